@@ -1,0 +1,118 @@
+"""Which knobs does Stepwell have?
+
+One Settings, read from the environment (`STEPWELL_…`) once, at an entry point; the rooms below get values, never this object.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+EMBEDDER_DEFAULTS: dict[str, tuple[str, int]] = {
+    "minilm": ("all-MiniLM-L6-v2", 384),
+}
+
+
+def _either(name: str) -> AliasChoices:
+    return AliasChoices(f"STEPWELL_{name}", name)
+
+
+class Settings(BaseSettings):
+    """Every setting with its default; a table of them stands in the README."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="STEPWELL_", env_ignore_empty=True, populate_by_name=True, extra="ignore", frozen=True
+    )
+
+    # storage
+    data_dir: Path | None = Field(None, description="Where the embedded Postgres keeps its data; default a per-user folder.")
+    database_url: SecretStr | None = Field(
+        None,
+        validation_alias=_either("DATABASE_URL"),
+        description="Any Postgres 15+ with pgvector 0.8+, as the service's role; unset: the embedded server.",
+    )
+    migration_url: SecretStr | None = Field(
+        None, description="The owner's address, used by `stepwell db upgrade` only; unset: DATABASE_URL."
+    )
+    pool_size: int = Field(10, ge=1, le=80, description="Connections kept open to Postgres.")
+    pool_wait_s: float = Field(1.0, gt=0, description="How long a request waits for a connection before 503.")
+
+    # door
+    auth: Literal["none", "api_key"] = Field(
+        "none", validation_alias=_either("AUTH"), description="none: one user `local`, loopback only; api_key: hashed keys."
+    )
+    host: str = Field("127.0.0.1", description="Address that the service listens on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
+    max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
+    max_concurrent_searches: int = Field(16, ge=1, description="Searches running at once; further ones wait their turn.")
+    max_waiting_searches: int = Field(64, ge=0, description="Searches waiting at once; further ones get 503 at once.")
+
+    # logs
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Query text appears at debug only.")
+    log_json: bool = Field(True, description="JSON lines on stderr; false: plain text.")
+
+    # providers
+    embedder: Literal["minilm"] = Field("minilm", description="Which embedding provider turns text into vectors.")
+    embedder_threads: int = Field(0, ge=0, le=64, description="Threads of the offline model; 0: the machine's cores, at most 4.")
+    query_cache_size: int = Field(10_000, ge=0, description="Query vectors kept in memory.")
+    embed_timeout_s: float = Field(3.0, gt=0, description="After this a search goes on without a vector.")
+
+    # search
+    sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
+    write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
+    search_timeout_s: float = Field(10.0, gt=0, description="Deadline of a whole search.")
+    candidates: int = Field(100, ge=10, le=1000, description="How many chunks each leg hands to the fusion.")
+    rrf_k: int = Field(60, ge=1, le=1000, description="The constant of reciprocal rank fusion.")
+
+    # chunks
+    chunk_tokens: int = Field(160, ge=40, le=400, description="Size that chunks aim at, in tokens.")
+    chunk_overlap: int = Field(24, ge=0, le=100, description="Tokens that neighbouring chunks of a cut section share.")
+
+    @field_validator("data_dir")
+    @classmethod
+    def _expand(cls, value: Path | None) -> Path | None:
+        return value.expanduser().absolute() if value else None
+
+    @model_validator(mode="after")
+    def _no_open_door(self) -> Settings:
+        if self.auth == "none" and self.host not in {"127.0.0.1", "::1", "localhost"}:
+            raise ValueError("AUTH=none listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
+        return self
+
+    @cached_property
+    def embedding(self) -> tuple[str, int]:
+        """Name and dimension of the embedding model that these settings choose."""
+        return EMBEDDER_DEFAULTS[self.embedder]
+
+    def described(self) -> list[tuple[str, str, str]]:
+        """Every setting as (environment variable, default, description), for the README and `doctor`."""
+        rows = []
+        for name, spec in type(self).model_fields.items():
+            alias = spec.validation_alias
+            variable = str(alias.choices[-1]) if isinstance(alias, AliasChoices) else f"STEPWELL_{name.upper()}"
+            rows.append((variable, "" if spec.default is None else str(spec.default), spec.description or ""))
+        return rows
+
+
+def load(**overrides: Any) -> Settings:
+    """Read the environment; keyword arguments win, None means not given.
+
+    Raises pydantic.ValidationError, which names each bad variable.
+    """
+    return Settings(**{name: value for name, value in overrides.items() if value is not None})
+
+
+def environment() -> dict[str, str]:
+    """The process environment, for the few callers that pass it on."""
+    return dict(os.environ)
+
+
+def is_root() -> bool:
+    """Whether the process runs as root, where the embedded Postgres needs a system user of its own."""
+    return sys.platform != "win32" and os.geteuid() == 0

@@ -1,0 +1,147 @@
+"""What can go wrong, and what the caller is told.
+
+StepwellError                      500  internal_error
+├── BadRequest                     422  invalid_request
+│   ├── BlankQuery                 400  blank_query
+│   └── InvalidVector              422  invalid_vector
+├── Unauthorized                   401  unauthorized
+├── Forbidden                      403  forbidden
+├── NotFound                       404  not_found
+├── Conflict                       409  conflict
+├── TooLarge                       413  too_large
+├── Unavailable                    503  unavailable            (carries Retry-After)
+│   ├── DatabaseUnavailable        503  database_unavailable
+│   └── Overloaded                 503  overloaded
+├── DeadlineExceeded               504  search_timeout
+├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
+│   └── BadEmbedding               502  bad_embedding
+├── SchemaMismatch                 500  schema_mismatch        (the service refuses to start)
+└── EmbeddedServerError            500  embedded_server_failed (the service refuses to start)
+
+A message never holds the caller's input: it names the field and the fix.
+"""
+
+from __future__ import annotations
+
+
+class StepwellError(Exception):
+    """Something failed that the caller could not have prevented."""
+
+    status = 500
+    code = "internal_error"
+    retry_after_s: int | None = None
+
+    def __init__(self, message: str, *, field: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.field = field
+
+
+class BadRequest(StepwellError):
+    """A value in the request cannot be used; `field` names it."""
+
+    status = 422
+    code = "invalid_request"
+
+
+class BlankQuery(BadRequest):
+    """The query holds nothing that could be searched for."""
+
+    status = 400
+    code = "blank_query"
+
+    def __init__(self) -> None:
+        super().__init__("The query is blank: send at least one visible character.", field="query")
+
+
+class InvalidVector(BadRequest):
+    """A vector has the wrong dimension, is not finite, or is all zeros."""
+
+    code = "invalid_vector"
+
+
+class Unauthorized(StepwellError):
+    """No usable API key came with the request."""
+
+    status = 401
+    code = "unauthorized"
+
+
+class Forbidden(StepwellError):
+    """The key is known but its scopes do not allow this."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(StepwellError):
+    """No such thing belongs to this user."""
+
+    status = 404
+    code = "not_found"
+
+
+class Conflict(StepwellError):
+    """The request collides with something that exists."""
+
+    status = 409
+    code = "conflict"
+
+
+class TooLarge(StepwellError):
+    """The request is bigger than the service accepts."""
+
+    status = 413
+    code = "too_large"
+
+
+class Unavailable(StepwellError):
+    """The service cannot answer now and will be able to later."""
+
+    status = 503
+    code = "unavailable"
+    retry_after_s = 1
+
+
+class DatabaseUnavailable(Unavailable):
+    """Postgres is down, restarting, or out of connections."""
+
+    code = "database_unavailable"
+
+
+class Overloaded(Unavailable):
+    """Too many searches are running; this one was not admitted."""
+
+    code = "overloaded"
+
+
+class DeadlineExceeded(StepwellError):
+    """The work did not finish within its time budget."""
+
+    status = 504
+    code = "search_timeout"
+
+
+class ProviderError(StepwellError):
+    """An embedder, LLM or re-ranker failed or answered nonsense."""
+
+    status = 502
+    code = "provider_failed"
+
+
+class BadEmbedding(ProviderError):
+    """An embedder returned the wrong number, size or kind of vectors."""
+
+    code = "bad_embedding"
+
+
+class SchemaMismatch(StepwellError):
+    """The database is not the one that this version was built for."""
+
+    code = "schema_mismatch"
+
+
+class EmbeddedServerError(StepwellError):
+    """The embedded Postgres could not be started."""
+
+    code = "embedded_server_failed"

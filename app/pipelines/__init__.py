@@ -1,0 +1,1 @@
+"""THE CORRIDOR: one story a file, top to bottom."""

@@ -1,0 +1,238 @@
+"""How does an upload become searchable?
+
+Clean, cut, embed what was not embedded before, and store: one transaction a document, none open while the model works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import stamina
+
+from app import errors
+from app.providers.base import Embedder
+from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
+from app.store import documents, vectors
+from app.store.db import Database
+from app.text import chunking, cleaning, lexical, markdown
+
+LONGEST_TITLE = 500
+LONGEST_URI = 2_048
+BATCH_CHUNKS = 64
+"""Chunks that are embedded together where many documents come at once."""
+RETRY_S = 15.0
+"""How long a write waits for a database that is coming back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How texts are cut into chunks, in tokens."""
+
+    target: int = 160
+    overlap: int = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one of many uploads: stored, or refused with the reason."""
+
+    upload: Upload
+    stored: Stored | None = None
+    error: errors.StepwellError | None = None
+
+
+async def run(upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting) -> Stored:
+    """Store one document, or find it unchanged.
+
+    Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
+    batch = _Batch([(upload, draft)])
+    await batch.embed(user_id, db=db, embedder=embedder)
+    return await _store(draft, user_id, batch, db=db)
+
+
+async def replace(
+    document_id: UUID, upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting
+) -> Stored:
+    """Store an upload as the new content of one document. Raises NotFound, Conflict, and what `run` raises."""
+    async with db.reading(user_id) as reading:
+        known = await documents.get(reading, user_id, document_id)
+    if upload.uri is None and known.uri is not None:
+        upload = Upload(**{**_fields(upload), "uri": known.uri})
+    draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
+    batch = _Batch([(upload, draft)])
+    await batch.embed(user_id, db=db, embedder=embedder)
+    async with db.writing(user_id) as writing:
+        status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
+    return _stored(document_id, status, draft, batch)
+
+
+async def many(
+    uploads: Iterable[Upload], user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting
+) -> AsyncIterator[Outcome]:
+    """Store many documents, embedding across them; each is stored or refused on its own, in the order given.
+
+    Raises what concerns all of them: ProviderError, DatabaseUnavailable. What was yielded before stays stored.
+    """
+    ready: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=2)
+
+    async def embed_ahead() -> None:
+        for group in _batches(uploads):
+            batch = await asyncio.to_thread(_prepared, group, embedder.model.name, cutting)
+            await batch.embed(user_id, db=db, embedder=embedder)
+            await ready.put(batch)
+        await ready.put(None)
+
+    ahead = asyncio.create_task(embed_ahead())
+    try:
+        while (batch := await _next(ready, ahead)) is not None:
+            for outcome in batch.refused:
+                yield outcome
+            for upload, draft in batch.drafts:
+                yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db))
+    finally:
+        ahead.cancel()
+        await asyncio.gather(ahead, return_exceptions=True)
+
+
+def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
+    """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field."""
+    cleaned = cleaning.clean(upload.content)
+    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.plain(cleaned.text)
+    if cleaning.is_blank(parsed.body):
+        raise errors.BadRequest("The document holds no text.", field="content")
+    title = _title(upload, parsed)
+    config = lexical.config_for(upload.language or parsed.language)
+    metadata = {**parsed.metadata, **upload.metadata}
+    created_at = upload.created_at or parsed.created_at
+    passages = chunking.split(
+        parsed.body, markdown=upload.markdown, target_tokens=cutting.target, overlap_tokens=cutting.overlap
+    )
+    content_hash = hashlib.sha256(parsed.body.encode()).digest()
+    return Draft(
+        uri=_uri(upload.uri),
+        title=title,
+        content=parsed.body,
+        metadata=metadata,
+        config=config,
+        created_at=created_at,
+        identity=_digest("uri", upload.uri) if upload.uri else _digest("hash", content_hash.hex()),
+        content_hash=content_hash,
+        attributes_hash=_digest(title, config, metadata, created_at.isoformat() if created_at else None),
+        chunks=tuple(_chunk(passage, title, config, model) for passage in passages),
+        warnings=(*cleaned.warnings, *parsed.warnings),
+    )
+
+
+def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
+    """A chunk with what is embedded and indexed for it: the document's title, its heading path and its content."""
+    headings = [heading for heading in passage.heading_path if heading != title]
+    whole = "\n".join(part for part in (title, " › ".join(headings), passage.content) if part)
+    key = UUID(bytes=hashlib.sha256(f"{model}\n{whole}".encode()).digest()[:16])
+    return ChunkDraft(passage, embedded=whole, indexed=lexical.index_text(whole, config), embedding_key=key)
+
+
+def _title(upload: Upload, parsed: markdown.Parsed) -> str:
+    given = upload.title or parsed.title or ""
+    return cleaning.clean(given).text.replace("\n", " ").strip()[:LONGEST_TITLE]
+
+
+def _uri(uri: str | None) -> str | None:
+    if uri is not None and len(uri) > LONGEST_URI:
+        raise errors.BadRequest(f"A uri holds at most {LONGEST_URI} characters.", field="uri")
+    return uri
+
+
+def _digest(*parts: Any) -> bytes:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()
+
+
+def _fields(upload: Upload) -> dict[str, Any]:
+    return {name: getattr(upload, name) for name in Upload.__dataclass_fields__}
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Drafts whose missing vectors are computed together."""
+
+    drafts: list[tuple[Upload, Draft]] = field(default_factory=list)
+    refused: list[Outcome] = field(default_factory=list)
+    vectors: dict[UUID, str] = field(default_factory=dict)
+    embedded: set[UUID] = field(default_factory=set)
+
+    async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
+        """Fill in every chunk's vector: from the database where its text is known, else from the model."""
+        texts = {chunk.embedding_key: chunk.embedded for _upload, draft in self.drafts for chunk in draft.chunks}
+        if not texts:
+            return
+        self.vectors = await _known(user_id, list(texts), db=db)
+        missing = [key for key in texts if key not in self.vectors]
+        computed = await embedder.embed_documents([texts[key] for key in missing]) if missing else []
+        _checked(computed, len(missing), embedder.model.dimension)
+        self.vectors |= {key: vectors.as_text(vector) for key, vector in zip(missing, computed, strict=True)}
+        self.embedded = set(missing)
+
+
+def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
+    if len(computed) != expected or any(len(vector) != dimension for vector in computed):
+        raise errors.BadEmbedding("The embedding model returned another number or size of vectors than asked for.")
+
+
+def _batches(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
+    """Uploads in groups of about BATCH_CHUNKS chunks' worth of text."""
+    group: list[Upload] = []
+    characters = 0
+    for upload in uploads:
+        group.append(upload)
+        characters += max(len(upload.content), 400)
+        if characters >= BATCH_CHUNKS * 600:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _prepared(group: Sequence[Upload], model: str, cutting: Cutting) -> _Batch:
+    batch = _Batch()
+    for upload in group:
+        try:
+            batch.drafts.append((upload, prepare(upload, model=model, cutting=cutting)))
+        except errors.BadRequest as error:
+            batch.refused.append(Outcome(upload, error=error))
+    return batch
+
+
+async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) -> _Batch | None:
+    """The next batch, or the exception that ended the task which makes them."""
+    getting = asyncio.ensure_future(ready.get())
+    await asyncio.wait({getting, ahead}, return_when=asyncio.FIRST_COMPLETED)
+    if not getting.done() and ahead.exception() is not None:
+        getting.cancel()
+        await ahead
+    return await getting
+
+
+@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
+async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
+    async with db.reading(user_id) as reading:
+        return await documents.known_vectors(reading, user_id, keys=keys)
+
+
+@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
+async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database) -> Stored:
+    """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
+    async with db.writing(user_id) as writing:
+        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
+    return _stored(document_id, status, draft, batch)
+
+
+def _stored(document_id: UUID, status: Any, draft: Draft, batch: _Batch) -> Stored:
+    fresh = 0 if status == "unchanged" else sum(chunk.embedding_key in batch.embedded for chunk in draft.chunks)
+    return Stored(document_id, status, draft.uri, draft.title, len(draft.chunks), fresh, draft.warnings)

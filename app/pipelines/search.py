@@ -1,0 +1,239 @@
+"""What are the best passages for this query?
+
+Embed the query, recall through both legs, weigh how sure each hit is, and say what was left out on the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from app import errors
+from app.pipelines import relaxation
+from app.providers.base import Embedder
+from app.ranking import confidence, steering
+from app.shapes import (
+    Answer,
+    Candidate,
+    Degraded,
+    Filters,
+    Hit,
+    IndexText,
+    Lexical,
+    ParsedQuery,
+    Query,
+    Recall,
+    Recalled,
+    Vector,
+)
+from app.store import recall
+from app.store.db import Database
+from app.text import analysis, cleaning, exactness, lexical
+
+log = logging.getLogger(__name__)
+
+PREVIEW_CHARACTERS = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How long the parts of a search may take, in seconds."""
+
+    embed_s: float = 3.0
+    whole_s: float = 10.0
+
+
+@dataclass(slots=True)
+class Course:
+    """What happened on the way of one search."""
+
+    timings: dict[str, float] = field(default_factory=dict)
+    degraded: list[Degraded] = field(default_factory=list)
+    relaxed: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def timed(self, stage: str) -> Any:
+        """Add the block's duration to the stage, in milliseconds."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
+
+
+async def run(query: Query, *, db: Database, embedder: Embedder, budget: Budget | None = None) -> Answer:
+    """Answer one query.
+
+    Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder
+    degrades the answer instead.
+    """
+    budget = budget or Budget()
+    if cleaning.is_blank(query.text):
+        raise errors.BlankQuery
+    course = Course()
+    try:
+        async with asyncio.timeout(budget.whole_s):
+            with course.timed("total"):
+                return await _search(query, course, db=db, embedder=embedder, budget=budget)
+    except TimeoutError as error:
+        raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
+
+
+async def _search(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Answer:
+    parsed = analysis.parse(query.text)
+    plan = steering.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    vector = await _vector(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
+    ask = _ask(query, parsed, plan, vector)
+    with course.timed("recall"):
+        async with db.reading(query.user_id, ef_search=max(100, query.candidates)) as reading:
+            found = await recall.hybrid(reading, ask)
+    if not found.candidates and found.scope_chunks:
+        found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
+    if plan.weights.text > 0 and not found.terms:
+        course.degraded.append("no_text_terms")
+    return _answer(query, parsed, plan, found, course)
+
+
+async def _vector(text: str, course: Course, *, embedder: Embedder, budget: Budget) -> Vector | None:
+    """The query's vector, or None with the reason noted."""
+    try:
+        with course.timed("embed"):
+            async with asyncio.timeout(budget.embed_s):
+                return await embedder.embed_query(text)
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
+        course.degraded += ["embedding_failed", "no_query_vector"]
+        return None
+
+
+def _ask(query: Query, parsed: ParsedQuery, plan: steering.Plan, vector: Vector | None) -> Recall:
+    return Recall(
+        user_id=query.user_id,
+        vector=vector,
+        lexical=lexical_of(parsed),
+        weights=plan.weights,
+        fusion=plan.fusion,
+        limit=query.limit if query.min_confidence is None else 2 * query.candidates,
+        k=query.k,
+        candidates=query.candidates,
+        filters=query.filters,
+        exclude_chunk_ids=query.exclude_chunk_ids,
+        min_vector_score=query.min_vector_score,
+        min_rrf_score=query.min_rrf_score,
+        with_content=query.detail != "ids" or query.min_confidence is not None,
+    )
+
+
+def lexical_of(parsed: ParsedQuery) -> Lexical:
+    """A parsed query as the text leg reads it."""
+    return Lexical(
+        words=index_text(parsed.words),
+        strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
+        excluded=tuple(index_text(text) for text in parsed.excluded),
+    )
+
+
+def index_text(text: str) -> IndexText:
+    """Text as documents of either kind of configuration were indexed."""
+    return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, lexical.ACCENTED))
+
+
+async def _relaxed(
+    ask: Recall,
+    parsed: ParsedQuery,
+    found: Recalled,
+    course: Course,
+    *,
+    db: Database,
+    embedder: Embedder,
+    budget: Budget,
+) -> Recalled:
+    """The first relaxation that brings anything, noted by name; `found` unchanged where none does."""
+    for step in relaxation.STEPS:
+        if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
+            ask = replace(ask, vector=await _vector(parsed.text, course, embedder=embedder, budget=budget))
+        with course.timed("relax"):
+            async with db.reading(ask.user_id, ef_search=max(100, ask.candidates)) as reading:
+                looser = await relaxation.apply(step, ask, found, reading)
+        if looser is not None and looser.candidates:
+            course.relaxed.append(step.name)
+            return looser
+    return found
+
+
+def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, course: Course) -> Answer:
+    hits = list(_hits(query, parsed, plan, found, relaxed=bool(course.relaxed)))[: query.limit]
+    return Answer(
+        hits=tuple(hits),
+        confidence=hits[0].confidence if hits else None,
+        strategies_matched=tuple(dict.fromkeys(name for hit in hits for name in hit.strategies)),
+        query_type=parsed.query_type,
+        mode=query.mode,
+        fusion=plan.fusion,
+        search_mode="flat",
+        fallback_reason=None if hits else _why_empty(query.filters, query.exclude_chunk_ids, found),
+        approximate=found.approximate and len(hits) < query.limit,
+        degraded=tuple(course.degraded),
+        relaxed=tuple(course.relaxed),
+        timings=course.timings,
+        explain=_explained(plan, parsed, found) if query.explain else None,
+    )
+
+
+def _hits(
+    query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, *, relaxed: bool
+) -> Iterable[Hit]:
+    for candidate in found.candidates:
+        reasons = exactness.reasons(parsed, title=candidate.title, content=candidate.content)
+        sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed)
+        if query.min_confidence and not confidence.at_least(sure, query.min_confidence):
+            continue
+        legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
+        explain = explained(candidate, plan, query.k) if query.explain else None
+        yield Hit(_shown(candidate, query), sure, (*legs, *reasons), explain)
+
+
+def _shown(candidate: Candidate, query: Query) -> Candidate:
+    if query.detail == "full":
+        return candidate
+    return replace(candidate, content="" if query.detail == "ids" else candidate.content[:PREVIEW_CHARACTERS])
+
+
+def explained(candidate: Candidate, plan: steering.Plan, k: int) -> dict[str, Any]:
+    """Each leg's rank, score and share of a hit's score."""
+    shares = {
+        leg: {"rank": rank, "score": score, "weight": weight, "rrf_share": weight / (k + rank) if rank else 0.0}
+        for leg, rank, score, weight in (
+            ("vector", candidate.vector_rank, candidate.vector_score, plan.weights.vector),
+            ("text", candidate.text_rank, candidate.text_score, plan.weights.text),
+        )
+    }
+    return {"fusion": plan.fusion, "legs": shares, "score": candidate.score}
+
+
+def _explained(plan: steering.Plan, parsed: ParsedQuery, found: Recalled) -> dict[str, Any]:
+    return {
+        "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
+        "terms": [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf} for term in found.terms],
+        "required": list(parsed.required),
+        "phrases": list(parsed.phrases),
+        "excluded": list(parsed.excluded),
+        "vector_plan": found.vector_plan,
+        "vector_candidates": found.vector_found,
+        "text_candidates": found.text_found,
+        "chunks": found.corpus_chunks,
+        "chunks_in_scope": found.scope_chunks,
+    }
+
+
+def _why_empty(filters: Filters, excluded: tuple[object, ...], found: Recalled) -> str:
+    if not found.corpus_chunks:
+        return "no_documents"
+    if not found.scope_chunks or (not (found.vector_found or found.text_found) and (filters or excluded)):
+        return "filters_exclude_all"
+    return "below_thresholds" if found.vector_found or found.text_found else "nothing_found"

@@ -1,0 +1,1 @@
+"""THE SCALES: pure arithmetic on shapes; no I/O, no await."""

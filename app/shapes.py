@@ -1,0 +1,322 @@
+"""What travels between the rooms.
+
+Reading: Query → Candidate → Hit → Answer. Writing: Upload → Document → Passage → Chunk.
+Each noun is made in exactly one room; all are frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+Mode = Literal["auto", "hybrid", "semantic", "lexical"]
+Fusion = Literal["auto", "rrf", "convex"]
+QueryType = Literal["phrase", "entity", "conceptual", "technical", "keyword"]
+Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
+Detail = Literal["ids", "preview", "full"]
+Vector = list[float]
+Json = Mapping[str, Any]
+
+
+SearchMode = Literal["flat", "two_pass", "multihop"]
+Degraded = Literal[
+    "no_query_vector", "no_text_terms", "embedding_failed", "llm_failed", "reranker_failed", "hop2_failed"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One piece of a cleaned text. `start` and `end` are code points into that text, and `content == text[start:end]`."""
+
+    content: str
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A document as the caller gave it, already plain text or Markdown."""
+
+    content: str
+    title: str | None = None
+    uri: str | None = None
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    markdown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document ready to be stored but for its vectors: cleaned, cut and hashed by the corridor."""
+
+    uri: str | None
+    title: str
+    content: str
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    identity: bytes
+    content_hash: bytes
+    attributes_hash: bytes
+    chunks: tuple[ChunkDraft, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk ready to be stored: `embedded` is what the model reads, `indexed` what the text index reads."""
+
+    passage: Passage
+    embedded: str
+    indexed: str
+    embedding_key: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document without its text."""
+
+    document_id: UUID
+    source_id: UUID | None
+    uri: str | None
+    title: str
+    metadata: Json
+    language: str
+    content_hash: str
+    chunk_count: int
+    created_at: datetime
+    updated_at: datetime
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored chunk as a listing shows it."""
+
+    chunk_id: UUID
+    document_id: UUID
+    chunk_index: int
+    content: str
+    start_offset: int
+    end_offset: int
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one upload: `status` is added, replaced or unchanged."""
+
+    document_id: UUID
+    status: Literal["added", "replaced", "unchanged"]
+    uri: str | None
+    title: str
+    chunk_count: int
+    embedded: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What one deletion removed."""
+
+    documents_deleted: int
+    chunks_deleted: int
+    vectors_deleted: int
+    mentions_deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What one user has stored."""
+
+    documents: int
+    chunks: int
+    vectors: int
+    tokens: int
+    lexemes: int
+    sources: int
+    languages: Mapping[str, int]
+    embedding_model: str
+    embedding_dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedQuery:
+    """A query taken apart by the desk.
+
+    `text` is what is embedded: no operators, no excluded words. `words` is what BM25 scores (any may match).
+    `required`, `phrases` and `excluded` are hard: words or phrases as the user wrote them, without operators or quotes.
+    """
+
+    text: str
+    words: str
+    required: tuple[str, ...] = ()
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    query_type: QueryType = "keyword"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which documents may answer. `created_after` is inclusive, `created_before` exclusive.
+
+    `metadata` is containment, and a value such as `{"gte": 2020, "lt": 2024}` is a range on a number or an ISO date.
+    """
+
+    document_ids: tuple[UUID, ...] | None = None
+    source_ids: tuple[UUID, ...] | None = None
+    metadata: Json | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+
+    def __bool__(self) -> bool:
+        return any(
+            value is not None
+            for value in (self.document_ids, self.source_ids, self.metadata, self.created_after, self.created_before)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each leg counts; a leg of weight 0 is not run."""
+
+    vector: float = 1.0
+    text: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A search as the corridor gets it. None means: choose by `mode`."""
+
+    user_id: str
+    text: str
+    limit: int = 5
+    mode: Mode = "auto"
+    fusion: Fusion = "auto"
+    weights: Weights | None = None
+    k: int = 60
+    candidates: int = 100
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: tuple[UUID, ...] = ()
+    min_vector_score: float | None = None
+    min_rrf_score: float | None = None
+    min_confidence: Confidence | None = None
+    detail: Detail = "full"
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class IndexText:
+    """Text prepared for Postgres' analysis, once with accents folded and once with them kept; see `text.lexical`."""
+
+    folded: str
+    plain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """What the text leg is asked: words of which any may match, and phrases that must or must not stand in a chunk."""
+
+    words: IndexText
+    strict: tuple[IndexText, ...] = ()
+    excluded: tuple[IndexText, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What the hybrid statement is asked. Without a vector or without words that leg does not run."""
+
+    user_id: str
+    vector: Vector | None
+    lexical: Lexical | None
+    weights: Weights
+    fusion: Literal["rrf", "convex"]
+    limit: int
+    k: int = 60
+    candidates: int = 100
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: tuple[UUID, ...] = ()
+    min_vector_score: float | None = None
+    min_rrf_score: float | None = None
+    with_content: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One chunk as the hybrid statement found it, with every part of its score."""
+
+    chunk_id: UUID
+    document_id: UUID
+    source_id: UUID | None
+    title: str
+    uri: str | None
+    content: str
+    chunk_index: int
+    start_offset: int
+    end_offset: int
+    heading_path: tuple[str, ...]
+    metadata: Json
+    score: float
+    rrf_score: float | None
+    convex_score: float | None
+    vector_score: float | None
+    text_score: float | None
+    vector_rank: int | None
+    text_rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A lexeme of the query with its document frequency and idf among the user's chunks."""
+
+    lexeme: str
+    df: int
+    idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The hybrid statement's answer: candidates in order, and what it did to find them."""
+
+    candidates: tuple[Candidate, ...]
+    terms: tuple[Term, ...]
+    corpus_chunks: int
+    scope_chunks: int
+    vector_plan: Literal["none", "exact", "hnsw"]
+    vector_found: int
+    text_found: int
+    approximate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One answer: the candidate, how sure we are of it, and the reasons for its place."""
+
+    candidate: Candidate
+    confidence: Confidence
+    strategies: tuple[str, ...]
+    explain: Json | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What every search answers."""
+
+    hits: tuple[Hit, ...]
+    confidence: Confidence | None
+    strategies_matched: tuple[str, ...]
+    query_type: QueryType | None
+    mode: Mode
+    fusion: Literal["rrf", "convex"] | None
+    search_mode: SearchMode
+    fallback_reason: str | None
+    approximate: bool
+    degraded: tuple[Degraded, ...]
+    relaxed: tuple[str, ...]
+    timings: Mapping[str, float]
+    explain: Json | None = None

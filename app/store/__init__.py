@@ -1,0 +1,1 @@
+"""THE CELLAR: the only room that knows Postgres."""

@@ -1,0 +1,181 @@
+"""How does a pipeline get a transaction?
+
+`reading(user)` is one READ ONLY transaction, `writing(user)` one read-write transaction; both set the user for
+row-level security and the search settings through the schema's `enter` function, and nobody else commits.
+Foreign exceptions are translated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, NewType
+
+import asyncpg
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from app import errors
+
+log = logging.getLogger(__name__)
+
+Reading = NewType("Reading", AsyncConnection)
+Writing = NewType("Writing", Reading)
+
+_ENTER = sa.text(
+    "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:ef_search AS integer))"
+)
+_UNREACHABLE = (
+    ConnectionError,
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Statement timeouts in milliseconds, for searches and for writes."""
+
+    read_ms: int = 5_000
+    write_ms: int = 60_000
+
+
+class Database:
+    """A pool of connections as the service's role.
+
+    `on_lost` is awaited when the server cannot be reached, so that an embedded server can be brought back.
+    """
+
+    def __init__(
+        self,
+        engine: AsyncEngine,
+        *,
+        limits: Limits | None = None,
+        on_lost: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._engine = engine
+        self._limits = limits or Limits()
+        self._on_lost = on_lost
+
+    @asynccontextmanager
+    async def reading(self, user_id: str, *, ef_search: int = 100) -> AsyncIterator[Reading]:
+        """Open a READ ONLY transaction that sees one user's rows.
+
+        Raises DatabaseUnavailable, DeadlineExceeded.
+        """
+        async with self._translated(), self._engine.connect() as connection:
+            await connection.execution_options(postgresql_readonly=True)
+            async with connection.begin():
+                await self._enter(connection, user_id, self._limits.read_ms, ef_search)
+                yield Reading(connection)
+
+    @asynccontextmanager
+    async def writing(self, user_id: str) -> AsyncIterator[Writing]:
+        """Open a transaction that may change one user's rows and commits when the block ends without an error.
+
+        Raises DatabaseUnavailable, DeadlineExceeded.
+        """
+        async with self._translated(), self._engine.begin() as connection:
+            await self._enter(connection, user_id, self._limits.write_ms, 100)
+            yield Writing(Reading(connection))
+
+    @asynccontextmanager
+    async def shared(self) -> AsyncIterator[Writing]:
+        """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity."""
+        async with self._translated(), self._engine.begin() as connection:
+            yield Writing(Reading(connection))
+
+    async def ping(self) -> None:
+        """Reach the server once; raises DatabaseUnavailable."""
+        async with self.shared() as connection:
+            await connection.execute(sa.text("SELECT 1"))
+
+    async def close(self) -> None:
+        """Give all connections back."""
+        await self._engine.dispose()
+
+    def in_use(self) -> int:
+        """How many connections are lent out now."""
+        return int(getattr(self._engine.pool, "checkedout", lambda: 0)())
+
+    async def _enter(self, connection: AsyncConnection, user_id: str, timeout_ms: int, ef_search: int) -> None:
+        await connection.execute(_ENTER, {"user_id": user_id, "timeout_ms": timeout_ms, "ef_search": ef_search})
+
+    @asynccontextmanager
+    async def _translated(self) -> AsyncIterator[None]:
+        try:
+            yield
+        except (exc.SQLAlchemyError, asyncpg.PostgresError, *_UNREACHABLE) as error:
+            raise await self._translate(error) from error
+
+    async def _translate(self, error: BaseException) -> BaseException:
+        cause = _root(error)
+        if isinstance(cause, asyncpg.QueryCanceledError):
+            return errors.DeadlineExceeded("The database did not answer within the time limit.")
+        if isinstance(cause, exc.TimeoutError):
+            return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
+        if isinstance(cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError):
+            return errors.DatabaseUnavailable("The database is busy with another change; try again shortly.")
+        if isinstance(cause, _UNREACHABLE) or _is_disconnect(error):
+            log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
+            if self._on_lost is not None:
+                await asyncio.shield(self._on_lost())
+            return errors.DatabaseUnavailable("The database cannot be reached; try again shortly.")
+        return error
+
+
+def _root(error: BaseException) -> BaseException:
+    """The driver's own exception under SQLAlchemy's wrappers."""
+    seen: BaseException = error
+    while isinstance(seen, exc.DBAPIError) or type(seen).__module__.startswith("sqlalchemy.dialects"):
+        inner = seen.orig if isinstance(seen, exc.DBAPIError) else seen.__cause__
+        if inner is None:
+            break
+        seen = inner
+    return seen
+
+
+def _is_disconnect(error: BaseException) -> bool:
+    return isinstance(error, exc.DBAPIError) and error.connection_invalidated
+
+
+def normalised(dsn: str) -> str:
+    """A database address in the form that SQLAlchemy's asyncpg dialect wants."""
+    scheme, separator, rest = dsn.partition("://")
+    if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
+        raise errors.BadRequest("The address must start with postgresql://", field="DATABASE_URL")
+    return f"postgresql+asyncpg://{rest}"
+
+
+def connect(
+    dsn: str,
+    *,
+    pool_size: int = 10,
+    pool_wait_s: float = 1.0,
+    limits: Limits | None = None,
+    on_lost: Callable[[], Awaitable[None]] | None = None,
+) -> Database:
+    """A Database on `dsn`; nothing is opened yet."""
+    return Database(engine(dsn, pool_size=pool_size, max_overflow=0, pool_timeout=pool_wait_s), limits=limits, on_lost=on_lost)
+
+
+def engine(dsn: str, **options: Any) -> AsyncEngine:
+    """An engine whose connections prefer answers over notices and are checked before they are lent."""
+    settings = {
+        "application_name": "stepwell",
+        "client_min_messages": "warning",
+        "citus.propagate_set_commands": "local",
+    }
+    return create_async_engine(
+        normalised(dsn), pool_pre_ping=True, connect_args={"server_settings": settings, "timeout": 5}, **options
+    )

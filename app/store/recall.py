@@ -1,0 +1,141 @@
+"""Which chunks answer a query best?
+
+The one place that runs `hybrid.sql` and `similar.sql` and turns their rows into candidates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+from app import errors
+from app.shapes import Candidate, Filters, IndexText, Lexical, Recall, Recalled, Term, Vector
+from app.store import sql, vectors
+from app.store.db import Reading
+
+EXACT_FLOOR = 3_000
+"""Chunks up to which an exact scan costs less than a walk through the HNSW graph."""
+
+EXACT_FACTOR = 5.0
+"""A tuple that the graph visits costs about five times a tuple of an exact scan."""
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
+_RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
+
+
+async def hybrid(db: Reading, ask: Recall) -> Recalled:
+    """Run both legs, their fusion and the fetch of the content as one statement."""
+    result = await db.execute(sql.statement("hybrid"), _binds(ask))
+    return _recalled(result.mappings().all(), ask)
+
+
+async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
+    """The stored vector of one chunk. Raises NotFound."""
+    row = (await db.execute(sql.statement("vector_of"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
+    if row is None:
+        raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
+    return [float(number) for number in json.loads(row.embedding)]
+
+
+def _binds(ask: Recall) -> dict[str, Any]:
+    with_vector = ask.vector is not None and ask.weights.vector > 0
+    with_text = ask.lexical is not None and bool(ask.lexical.words.folded) and ask.weights.text > 0
+    return {
+        "user_id": ask.user_id,
+        "exact_floor": EXACT_FLOOR,
+        "exact_factor": EXACT_FACTOR,
+        "candidates": ask.candidates,
+        "k": ask.k,
+        "limit": ask.limit,
+        "convex": ask.fusion == "convex",
+        "has_exclusions": bool(ask.exclude_chunk_ids),
+        "exclude_chunk_ids": list(ask.exclude_chunk_ids),
+        **filter_binds(ask.filters),
+        "with_vector": with_vector,
+        "embedding": vectors.as_text(ask.vector) if ask.vector is not None and with_vector else None,
+        "weight_vector": ask.weights.vector if with_vector else 0.0,
+        "with_text": with_text,
+        "weight_text": ask.weights.text if with_text else 0.0,
+        **_lexical_binds(ask.lexical or Lexical(IndexText("", ""))),
+        "min_vector_score": ask.min_vector_score,
+        "min_rrf_score": ask.min_rrf_score,
+        "with_content": ask.with_content,
+    }
+
+
+def _lexical_binds(lexical: Lexical) -> dict[str, Any]:
+    return {
+        "words_folded": lexical.words.folded,
+        "words_plain": lexical.words.plain,
+        "strict": bool(lexical.strict),
+        "strict_folded": [text.folded for text in lexical.strict],
+        "strict_plain": [text.plain for text in lexical.strict],
+        "excluding": bool(lexical.excluded),
+        "excluded_folded": [text.folded for text in lexical.excluded],
+        "excluded_plain": [text.plain for text in lexical.excluded],
+    }
+
+
+def filter_binds(filters: Filters) -> dict[str, Any]:
+    """The binds of `stepwell.passes`."""
+    containing, matching = _metadata(filters.metadata)
+    return {
+        "filtered": bool(filters),
+        "document_ids": None if filters.document_ids is None else list(filters.document_ids),
+        "source_ids": None if filters.source_ids is None else list(filters.source_ids),
+        "containing": None if containing is None else json.dumps(containing),
+        "matching": matching,
+        "created_after": filters.created_after,
+        "created_before": filters.created_before,
+    }
+
+
+def _metadata(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, str | None]:
+    """Containment and, for values such as `{"gte": 1, "lt": 9}`, a JSON path."""
+    if metadata is None:
+        return None, None
+    ranges = {key: value for key, value in metadata.items() if is_range(value)}
+    containing = {key: value for key, value in metadata.items() if key not in ranges}
+    tests = [
+        _test(f"@.{json.dumps(key)}", _RANGE_OPERATORS[operator], bound)
+        for key, value in ranges.items()
+        for operator, bound in value.items()
+    ]
+    return containing or None, f"$ ? ({' && '.join(tests)})" if tests else None
+
+
+def is_range(value: Any) -> bool:
+    """Whether a metadata filter's value is a range and not something to be contained."""
+    return isinstance(value, Mapping) and bool(value) and value.keys() <= _RANGE_OPERATORS.keys()
+
+
+def _test(path: str, operator: str, bound: Any) -> str:
+    if isinstance(bound, str):
+        return f"{path}.datetime() {operator} {json.dumps(bound)}.datetime()"
+    return f"{path} {operator} {json.dumps(bound)}"
+
+
+def _recalled(rows: Sequence[Mapping[str, Any]], ask: Recall) -> Recalled:
+    """The rows' hits, and the report that each row repeats."""
+    report = rows[0]
+    ran = ask.vector is not None and ask.weights.vector > 0
+    plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report["exact"] else "hnsw"
+    return Recalled(
+        candidates=tuple(_candidate(row) for row in rows if row["chunk_id"] is not None),
+        terms=tuple(Term(lexeme, df, idf) for lexeme, df, idf in report["terms"]),
+        corpus_chunks=int(report["corpus_chunks"]),
+        scope_chunks=int(report["scope_chunks"]),
+        vector_plan=plan,
+        vector_found=report["vector_found"],
+        text_found=report["text_found"],
+        approximate=plan == "hnsw" and report["vector_found"] < ask.candidates,
+    )
+
+
+def _candidate(row: Mapping[str, Any]) -> Candidate:
+    fields = {name: row[name] for name in _FIELDS}
+    fields["heading_path"] = tuple(row["heading_path"])
+    return Candidate(**fields)

@@ -1,0 +1,105 @@
+"""Is the database the one this version was built for, and how does it become so?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection
+
+from app import errors
+from app.store import catalogue, db, tables
+
+_LOCK = 7_236_411_902
+
+
+def scripts() -> Path:
+    """Where the revisions lie: beside this file in an installed package, at the top of a checkout."""
+    packaged = Path(__file__).parent / "migrations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[2] / "migrations"
+
+
+def head() -> str:
+    """The newest revision that this version knows."""
+    revision = ScriptDirectory(str(scripts())).get_current_head()
+    if revision is None:
+        raise errors.SchemaMismatch("No migrations were found beside the package.")
+    return revision
+
+
+async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
+    """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
+
+    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing.
+    """
+    engine = db.engine(dsn, pool_size=1, max_overflow=0)
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            await connection.run_sync(_prepare)
+            await connection.run_sync(_upgrade, model, dimension, revision)
+            return await connection.run_sync(_revision) or ""
+    finally:
+        await engine.dispose()
+
+
+def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
+    """Alembic's configuration on an open connection."""
+    config = Config()
+    config.set_main_option("script_location", str(scripts()))
+    config.set_main_option("path_separator", "os")
+    config.attributes.update(connection=connection, model=model, dimension=dimension)
+    return config
+
+
+def _prepare(connection: Connection) -> None:
+    connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
+    if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except sa.exc.DBAPIError as error:
+        raise errors.SchemaMismatch(
+            "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
+        ) from error
+
+
+def _upgrade(connection: Connection, model: str, dimension: int, revision: str) -> None:
+    command.upgrade(configuration(connection, model=model, dimension=dimension), revision)
+
+
+def _revision(connection: Connection) -> str | None:
+    exists = connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.alembic_version')"))
+    return connection.scalar(sa.text(f"SELECT version_num FROM {tables.SCHEMA}.alembic_version")) if exists else None
+
+
+async def check(database: db.Database, *, model: str, dimension: int) -> None:
+    """Refuse a database that this version would misread.
+
+    Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
+    """
+    async with database.shared() as connection:
+        found = await connection.run_sync(_revision)
+        expected = head()
+        if found != expected:
+            raise errors.SchemaMismatch(
+                f"The database is at revision {found or 'none'}, this version needs {expected}: run `stepwell db upgrade`."
+            )
+        await connection.run_sync(_compare_embedding, model, dimension)
+        problems = await connection.run_sync(catalogue.differences, dimension)
+    if problems:
+        raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
+
+
+def _compare_embedding(connection: Connection, model: str, dimension: int) -> None:
+    row = connection.execute(sa.select(tables.embedding_identity.c["model", "dimension"])).one_or_none()
+    if row is None or (row.model, row.dimension) == (model, dimension):
+        return
+    raise errors.SchemaMismatch(
+        f"The stored vectors come from {row.model} ({row.dimension} dimensions), the settings ask for {model} "
+        f"({dimension}): set STEPWELL_EMBEDDER back, or ingest again into a new database."
+    )

@@ -1,0 +1,12 @@
+-- Row-level security: which tables have it, and with which policy.
+-- Binds: schema. Columns: one line of text.
+-- :schema text
+SELECT format('%I %s%s %s', c.relname,
+              CASE WHEN c.relrowsecurity THEN 'ENABLED' ELSE 'off' END,
+              CASE WHEN c.relforcerowsecurity THEN ' FORCED' ELSE '' END,
+              coalesce((SELECT string_agg(format('%s FOR %s USING %s CHECK %s', p.policyname, p.cmd, p.qual, p.with_check),
+                                          ', ' ORDER BY p.policyname)
+                        FROM pg_policies p WHERE p.schemaname = n.nspname AND p.tablename = c.relname), ''))
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = :schema AND c.relkind IN ('r', 'p')

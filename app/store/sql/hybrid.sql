@@ -1,0 +1,266 @@
+-- Which of the user's chunks answer best, by meaning and by words, and what do they say?
+--
+-- Two legs, their fusion and the content in one statement. The vector leg ranks by cosine distance, over HNSW or, where
+-- the scope is small enough that this is cheaper, exactly. The text leg ranks by BM25 (k1 1.2, b 0.75, Lucene's idf) over
+-- the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words bind both legs before they are
+-- cut to `candidates`. RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al.
+-- 2009); convex is the weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
+--
+-- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found, terms).
+-- :user_id text  whose chunks
+-- :exact_floor bigint  scopes up to this many chunks are scanned exactly
+-- :exact_factor float8  weighs an exact scan against an index scan that most rows of the table do not pass
+-- :candidates bigint  how many chunks a leg hands to the fusion
+-- :has_exclusions boolean  whether exclude_chunk_ids names any (a constant that folds)
+-- :exclude_chunk_ids uuid[]  chunks already seen
+-- :filtered boolean  whether any filter is given (a constant that folds)
+-- :document_ids uuid[]  null: any
+-- :source_ids uuid[]  null: any
+-- :containing text::jsonb  metadata containment; null: any
+-- :matching text::jsonpath  a JSON path on metadata; null: any
+-- :created_after timestamptz  inclusive; null: any
+-- :created_before timestamptz  exclusive; null: any
+-- :embedding text::vector  the query vector; null with with_vector false
+-- :strict_folded text[]  phrases and required words, accents folded
+-- :strict_plain text[]  the same, accents kept
+-- :strict boolean  whether there are any (a constant that folds)
+-- :excluded_folded text[]  words and phrases that no hit may hold, accents folded
+-- :excluded_plain text[]  the same, accents kept
+-- :excluding boolean  whether there are any (a constant that folds)
+-- :words_folded text  what BM25 scores, accents folded
+-- :words_plain text  the same, accents kept
+-- :with_text boolean  whether the text leg runs
+-- :with_vector boolean  whether the vector leg runs
+-- :weight_vector float8  weight of the vector leg, 0 where it does not run
+-- :k float8  the constant of RRF
+-- :weight_text float8  weight of the text leg, 0 where it does not run
+-- :convex boolean  sort by the convex score, not by RRF
+-- :min_vector_score float8  null: none
+-- :min_rrf_score float8  null: none
+-- :limit bigint  hits wanted
+-- :with_content boolean  false leaves the content empty
+WITH corpus AS MATERIALIZED (
+    SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks,
+           CAST(coalesce(sum(s.tokens), 0) AS float8) / greatest(coalesce(sum(s.chunks), 0), 1) AS average_length,
+           coalesce(array_agg(s.config), '{}') AS configs
+    FROM stepwell.text_statistics AS s
+    WHERE s.user_id = :user_id AND s.chunks > 0
+),
+costs AS MATERIALIZED (
+    SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(r.reltuples, 0)) AS bigint)) AS exact_limit
+    FROM pg_class AS r
+    WHERE r.oid = CAST('stepwell.embeddings' AS regclass)
+),
+unwanted AS MATERIALIZED (
+    SELECT c.chunk_no
+    FROM stepwell.chunks AS c
+    WHERE :has_exclusions AND c.user_id = :user_id AND c.chunk_id = ANY (:exclude_chunk_ids)
+),
+allowed AS MATERIALIZED (
+    SELECT d.document_id, d.chunk_count
+    FROM stepwell.documents AS d
+    WHERE :filtered AND d.user_id = :user_id
+      AND stepwell.passes(
+          d.document_id, d.source_id, d.metadata, d.created_at,
+          :document_ids, :source_ids, :containing,
+          :matching, :created_after, :created_before)
+    LIMIT (SELECT exact_limit + 1 FROM costs)
+),
+scope AS MATERIALIZED (
+    SELECT s.chunks, s.chunks <= c.exact_limit AS small
+    FROM costs AS c, (
+        SELECT CASE WHEN :filtered THEN (SELECT coalesce(sum(a.chunk_count), 0) FROM allowed AS a)
+                    ELSE (SELECT CAST(u.chunks AS bigint) FROM corpus AS u) END AS chunks
+    ) AS s
+),
+allowed_chunks AS MATERIALIZED (
+    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
+    FROM allowed AS a
+    JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.document_id = a.document_id
+    WHERE :filtered AND (SELECT small FROM scope)
+),
+-- the strict half of the query: phrases and required words, found through the GIN index
+strict_queries AS MATERIALIZED (
+    SELECT g.config, CAST(string_agg('(' || CAST(q.query AS text) || ')', ' & ') AS tsquery) AS query
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(:strict_folded, :strict_plain) AS p (folded, plain)
+    CROSS JOIN LATERAL phraseto_tsquery(
+        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+    WHERE :strict AND numnode(q.query) > 0
+    GROUP BY g.config
+),
+holding AS MATERIALIZED (
+    SELECT c.chunk_no
+    FROM strict_queries AS s
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.config = s.config AND c.tsv @@ s.query
+    WHERE :strict
+),
+barred_queries AS MATERIALIZED (
+    SELECT g.config, q.query
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(:excluded_folded, :excluded_plain) AS p (folded, plain)
+    CROSS JOIN LATERAL phraseto_tsquery(
+        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+    WHERE :excluding AND numnode(q.query) > 0
+),
+-- the text leg
+words AS MATERIALIZED (
+    SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(to_tsvector(
+        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN :words_folded
+                                          ELSE :words_plain END)) AS t
+    WHERE :with_text
+    GROUP BY t.lexeme
+),
+terms AS MATERIALIZED (
+    SELECT w.lexeme, coalesce(l.df, 0) AS df,
+           ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf, w.times
+    FROM corpus AS u
+    CROSS JOIN words AS w
+    LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+),
+scored AS (
+    SELECT h.item >> 24 AS chunk_no,
+           sum(h.weight / (CAST(1 AS real)
+               + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real)) / CAST((h.item >> 16) & 255 AS real))) AS score
+    FROM (
+        SELECT b.weight, b.per_token, unnest(b.items) AS item
+        FROM (
+            SELECT CAST(2.2 * t.times * t.idf AS real) AS weight, CAST(0.9 / u.average_length AS real) AS per_token, p.items
+            FROM corpus AS u
+            CROSS JOIN terms AS t
+            JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
+            OFFSET 0
+        ) AS b
+    ) AS h
+    GROUP BY h.item >> 24
+),
+text_leg AS MATERIALIZED (
+    SELECT f.chunk_no, f.score, row_number() OVER (ORDER BY f.score DESC, f.chunk_no) AS rank
+    FROM (
+        (SELECT s.chunk_no, s.score
+         FROM scored AS s
+         WHERE NOT (:filtered OR :excluding)
+           AND (NOT :strict OR s.chunk_no IN (SELECT h.chunk_no FROM holding AS h))
+           AND (NOT :has_exclusions OR s.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
+         ORDER BY s.score DESC, s.chunk_no
+         LIMIT :candidates)
+        UNION ALL
+        (SELECT o.chunk_no, o.score
+         FROM (
+            SELECT s.chunk_no, s.score
+            FROM scored AS s
+            WHERE (:filtered OR :excluding)
+              AND (NOT :strict OR s.chunk_no IN (SELECT h.chunk_no FROM holding AS h))
+              AND (NOT :has_exclusions OR s.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
+              AND (NOT :filtered OR NOT (SELECT small FROM scope) OR s.chunk_no IN (SELECT a.chunk_no FROM allowed_chunks AS a))
+            ORDER BY s.score DESC, s.chunk_no
+            OFFSET 0
+         ) AS o
+         WHERE (NOT :filtered OR (SELECT small FROM scope) OR (
+                    SELECT stepwell.passes(
+                        d.document_id, d.source_id, d.metadata, d.created_at,
+                        :document_ids, :source_ids, :containing,
+                        :matching, :created_after, :created_before)
+                    FROM stepwell.chunks AS c
+                    JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
+                    WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+           AND (NOT :excluding OR NOT (
+                    SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
+                    FROM stepwell.chunks AS c
+                    WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+         LIMIT :candidates)
+    ) AS f
+),
+-- the vector leg: three ways, of which two fold away or find their gate shut
+nearest_by_index AS MATERIALIZED (
+    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
+    FROM stepwell.embeddings AS e
+    WHERE :with_vector AND e.user_id = :user_id AND NOT (SELECT small FROM scope)
+      AND (NOT :has_exclusions OR e.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
+      AND (NOT :filtered OR (
+            SELECT stepwell.passes(
+                d.document_id, d.source_id, d.metadata, d.created_at,
+                :document_ids, :source_ids, :containing,
+                :matching, :created_after, :created_before)
+            FROM stepwell.documents AS d
+            WHERE d.user_id = :user_id AND d.document_id = e.document_id))
+      AND (NOT :excluding OR NOT (
+            SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
+            FROM stepwell.chunks AS c
+            WHERE c.user_id = :user_id AND c.chunk_no = e.chunk_no))
+    ORDER BY e.embedding <=> :embedding, e.chunk_no
+    LIMIT :candidates
+),
+nearest_of_all AS (
+    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
+    FROM stepwell.embeddings AS e
+    WHERE :with_vector AND NOT :filtered AND e.user_id = :user_id AND (SELECT small FROM scope)
+    OFFSET 0
+),
+nearest_exactly AS MATERIALIZED (
+    SELECT o.chunk_no, o.distance
+    FROM (
+        SELECT n.chunk_no, n.distance
+        FROM (SELECT chunk_no, distance FROM nearest_of_all
+              UNION ALL
+              SELECT chunk_no, distance FROM allowed_chunks WHERE :with_vector) AS n
+        WHERE NOT :has_exclusions OR n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+        ORDER BY n.distance, n.chunk_no
+        LIMIT CASE WHEN :excluding THEN NULL ELSE :candidates END
+    ) AS o
+    WHERE NOT :excluding OR NOT (
+            SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
+            FROM stepwell.chunks AS c
+            WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no)
+    LIMIT :candidates
+),
+vector_leg AS MATERIALIZED (
+    SELECT n.chunk_no, 1 - n.distance AS score, row_number() OVER (ORDER BY n.distance, n.chunk_no) AS rank
+    FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
+),
+-- the fusion
+fused AS (
+    SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
+           v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
+           coalesce(:weight_vector / (:k + v.rank), 0) + coalesce(:weight_text / (:k + t.rank), 0) AS rrf_score,
+           coalesce(:weight_vector * coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1), 0) * CAST(v.rank IS NOT NULL AS integer)
+           + coalesce(:weight_text * coalesce(t.score / nullif(z.best_text, 0), 1), 0) * CAST(t.rank IS NOT NULL AS integer)
+               AS convex_score
+    FROM vector_leg AS v
+    FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
+    CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
+                       (SELECT max(score) FROM text_leg) AS best_text) AS z
+),
+best AS MATERIALIZED (
+    SELECT f.*, c.chunk_id, s.score, row_number() OVER (
+               ORDER BY round(CAST(s.score AS numeric), 12) DESC, least(f.vector_rank, f.text_rank), c.chunk_id) AS place
+    FROM fused AS f
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
+                    ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score
+    ) AS s
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = f.chunk_no
+    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
+      AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
+    ORDER BY place
+    LIMIT :limit
+)
+SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri,
+       CASE WHEN :with_content THEN c.content ELSE '' END AS content,
+       c.chunk_index, c.start_offset, c.end_offset, c.heading_path, d.metadata,
+       b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score, b.vector_rank, b.text_rank,
+       u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
+       (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf) ORDER BY t.idf DESC, t.lexeme), '[]') FROM terms AS t) AS terms
+FROM corpus AS u
+CROSS JOIN scope AS s
+LEFT JOIN best AS b ON true
+LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = b.chunk_no
+LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
+ORDER BY b.place

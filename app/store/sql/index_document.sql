@@ -1,0 +1,38 @@
+-- Adds a document's stored chunks to the postings and to the document frequencies.
+-- A posting is chunk_no << 24 | tf << 16 | length (tf at most 255, length at most 65,535); a block holds up to 128 of
+-- them, ascending, and a lexeme's row remembers its last block, so that appending touches one block a lexeme.
+-- The caller holds the user's lock. Binds: user_id, document_id. Columns: none.
+-- :user_id text
+-- :document_id uuid
+WITH fresh AS MATERIALIZED (
+    SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
+           (c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535) AS item
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+    WHERE c.user_id = :user_id AND c.document_id = :document_id
+),
+placed AS (
+    SELECT f.lexeme, f.chunk_no, f.item, l.tail_no, coalesce(l.tail_size, 0) AS tail_size,
+           (coalesce(l.tail_size, 0) + row_number() OVER (PARTITION BY f.lexeme ORDER BY f.chunk_no) - 1) / 128 AS block
+    FROM fresh AS f
+    LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = f.lexeme
+),
+blocks AS MATERIALIZED (
+    SELECT lexeme, block, array_agg(item ORDER BY chunk_no) AS items,
+           CASE WHEN block = 0 THEN coalesce(min(tail_no), min(chunk_no)) ELSE min(chunk_no) END AS first_no,
+           CASE WHEN block = 0 THEN min(tail_size) ELSE 0 END + count(*) AS size
+    FROM placed
+    GROUP BY lexeme, block
+),
+appended AS (
+    INSERT INTO stepwell.postings AS p (user_id, lexeme, first_no, items)
+    SELECT :user_id, lexeme, first_no, items FROM blocks ORDER BY lexeme, first_no
+    ON CONFLICT (user_id, lexeme, first_no) DO UPDATE SET items = p.items || excluded.items
+)
+INSERT INTO stepwell.lexemes AS l (user_id, lexeme, df, tail_no, tail_size)
+SELECT :user_id, lexeme, sum(cardinality(items)),
+       max(first_no), CAST((array_agg(size ORDER BY block DESC))[1] AS integer)
+FROM blocks
+GROUP BY lexeme
+ORDER BY lexeme
+ON CONFLICT (user_id, lexeme) DO UPDATE
+SET df = l.df + excluded.df, tail_no = excluded.tail_no, tail_size = excluded.tail_size

@@ -1,0 +1,33 @@
+-- Stores a document's chunks and analyses their text under the document's text-search configuration.
+-- A chunk's length is the number of its indexed lexemes, repetitions counted.
+-- Binds: user_id, document_id, config, first_no, and one array a column, in chunk order. Columns: chunk_no.
+-- :config text
+-- :chunk_ids uuid[]
+-- :contents text[]
+-- :starts integer[]
+-- :ends integer[]
+-- :headings text[]
+-- :indexed text[]
+-- :embedding_keys uuid[]
+-- :user_id text
+-- :first_no bigint
+-- :document_id uuid
+WITH incoming AS MATERIALIZED (
+    SELECT i.*, to_tsvector(CAST(:config AS regconfig), i.indexed) AS tsv
+    FROM unnest(
+        :chunk_ids, :contents, :starts, :ends,
+        :headings, :indexed, :embedding_keys
+    ) WITH ORDINALITY AS i (chunk_id, content, start_offset, end_offset, headings, indexed, embedding_key, place)
+)
+INSERT INTO stepwell.chunks (
+    user_id, chunk_id, chunk_no, document_id, chunk_index, content, start_offset, end_offset, heading_path,
+    config, tsv, length, embedding_key
+)
+SELECT :user_id, i.chunk_id, :first_no + i.place - 1, :document_id,
+       CAST(i.place - 1 AS integer), i.content, i.start_offset, i.end_offset,
+       ARRAY(SELECT jsonb_array_elements_text(CAST(i.headings AS jsonb))),
+       :config, i.tsv,
+       CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(i.tsv) AS t) AS integer),
+       i.embedding_key
+FROM incoming AS i
+RETURNING chunk_no

@@ -1,0 +1,8 @@
+-- What is the stored vector of one chunk?
+-- Columns: embedding (text).
+-- :user_id text  whose chunk
+-- :chunk_id uuid  which chunk
+SELECT CAST(e.embedding AS text) AS embedding
+FROM stepwell.chunks AS c
+JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
+WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id

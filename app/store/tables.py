@@ -1,0 +1,305 @@
+"""Which tables are there?
+
+Everything lives in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant
+table, so that the schema can be distributed by it; the exceptions are api_keys, jobs and embedding_identity, which
+have no row-level security and are each read by one named function.
+"""
+
+from __future__ import annotations
+
+from pgvector.sqlalchemy import Vector
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+
+SCHEMA = "stepwell"
+HNSW = {"m": 16, "ef_construction": 200}
+
+metadata = MetaData(
+    schema=SCHEMA,
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    },
+)
+
+
+def _tenant() -> list[Column[str] | CheckConstraint]:
+    return [Column("user_id", Text, nullable=False), CheckConstraint("user_id <> ''", name="user_id")]
+
+
+def _moment(name: str) -> Column[object]:
+    return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
+
+
+def _json(name: str, empty: str = "{}") -> Column[object]:
+    return Column(name, JSONB, nullable=False, server_default=text(f"'{empty}'"))
+
+
+tenants = Table(
+    "tenants",
+    metadata,
+    *_tenant(),
+    Column("version", BigInteger, nullable=False, server_default="0"),
+    Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
+    _moment("created_at"),
+    PrimaryKeyConstraint("user_id"),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    *_tenant(),
+    Column("source_id", Uuid, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("glob", Text, nullable=False),
+    _moment("created_at"),
+    Column("synced_at", DateTime(timezone=True)),
+    PrimaryKeyConstraint("user_id", "source_id"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    *_tenant(),
+    Column("document_id", Uuid, nullable=False),
+    Column("source_id", Uuid),
+    Column("identity", LargeBinary, nullable=False),
+    Column("uri", Text),
+    Column("title", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    _json("metadata"),
+    Column("content", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("attributes_hash", LargeBinary, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    _moment("created_at"),
+    _moment("updated_at"),
+    PrimaryKeyConstraint("user_id", "document_id"),
+    UniqueConstraint("user_id", "identity"),
+    ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
+    Index(None, "user_id", "created_at", "document_id"),
+    Index(None, "user_id", "source_id"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    *_tenant(),
+    Column("chunk_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("start_offset", Integer, nullable=False),
+    Column("end_offset", Integer, nullable=False),
+    Column("heading_path", ARRAY(Text), nullable=False),
+    Column("config", Text, nullable=False),
+    Column("tsv", TSVECTOR, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("embedding_key", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "chunk_id"),
+    UniqueConstraint("user_id", "document_id", "chunk_index"),
+    ForeignKeyConstraint(
+        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
+    ),
+    Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
+    Index(None, "user_id", "embedding_key"),
+    Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
+)
+
+
+def embeddings_table(dimension: int, into: MetaData) -> Table:
+    """The table of vectors: apart from the chunks, so that exact scans and re-embedding touch nothing else."""
+    return Table(
+        "embeddings",
+        into,
+        *_tenant(),
+        Column("chunk_no", BigInteger, nullable=False),
+        Column("document_id", Uuid, nullable=False),
+        Column("embedding", Vector(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "chunk_no"),
+        ForeignKeyConstraint(
+            ["user_id", "chunk_no"],
+            [f"{SCHEMA}.chunks.user_id", f"{SCHEMA}.chunks.chunk_no"],
+            ondelete="CASCADE",
+        ),
+        Index(None, "user_id", "document_id"),
+        Index(
+            "ix_embeddings_embedding",
+            "embedding",
+            postgresql_using="hnsw",
+            postgresql_with=HNSW,
+            postgresql_ops={"embedding": "vector_cosine_ops"},
+        ),
+    )
+
+
+embeddings = embeddings_table(384, metadata)
+
+text_statistics = Table(
+    "text_statistics",
+    metadata,
+    *_tenant(),
+    Column("config", Text, nullable=False),
+    Column("chunks", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("user_id", "config"),
+)
+
+lexemes = Table(
+    "lexemes",
+    metadata,
+    *_tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("df", Integer, nullable=False),
+    Column("tail_no", BigInteger, nullable=False),
+    Column("tail_size", Integer, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme"),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    *_tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("first_no", BigInteger, nullable=False),
+    Column("items", ARRAY(BigInteger), nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    *_tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("role", Text),
+    _json("facts", "[]"),
+    Column("description", Text),
+    _json("metadata"),
+    _moment("created_at"),
+    _moment("updated_at"),
+    CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
+    PrimaryKeyConstraint("user_id", "entity_id"),
+)
+
+entity_names = Table(
+    "entity_names",
+    metadata,
+    *_tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    Index(None, "user_id", "entity_id"),
+)
+
+entity_members = Table(
+    "entity_members",
+    metadata,
+    *_tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("member_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
+    ForeignKeyConstraint(
+        ["user_id", "entity_id"],
+        [entities.c.user_id, entities.c.entity_id],
+        ondelete="CASCADE",
+        name="fk_entity_members_entity",
+    ),
+    ForeignKeyConstraint(
+        ["user_id", "member_id"],
+        [entities.c.user_id, entities.c.entity_id],
+        ondelete="CASCADE",
+        name="fk_entity_members_member",
+    ),
+    Index(None, "user_id", "member_id"),
+)
+
+mentions = Table(
+    "mentions",
+    metadata,
+    *_tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("count", Integer, nullable=False),
+    CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
+    PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", Text, nullable=False),
+    *_tenant(),
+    Column("secret_hash", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("name", Text, nullable=False, server_default=""),
+    _moment("created_at"),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    PrimaryKeyConstraint("key_id"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Uuid, nullable=False),
+    *_tenant(),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default="queued"),
+    _json("payload"),
+    _json("progress"),
+    Column("error", Text),
+    Column("attempts", SmallInteger, nullable=False, server_default="0"),
+    _moment("run_at"),
+    Column("leased_until", DateTime(timezone=True)),
+    _moment("created_at"),
+    Column("finished_at", DateTime(timezone=True)),
+    CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+    PrimaryKeyConstraint("job_id"),
+    Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
+)
+
+embedding_identity = Table(
+    "embedding_identity",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+TENANT_TABLES = tuple(t for t in metadata.sorted_tables if "user_id" in t.c and t.name not in {"api_keys", "jobs"})
