@@ -1,6 +1,7 @@
 """Which knobs does Stepwell have?
 
-One Settings, read from the environment (`STEPWELL_…`) once, at an entry point; the rooms below get values, never this object.
+One Settings, read from the environment (`STEPWELL_…`) once, at an entry point; the rooms below get values, never this
+object.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Settings(BaseSettings):
     )
 
     # storage
-    data_dir: Path | None = Field(None, description="Where the embedded Postgres keeps its data; default a per-user folder.")
+    data_dir: Path | None = Field(
+        None, description="Where the embedded Postgres keeps its data; default a per-user folder."
+    )
     database_url: SecretStr | None = Field(
         None,
         validation_alias=_either("DATABASE_URL"),
@@ -45,21 +48,29 @@ class Settings(BaseSettings):
 
     # door
     auth: Literal["none", "api_key"] = Field(
-        "none", validation_alias=_either("AUTH"), description="none: one user `local`, loopback only; api_key: hashed keys."
+        "none",
+        validation_alias=_either("AUTH"),
+        description="none: one user `local`, loopback only; api_key: hashed keys.",
     )
     host: str = Field("127.0.0.1", description="Address that the service listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
-    max_concurrent_searches: int = Field(16, ge=1, description="Searches running at once; further ones wait their turn.")
+    max_concurrent_searches: int = Field(
+        16, ge=1, description="Searches running at once; further ones wait their turn."
+    )
     max_waiting_searches: int = Field(64, ge=0, description="Searches waiting at once; further ones get 503 at once.")
 
     # logs
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Query text appears at debug only.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Query text appears at debug only."
+    )
     log_json: bool = Field(True, description="JSON lines on stderr; false: plain text.")
 
     # providers
     embedder: Literal["minilm"] = Field("minilm", description="Which embedding provider turns text into vectors.")
-    embedder_threads: int = Field(0, ge=0, le=64, description="Threads of the offline model; 0: the machine's cores, at most 4.")
+    embedder_threads: int = Field(
+        0, ge=0, le=64, description="Threads of the offline model; 0: the machine's cores, at most 4."
+    )
     query_cache_size: int = Field(10_000, ge=0, description="Query vectors kept in memory.")
     embed_timeout_s: float = Field(3.0, gt=0, description="After this a search goes on without a vector.")
 

@@ -29,7 +29,7 @@ Degraded = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One piece of a cleaned text. `start` and `end` are code points into that text, and `content == text[start:end]`."""
+    """One piece of a cleaned text: `content == text[start:end]`, counted in code points."""
 
     content: str
     start: int

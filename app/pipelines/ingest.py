@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -105,7 +105,7 @@ async def many(
 def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
     """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field."""
     cleaned = cleaning.clean(upload.content)
-    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.plain(cleaned.text)
+    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.Parsed(cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document holds no text.", field="content")
     title = _title(upload, parsed)

@@ -53,4 +53,6 @@ async def _respelled(ask: Recall, found: Recalled, db: Reading) -> Recall | None
     if not words:
         return None
     text = " ".join(words)
-    return replace(ask, lexical=Lexical(IndexText(text, text)), weights=Weights(ask.weights.vector, ask.weights.text or 1.0))
+    return replace(
+        ask, lexical=Lexical(IndexText(text, text)), weights=Weights(ask.weights.vector, ask.weights.text or 1.0)
+    )

@@ -38,6 +38,8 @@ from app.text import analysis, cleaning, exactness, lexical
 log = logging.getLogger(__name__)
 
 PREVIEW_CHARACTERS = 240
+FOLDING, KEEPING = "english", "german"
+"""A configuration whose index text has its accents folded, and one that keeps them; all others are like one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def lexical_of(parsed: ParsedQuery) -> Lexical:
 
 def index_text(text: str) -> IndexText:
     """Text as documents of either kind of configuration were indexed."""
-    return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, lexical.ACCENTED))
+    return IndexText(folded=lexical.index_text(text, FOLDING), plain=lexical.index_text(text, KEEPING))
 
 
 async def _relaxed(
@@ -176,7 +178,7 @@ def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recal
         mode=query.mode,
         fusion=plan.fusion,
         search_mode="flat",
-        fallback_reason=None if hits else _why_empty(query.filters, query.exclude_chunk_ids, found),
+        fallback_reason=None if hits else why_empty(query.filters, query.exclude_chunk_ids, found),
         approximate=found.approximate and len(hits) < query.limit,
         degraded=tuple(course.degraded),
         relaxed=tuple(course.relaxed),
@@ -185,9 +187,7 @@ def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recal
     )
 
 
-def _hits(
-    query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, *, relaxed: bool
-) -> Iterable[Hit]:
+def _hits(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, *, relaxed: bool) -> Iterable[Hit]:
     for candidate in found.candidates:
         reasons = exactness.reasons(parsed, title=candidate.title, content=candidate.content)
         sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed)
@@ -231,7 +231,8 @@ def _explained(plan: steering.Plan, parsed: ParsedQuery, found: Recalled) -> dic
     }
 
 
-def _why_empty(filters: Filters, excluded: tuple[object, ...], found: Recalled) -> str:
+def why_empty(filters: Filters, excluded: tuple[object, ...], found: Recalled) -> str:
+    """Why an answer holds no hit."""
     if not found.corpus_chunks:
         return "no_documents"
     if not found.scope_chunks or (not (found.vector_found or found.text_found) and (filters or excluded)):

@@ -124,7 +124,9 @@ class Database:
             return errors.DeadlineExceeded("The database did not answer within the time limit.")
         if isinstance(cause, exc.TimeoutError):
             return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
-        if isinstance(cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError):
+        if isinstance(
+            cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError
+        ):
             return errors.DatabaseUnavailable("The database is busy with another change; try again shortly.")
         if isinstance(cause, _UNREACHABLE) or _is_disconnect(error):
             log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
@@ -166,7 +168,9 @@ def connect(
     on_lost: Callable[[], Awaitable[None]] | None = None,
 ) -> Database:
     """A Database on `dsn`; nothing is opened yet."""
-    return Database(engine(dsn, pool_size=pool_size, max_overflow=0, pool_timeout=pool_wait_s), limits=limits, on_lost=on_lost)
+    return Database(
+        engine(dsn, pool_size=pool_size, max_overflow=0, pool_timeout=pool_wait_s), limits=limits, on_lost=on_lost
+    )
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:

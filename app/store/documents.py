@@ -238,7 +238,9 @@ async def _write_chunks(
         return
     binds = {"user_id": user_id, "document_id": document_id}
     place = {**binds, "first_no": first_no}
-    await db.execute(sql.statement("insert_chunks"), {**place, "config": draft.config, **_columns(document_id, draft.chunks)})
+    await db.execute(
+        sql.statement("insert_chunks"), {**place, "config": draft.config, **_columns(document_id, draft.chunks)}
+    )
     stored = [vectors_by_key[chunk.embedding_key] for chunk in draft.chunks]
     await db.execute(sql.statement("insert_embeddings"), {**place, "vectors": stored})
     await db.execute(sql.statement("index_document"), binds)
@@ -258,7 +260,7 @@ def _columns(document_id: UUID, drafts: Iterable[ChunkDraft]) -> dict[str, list[
     }
 
 
-def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[tuple[int]]:
+def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:
     query = sa.select(sa.func.count()).select_from(table)
     return query.where(*(table.c[column] == value for column, value in where.items()))
 
@@ -268,4 +270,3 @@ def _document(row: Mapping[Any, Any]) -> Document:
     fields["language"] = fields.pop("config")
     fields["content_hash"] = fields["content_hash"].hex()
     return Document(**fields)
-

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
+import sqlalchemy as sa
+
 from app import errors
 from app.shapes import Candidate, Filters, IndexText, Lexical, Recall, Recalled, Term, Vector
 from app.store import sql, vectors
@@ -29,7 +31,7 @@ _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 async def hybrid(db: Reading, ask: Recall) -> Recalled:
     """Run both legs, their fusion and the fetch of the content as one statement."""
     result = await db.execute(sql.statement("hybrid"), _binds(ask))
-    return _recalled(result.mappings().all(), ask)
+    return _recalled([row._mapping for row in result], ask)
 
 
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
@@ -118,7 +120,7 @@ def _test(path: str, operator: str, bound: Any) -> str:
     return f"{path} {operator} {json.dumps(bound)}"
 
 
-def _recalled(rows: Sequence[Mapping[str, Any]], ask: Recall) -> Recalled:
+def _recalled(rows: Sequence[sa.RowMapping], ask: Recall) -> Recalled:
     """The rows' hits, and the report that each row repeats."""
     report = rows[0]
     ran = ask.vector is not None and ask.weights.vector > 0
@@ -135,7 +137,7 @@ def _recalled(rows: Sequence[Mapping[str, Any]], ask: Recall) -> Recalled:
     )
 
 
-def _candidate(row: Mapping[str, Any]) -> Candidate:
+def _candidate(row: sa.RowMapping) -> Candidate:
     fields = {name: row[name] for name in _FIELDS}
     fields["heading_path"] = tuple(row["heading_path"])
     return Candidate(**fields)

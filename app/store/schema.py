@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -11,8 +12,9 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, tables
+from app.store import catalogue, db, sql, tables
 
+log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
 
 
@@ -73,8 +75,8 @@ def _upgrade(connection: Connection, model: str, dimension: int, revision: str) 
 
 
 def _revision(connection: Connection) -> str | None:
-    exists = connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.alembic_version')"))
-    return connection.scalar(sa.text(f"SELECT version_num FROM {tables.SCHEMA}.alembic_version")) if exists else None
+    exists = connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version')"))
+    return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
 
 
 async def check(database: db.Database, *, model: str, dimension: int) -> None:
@@ -87,7 +89,8 @@ async def check(database: db.Database, *, model: str, dimension: int) -> None:
         expected = head()
         if found != expected:
             raise errors.SchemaMismatch(
-                f"The database is at revision {found or 'none'}, this version needs {expected}: run `stepwell db upgrade`."
+                f"The database is at revision {found or 'none'}, this version needs {expected}: "
+                "run `stepwell db upgrade`."
             )
         await connection.run_sync(_compare_embedding, model, dimension)
         problems = await connection.run_sync(catalogue.differences, dimension)
@@ -95,8 +98,33 @@ async def check(database: db.Database, *, model: str, dimension: int) -> None:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
 
+async def picture(database: db.Database) -> str:
+    """The live schema as text; see `catalogue.picture`."""
+    async with database.shared() as connection:
+        return await connection.run_sync(catalogue.picture)
+
+
+async def check_role(database: db.Database, *, strict: bool) -> None:
+    """See that row-level security binds the role that the service connects as.
+
+    Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
+    """
+    async with database.shared() as connection:
+        role = (await connection.execute(sql.statement("role"))).one()
+    reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
+    if not reasons:
+        return
+    what = {"superuser": "is a superuser", "bypasses": "has BYPASSRLS", "owns": "owns the tables"}[reasons[0]]
+    message = f"The role in DATABASE_URL {what}, so row-level security does not bind it: connect as stepwell_service."
+    if strict:
+        raise errors.SchemaMismatch(message)
+    log.warning(message)
+
+
 def _compare_embedding(connection: Connection, model: str, dimension: int) -> None:
-    row = connection.execute(sa.select(tables.embedding_identity.c["model", "dimension"])).one_or_none()
+    row = connection.execute(
+        sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
+    ).one_or_none()
     if row is None or (row.model, row.dimension) == (model, dimension):
         return
     raise errors.SchemaMismatch(

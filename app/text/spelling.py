@@ -12,7 +12,7 @@ LONGEST = 64
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
-    """Up to five stored words: those that the word begins first, then those spelled like it (ratio at least 75 of 100)."""
+    """Up to five stored words: first those that it begins, then those spelled like it (ratio 75 of 100)."""
     if len(word) > LONGEST:
         return []
     beginnings = sorted((known for known in stored if known.startswith(word)), key=len)[:MOST]

@@ -4,6 +4,7 @@ Revision ID: 0001
 Revises:
 """
 
+import sqlalchemy as sa
 from alembic import context, op
 
 revision = "0001"
@@ -149,7 +150,8 @@ TABLES = (
         CONSTRAINT pk_documents PRIMARY KEY (user_id, document_id),
         CONSTRAINT ck_documents_user_id CHECK (user_id <> ''),
         CONSTRAINT uq_documents_user_id_identity UNIQUE (user_id, identity),
-        CONSTRAINT fk_documents_sources FOREIGN KEY(user_id, source_id) REFERENCES stepwell.sources (user_id, source_id)
+        CONSTRAINT fk_documents_sources FOREIGN KEY(user_id, source_id)
+            REFERENCES stepwell.sources (user_id, source_id)
     )
     """,
     """
@@ -165,8 +167,10 @@ TABLES = (
         member_id UUID NOT NULL,
         CONSTRAINT pk_entity_members PRIMARY KEY (user_id, entity_id, member_id),
         CONSTRAINT ck_entity_members_user_id CHECK (user_id <> ''),
-        CONSTRAINT fk_entity_members_entity FOREIGN KEY(user_id, entity_id) REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE,
-        CONSTRAINT fk_entity_members_member FOREIGN KEY(user_id, member_id) REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
+        CONSTRAINT fk_entity_members_entity FOREIGN KEY(user_id, entity_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE,
+        CONSTRAINT fk_entity_members_member FOREIGN KEY(user_id, member_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
     )
     """,
     """
@@ -180,7 +184,8 @@ TABLES = (
         name TEXT NOT NULL,
         CONSTRAINT pk_entity_names PRIMARY KEY (user_id, name_key, entity_id),
         CONSTRAINT ck_entity_names_user_id CHECK (user_id <> ''),
-        CONSTRAINT fk_entity_names_entities FOREIGN KEY(user_id, entity_id) REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
+        CONSTRAINT fk_entity_names_entities FOREIGN KEY(user_id, entity_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
     )
     """,
     """
@@ -204,7 +209,8 @@ TABLES = (
         CONSTRAINT pk_chunks PRIMARY KEY (user_id, chunk_id),
         CONSTRAINT ck_chunks_user_id CHECK (user_id <> ''),
         CONSTRAINT uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index),
-        CONSTRAINT fk_chunks_documents FOREIGN KEY(user_id, document_id) REFERENCES stepwell.documents (user_id, document_id) ON DELETE CASCADE
+        CONSTRAINT fk_chunks_documents FOREIGN KEY(user_id, document_id)
+            REFERENCES stepwell.documents (user_id, document_id) ON DELETE CASCADE
     )
     """,
     """
@@ -224,11 +230,13 @@ TABLES = (
         embedding vector({dimension}) NOT NULL,
         CONSTRAINT pk_embeddings PRIMARY KEY (user_id, chunk_no),
         CONSTRAINT ck_embeddings_user_id CHECK (user_id <> ''),
-        CONSTRAINT fk_embeddings_chunks FOREIGN KEY(user_id, chunk_no) REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
+        CONSTRAINT fk_embeddings_chunks FOREIGN KEY(user_id, chunk_no)
+            REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
     )
     """,
     """
-    CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m = 16, ef_construction = 200)
+    CREATE INDEX ix_embeddings_embedding
+    ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m = 16, ef_construction = 200)
     """,
     """
     CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings (user_id, document_id)
@@ -244,8 +252,10 @@ TABLES = (
         CONSTRAINT pk_mentions PRIMARY KEY (user_id, entity_id, chunk_no, kind),
         CONSTRAINT ck_mentions_user_id CHECK (user_id <> ''),
         CONSTRAINT ck_mentions_kind CHECK (kind IN ('text', 'attendee', 'metadata', 'title')),
-        CONSTRAINT fk_mentions_entities FOREIGN KEY(user_id, entity_id) REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE,
-        CONSTRAINT fk_mentions_chunks FOREIGN KEY(user_id, chunk_no) REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
+        CONSTRAINT fk_mentions_entities FOREIGN KEY(user_id, entity_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE,
+        CONSTRAINT fk_mentions_chunks FOREIGN KEY(user_id, chunk_no)
+            REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
     )
     """,
     """
@@ -338,7 +348,7 @@ def upgrade() -> None:
     op.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     dimension = int(context.config.attributes["dimension"])
     if not 1 <= dimension <= MAX_HNSW_DIMENSIONS:
-        raise ValueError(f"an HNSW index takes at most {MAX_HNSW_DIMENSIONS} dimensions, the settings ask for {dimension}")
+        raise ValueError(f"HNSW takes at most {MAX_HNSW_DIMENSIONS} dimensions, the settings ask for {dimension}")
     for statement in (*TABLES, *INLINE, ENTER, PASSES, ROLE, LEAKPROOF):
         op.execute(statement.replace("{dimension}", str(dimension)))
     for table in TENANT_TABLES:
@@ -348,8 +358,8 @@ def upgrade() -> None:
     op.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stepwell TO stepwell_service")
     op.execute("REVOKE INSERT, UPDATE, DELETE ON stepwell.embedding_identity FROM stepwell_service")
     op.execute("REVOKE INSERT, UPDATE, DELETE ON stepwell.alembic_version FROM stepwell_service")
-    model = str(context.config.attributes["model"]).replace("'", "''")
-    op.execute(f"INSERT INTO stepwell.embedding_identity (model, dimension) VALUES ('{model}', {dimension})")
+    identity = sa.text("INSERT INTO stepwell.embedding_identity (model, dimension) VALUES (:model, :dimension)")
+    op.execute(identity.bindparams(model=str(context.config.attributes["model"]), dimension=dimension))
 
 
 def downgrade() -> None:

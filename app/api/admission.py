@@ -1,0 +1,47 @@
+"""How many searches run at once, and what happens to the others?
+
+A few run, some wait their turn, the rest are told at once to come back: a queue without end would make all of
+them late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.requests import Request
+
+from app import errors
+
+
+class Gate:
+    """Lets `running` searches through at once and `waiting` more queue for their turn."""
+
+    def __init__(self, *, running: int, waiting: int) -> None:
+        self._turns = asyncio.Semaphore(running)
+        self._most_waiting = waiting
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn and hold it. Raises Overloaded where too many wait already."""
+        if self._turns.locked() and self._waiting >= self._most_waiting:
+            raise errors.Overloaded("Too many searches are running; try again shortly.")
+        self._waiting += 1
+        try:
+            await self._turns.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._turns.release()
+
+
+@asynccontextmanager
+async def admitted(request: Request) -> AsyncIterator[None]:
+    """A turn at the application's gate."""
+    gate: Gate = request.app.state.gate
+    async with gate.turn():
+        yield

@@ -1,0 +1,55 @@
+"""Who asks?
+
+`get_user_id` is the one dependency that every operation on a user's things goes through: with AUTH=none it is the user
+`local`, with AUTH=api_key the owner of the key in `Authorization: Bearer` or `X-API-Key`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request, Security
+from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
+
+from app import errors
+from app.pipelines import keys
+from app.pipelines.services import Services
+
+LOCAL_USER = "local"
+_bearer = HTTPBearer(auto_error=False, description="An API key, with AUTH=api_key only.")
+_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, with AUTH=api_key only.")
+
+
+def services(request: Request) -> Services:
+    """The parts that the application was started with."""
+    found: Services = request.app.state.services
+    return found
+
+
+class Scope:
+    """A dependency that lets a caller pass whose key has the scope; `admin` includes the others."""
+
+    def __init__(self, needed: str) -> None:
+        self.needed = needed
+
+    async def __call__(
+        self,
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
+        header: Annotated[str | None, Security(_header)] = None,
+    ) -> str:
+        """The caller's user id. Raises Unauthorized, Forbidden."""
+        if request.app.state.settings.auth == "none":
+            return LOCAL_USER
+        presented = bearer.credentials if bearer else header
+        if not presented:
+            raise errors.Unauthorized("Send an API key as `Authorization: Bearer …` or `X-API-Key`.")
+        key = await keys.recognise(presented, db=services(request).db)
+        if not {self.needed, "admin"} & set(key.scopes):
+            raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
+        return key.user_id
+
+
+Searcher = Annotated[str, Depends(Scope("search"))]
+Writer = Annotated[str, Depends(Scope("write"))]
+Use = Annotated[Services, Depends(services)]

@@ -1,0 +1,211 @@
+"""Documents over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import TypeAdapter, ValidationError
+
+from app import errors
+from app.api import auth, bodies, cursors, problems, uploads, wire
+from app.api.document_models import (
+    MOST_AT_ONCE,
+    ChunkModel,
+    ChunkPage,
+    DeletedModel,
+    DocumentIn,
+    DocumentModel,
+    DocumentPage,
+    Refused,
+    StatsModel,
+    StoredList,
+    StoredModel,
+)
+from app.pipelines import documents, ingest
+from app.pipelines.services import Services
+from app.shapes import Upload
+
+router = APIRouter(prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute)
+
+_NOTE = {
+    "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
+    "uri": "notes/lime.md",
+    "metadata": {"team": "masonry"},
+}
+_EXAMPLES = {
+    "one": {"summary": "One document", "value": _NOTE},
+    "several": {
+        "summary": "Several at once",
+        "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
+    },
+}
+_Several = Annotated[list[DocumentIn], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_ONE, _SEVERAL = TypeAdapter(DocumentIn), TypeAdapter(_Several)
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/json": {
+                "schema": {
+                    "anyOf": [
+                        {"$ref": "#/components/schemas/DocumentIn"},
+                        {
+                            "type": "array",
+                            "items": {"$ref": "#/components/schemas/DocumentIn"},
+                            "maxItems": MOST_AT_ONCE,
+                        },
+                    ]
+                },
+                "examples": _EXAMPLES,
+            },
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["files"],
+                    "properties": {
+                        "files": {"type": "array", "items": {"type": "string", "format": "binary"}, "maxItems": 100}
+                    },
+                }
+            },
+        },
+    }
+}
+_WRITES = problems.responses(401, 403, 413, 415, 422, 502, 503)
+_READS = problems.responses(401, 403, 404, 422, 503)
+
+
+@router.post(
+    "/documents",
+    operation_id="add_documents",
+    summary="Add documents",
+    status_code=201,
+    responses={**_WRITES, 200: {"model": StoredModel | StoredList, "description": "Everything was known already."}},
+    openapi_extra=_BODY,
+)
+async def add(request: Request, response: Response, user_id: auth.Writer, use: auth.Use) -> StoredModel | StoredList:
+    """Store one document, a list of them, or files from a form; they are searchable when the answer comes.
+
+    The same uri again replaces the document in one step, the same uri and text again change nothing (200).
+    """
+    if uploads.is_multipart(request):
+        return await _add_several(await uploads.read(request), response, user_id, use)
+    given = await _json(request)
+    if isinstance(given, list):
+        wanted = _validated(_SEVERAL, given)
+        return await _add_several([document.shape() for document in wanted], response, user_id, use)
+    document = _validated(_ONE, given)
+    stored = await ingest.run(document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return StoredModel.of(stored)
+
+
+@router.get("/documents", operation_id="list_documents", summary="List documents", responses=_READS)
+async def page(
+    user_id: auth.Searcher,
+    use: auth.Use,
+    limit: Annotated[int, Query(ge=1, le=200, description="Documents a page.")] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")
+    ] = None,
+    uri: Annotated[str | None, Query(max_length=2048, description="Only the document with this uri.")] = None,
+) -> DocumentPage:
+    """Your documents, newest first, without their text."""
+    after = cursors.read(cursor) if cursor else None
+    found = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, uri=uri)
+    shown = found[:limit]
+    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(found) > limit else None
+    return DocumentPage(documents=[DocumentModel.of(document) for document in shown], next_cursor=more)
+
+
+@router.get("/documents/{document_id}", operation_id="get_document", summary="Get a document", responses=_READS)
+async def get(document_id: UUID, user_id: auth.Searcher, use: auth.Use) -> DocumentModel:
+    """One document with its cleaned text."""
+    return DocumentModel.of(await documents.get(document_id, user_id, db=use.db))
+
+
+@router.put(
+    "/documents/{document_id}",
+    operation_id="replace_document",
+    summary="Replace a document",
+    responses={**_WRITES, **problems.responses(404, 409)},
+)
+async def replace(
+    document_id: UUID,
+    document: Annotated[DocumentIn, Body(openapi_examples={"one": _EXAMPLES["one"]})],
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> StoredModel:
+    """New content for a document; readers see the old version or the new one, never half of each."""
+    stored = await ingest.replace(
+        document_id, document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting
+    )
+    return StoredModel.of(stored)
+
+
+@router.delete(
+    "/documents/{document_id}", operation_id="delete_document", summary="Delete a document", responses=_READS
+)
+async def delete(document_id: UUID, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
+    """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
+    deleted = await documents.delete(document_id, user_id, db=use.db)
+    return DeletedModel(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
+
+
+@router.get(
+    "/documents/{document_id}/chunks", operation_id="list_chunks", summary="List a document's chunks", responses=_READS
+)
+async def chunks(
+    document_id: UUID,
+    user_id: auth.Searcher,
+    use: auth.Use,
+    limit: Annotated[int, Query(ge=1, le=500, description="Chunks a page.")] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="Chunks to skip.")] = 0,
+) -> ChunkPage:
+    """A document's chunks in order."""
+    document = await documents.get(document_id, user_id, db=use.db)
+    found = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
+    return ChunkPage(chunks=[ChunkModel.of(chunk) for chunk in found], total=document.chunk_count)
+
+
+@router.get("/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 503))
+async def stats(user_id: auth.Searcher, use: auth.Use) -> StatsModel:
+    """How much you have stored, and which model embedded it."""
+    found = await documents.stats(user_id, db=use.db)
+    return StatsModel(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+
+
+async def _json(request: Request) -> object:
+    strict = bodies.StrictRequest(request.scope, request.receive)
+    await strict.read()
+    try:
+        return await strict.json()
+    except (AttributeError, json.JSONDecodeError) as error:
+        raise errors.BadRequest("Send a document as JSON, or files as multipart/form-data.", field="body") from error
+
+
+def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
+    try:
+        return adapter.validate_python(given)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found], body=given) from error
+
+
+async def _add_several(given: Sequence[Upload], response: Response, user_id: str, use: Services) -> StoredList:
+    stored, failed = [], []
+    outcomes = ingest.many(given, user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
+    places = {id(upload): place for place, upload in enumerate(given)}
+    async for outcome in outcomes:
+        if outcome.stored is not None:
+            stored.append(StoredModel.of(outcome.stored))
+        elif outcome.error is not None:
+            place, upload = places[id(outcome.upload)], outcome.upload
+            failed.append(Refused(index=place, uri=upload.uri, code=outcome.error.code, detail=outcome.error.message))
+    count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
+    response.status_code = 200 if count["unchanged"] == len(given) else 201
+    return StoredList(documents=stored, failed=failed, **count)

@@ -1,0 +1,82 @@
+"""Searching over HTTP."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request
+
+from app.api import admission, auth, bodies, problems, wire
+from app.api.search_models import AnswerModel, SearchRequest, SimilarRequest
+from app.pipelines import search, similar
+from app.shapes import Answer
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
+
+_SEARCHES = {
+    "question": {
+        "summary": "A question in plain words",
+        "value": {"query": "Why do the buoys not report every minute?"},
+    },
+    "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
+    "phrase": {
+        "summary": "A phrase, filtered and explained",
+        "value": {"query": '"no cement" lime', "filters": {"metadata": {"type": "decision"}}, "explain": True},
+    },
+}
+_LIKE = {"vector": {"summary": "Near a vector of the stored dimension", "value": {"vector": [0.05] * 384, "limit": 3}}}
+
+
+@router.post(
+    "/search",
+    operation_id="search",
+    summary="Find passages",
+    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+)
+async def find(
+    asked: Annotated[SearchRequest, Body(openapi_examples=_SEARCHES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
+) -> AnswerModel:
+    """Search by meaning and by words, in one statement.
+
+    Any word of the query may match; quotes, `+` and `-` are strict. The answer says what it could not use.
+    """
+    query = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
+    async with admission.admitted(request):
+        answer = await search.run(query, db=use.db, embedder=use.embedder, budget=use.budget)
+    return _answered(answer, request)
+
+
+@router.post(
+    "/similar",
+    operation_id="similar",
+    summary="Find similar passages",
+    responses=problems.responses(401, 403, 404, 413, 415, 422, 503, 504),
+)
+async def find_similar(
+    asked: Annotated[SimilarRequest, Body(openapi_examples=_LIKE)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
+) -> AnswerModel:
+    """The nearest passages by meaning to a stored chunk (itself excluded) or to a vector."""
+    if asked.vector is not None:
+        wire.expect_dimension(asked.vector, use.embedder.model.dimension)
+    like = similar.Likeness(
+        user_id=user_id,
+        chunk_id=asked.chunk_id,
+        vector=asked.vector,
+        limit=asked.limit,
+        filters=asked.filters.shape(),
+        exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
+        candidates=use.candidates,
+    )
+    async with admission.admitted(request):
+        return _answered(await similar.run(like, db=use.db), request)
+
+
+def _answered(answer: Answer, request: Request) -> AnswerModel:
+    request.state.timings = answer.timings
+    return AnswerModel.of(answer)

@@ -1,0 +1,216 @@
+"""What does a search take and answer on the wire?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api import wire
+from app.shapes import Answer, Confidence, Detail, Fusion, Hit, Mode, QueryType
+from app.shapes import Filters as FilterShape
+from app.shapes import Query as QueryShape
+from app.shapes import Weights as WeightShape
+
+EXAMPLE_CHUNK = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
+_RANGE = frozenset({"gte", "gt", "lte", "lt"})
+
+
+def _metadata_filter(given: dict[str, Any]) -> dict[str, Any]:
+    for value in given.values():
+        if not isinstance(value, dict) or not value or not value.keys() <= _RANGE:
+            continue
+        for bound in value.values():
+            if isinstance(bound, bool) or not isinstance(bound, int | float | str) or not _is_bound(bound):
+                raise PydanticCustomError("invalid_range", "A range takes numbers or ISO 8601 dates as its bounds.")
+    return given
+
+
+def _is_bound(bound: float | str) -> bool:
+    if not isinstance(bound, str):
+        return True
+    try:
+        datetime.fromisoformat(bound)
+    except ValueError:
+        return False
+    return True
+
+
+class Filters(wire.WireModel):
+    """Which documents may answer; all that is given must hold."""
+
+    document_ids: wire.IdList | None = Field(None, description="Only these documents.")
+    source_ids: wire.IdList | None = Field(None, description="Only documents of these sources.")
+    metadata: Annotated[wire.Metadata, AfterValidator(_metadata_filter)] | None = Field(
+        None,
+        description='What a document\'s metadata must contain. A value such as `{"gte": 2020, "lt": 2024}` is a range '
+        "on a number or an ISO date.",
+        examples=[{"team": "tide", "year": {"gte": 2024}}],
+    )
+    created_after: wire.Moment | None = Field(None, description="Created at this moment or later.")
+    created_before: wire.Moment | None = Field(None, description="Created before this moment.")
+
+    def shape(self) -> FilterShape:
+        """The filters as the corridor takes them."""
+        return FilterShape(
+            document_ids=None if self.document_ids is None else tuple(self.document_ids),
+            source_ids=None if self.source_ids is None else tuple(self.source_ids),
+            metadata=self.metadata or None,
+            created_after=self.created_after,
+            created_before=self.created_before,
+        )
+
+
+Weight = Annotated[wire.Number, Field(ge=0, le=100)]
+
+
+class Weights(wire.WireModel):
+    """How much each leg counts. A leg of weight 0 is not run."""
+
+    vector: Weight = Field(1.0, description="Weight of the vector leg.")
+    text: Weight = Field(1.0, description="Weight of the text leg.")
+
+    @model_validator(mode="after")
+    def _one_leg(self) -> Self:
+        if self.vector == self.text == 0:
+            raise PydanticCustomError("no_leg", "At least one leg needs a weight above 0.")
+        return self
+
+
+class SearchRequest(wire.WireModel):
+    """A question or keywords. `"quotes"` ask for a phrase, `+word` or `AND` require, `-word` or `NOT` exclude."""
+
+    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
+    mode: Mode = Field("auto", description="Which legs run; `auto` lets the query's shape steer their weights.")
+    fusion: Fusion = Field("auto", description="How the legs are fused; `auto` chooses by `mode`.")
+    weights: Weights | None = Field(None, description="Weights of the legs; default: chosen by `mode` and `fusion`.")
+    k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(None, description="The constant of RRF; default 60.")
+    candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
+        None, description="How many chunks each leg hands to the fusion; default 100."
+    )
+    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer.")
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
+    min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
+        None, description="Least cosine similarity; a hit without a vector score fails it."
+    )
+    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Least RRF score.")
+    min_confidence: Confidence | None = Field(None, description="Least confidence.")
+    detail: Detail = Field("full", description="How much text a hit carries.")
+    explain: wire.Flag = Field(False, description="Show how each score came about.")
+
+    def shape(self, user_id: str, *, candidates: int, k: int) -> QueryShape:
+        """The search as the corridor takes it; `candidates` and `k` are the service's defaults."""
+        return QueryShape(
+            user_id=user_id,
+            text=self.query,
+            limit=self.limit,
+            mode=self.mode,
+            fusion=self.fusion,
+            weights=WeightShape(self.weights.vector, self.weights.text) if self.weights else None,
+            k=self.k or k,
+            candidates=max(self.candidates or candidates, self.limit),
+            filters=self.filters.shape(),
+            exclude_chunk_ids=tuple(self.exclude_chunk_ids),
+            min_vector_score=self.min_vector_score,
+            min_rrf_score=self.min_rrf_score,
+            min_confidence=self.min_confidence,
+            detail=self.detail,
+            explain=self.explain,
+        )
+
+
+class SimilarRequest(wire.WireModel):
+    """A stored chunk or a vector; exactly one of them."""
+
+    chunk_id: UUID | None = Field(None, description="The chunk whose neighbours are wanted; itself never comes back.")
+    vector: wire.Vector | None = Field(None, description="A vector of the stored dimension.")
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
+    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer.")
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.chunk_id is None) == (self.vector is None):
+            raise PydanticCustomError("one_of", "Give either chunk_id or vector, and only one of them.")
+        return self
+
+
+class HitModel(BaseModel):
+    """One passage. A score or rank of a leg that did not find it is null."""
+
+    chunk_id: UUID
+    document_id: UUID
+    source_id: UUID | None
+    title: str
+    uri: str | None
+    content: str
+    chunk_index: int = Field(description="Place of the chunk in its document, from 0.")
+    start_offset: int = Field(description="First code point of the passage in the document's text.")
+    end_offset: int = Field(description="The code point after its last.")
+    heading_path: list[str]
+    metadata: dict[str, Any]
+    score: float = Field(description="What the list is sorted by, 0 to 1.")
+    rrf_score: float | None
+    convex_score: float | None
+    vector_score: float | None = Field(description="Cosine similarity to the query.")
+    text_score: float | None = Field(description="BM25.")
+    vector_rank: int | None
+    text_rank: int | None
+    confidence: Confidence
+    strategies: list[str] = Field(description="What found it.")
+    explain: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, hit: Hit) -> HitModel:
+        """A hit as the wire shows it."""
+        c = hit.candidate
+        fields = {name: getattr(c, name) for name in c.__dataclass_fields__}
+        fields |= {"heading_path": list(c.heading_path), "metadata": dict(c.metadata)}
+        return cls(**fields, confidence=hit.confidence, strategies=list(hit.strategies), explain=_plain(hit.explain))
+
+
+class AnswerModel(BaseModel):
+    """What every search answers."""
+
+    results: list[HitModel]
+    confidence: Confidence | None = Field(description="The first hit's.")
+    strategies_matched: list[str]
+    query_type: QueryType | None
+    mode: Mode
+    fusion: Literal["rrf", "convex"] | None
+    search_mode: Literal["flat", "two_pass", "multihop"]
+    fallback_reason: str | None = Field(description="Why the answer is empty, or why entities were not used.")
+    approximate: bool = Field(description="Whether chunks that pass may be missing from a short answer.")
+    degraded: list[str] = Field(description="What could not be used, such as `embedding_failed`.")
+    relaxed: list[str] = Field(description="What was dropped from the query because it found nothing.")
+    took_ms: float
+    timings: dict[str, float] = Field(description="Milliseconds by stage.")
+    explain: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, answer: Answer) -> AnswerModel:
+        """An answer as the wire shows it."""
+        return cls(
+            results=[HitModel.of(hit) for hit in answer.hits],
+            confidence=answer.confidence,
+            strategies_matched=list(answer.strategies_matched),
+            query_type=answer.query_type,
+            mode=answer.mode,
+            fusion=answer.fusion,
+            search_mode=answer.search_mode,
+            fallback_reason=answer.fallback_reason,
+            approximate=answer.approximate,
+            degraded=list(answer.degraded),
+            relaxed=list(answer.relaxed),
+            took_ms=answer.timings.get("total", 0.0),
+            timings=dict(answer.timings),
+            explain=_plain(answer.explain),
+        )
+
+
+def _plain(explain: Any) -> dict[str, Any] | None:
+    return None if explain is None else dict(explain)

@@ -1,0 +1,55 @@
+"""Which documents does a multipart form bring?
+
+Files come in the field `files`. A client's file name is a label only: it is never used as a path, and it is not the
+document's identity either, since two files of one name need not be one document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+
+from app import errors
+from app.api import wire
+from app.shapes import Upload
+from app.text import cleaning
+
+MOST_FILES = 100
+MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
+TEXT = (".txt", ".text", ".log", "")
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+
+
+def is_multipart(request: Request) -> bool:
+    """Whether the request brings a form with files."""
+    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+
+
+async def read(request: Request) -> list[Upload]:
+    """The form's files as uploads. Raises BadRequest naming `files`."""
+    async with request.form(max_files=MOST_FILES, max_fields=0) as form:
+        files = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
+        if not files or len(files) != len(form.multi_items()):
+            raise errors.BadRequest("Send one or more files in the field `files`, and nothing else.", field="files")
+        return [await _upload(place, file) for place, file in enumerate(files)]
+
+
+async def _upload(place: int, file: UploadFile) -> Upload:
+    name = label(file.filename or "")
+    suffix = "." + name.rpartition(".")[2].lower() if "." in name else ""
+    if suffix not in (*MARKDOWN, *TEXT):
+        kinds = ", ".join((*MARKDOWN, *TEXT[:-1]))
+        raise errors.BadRequest(f"Only text and Markdown can be read ({kinds}).", field=f"files[{place}]")
+    decoded = await asyncio.to_thread(cleaning.decode, await file.read())
+    if wire.is_blank(decoded.text):
+        raise errors.BadRequest("The file holds no text.", field=f"files[{place}]")
+    metadata = {"filename": name} if name else {}
+    return Upload(decoded.text, title=None, metadata=metadata, markdown=suffix in MARKDOWN)
+
+
+def label(filename: str) -> str:
+    """A file name without folders, control characters or direction marks, at most 200 characters."""
+    return _UNSAFE.sub("", filename.replace("\\", "/").rpartition("/")[2]).strip()[-200:]

@@ -1,0 +1,166 @@
+"""What may a request hold? The types that all wire models share.
+
+Numbers are strict one by one (`"5"`, `5.0` for an integer and `true` are refused), because pydantic's strict mode
+would refuse UUIDs and dates too: FastAPI hands it Python objects, in which those are still strings. `Int`, `Number`
+and `Flag` are for JSON bodies; in a URL every value is a string, so query parameters take plain `int` and `float`.
+
+No message here holds input; each custom code is the caller's `code`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app import errors
+
+MAX_QUERY = 2_000
+MAX_QUERY_AS_SENT = 8_000
+MAX_IDS = 1_000
+MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_DEPTH = 32
+MAX_METADATA_KEYS = 1_000
+MAX_DIMENSIONS = 16_000
+_MAX_FIELDS = 100
+_FLOAT32_MAX = 3.4028234663852886e38
+
+_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE)
+_INVISIBLE_KINDS = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp", "Zs"})
+# Blank although Unicode counts them as letters, marks or symbols: fillers, variation selectors, empty braille.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+class WireModel(BaseModel):
+    """Base of every request model: an unknown field is refused and nothing of the input is kept in an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _few_fields(cls, given: object) -> object:
+        # A million unknown keys would become a million errors.
+        if isinstance(given, dict) and len(given) > _MAX_FIELDS:
+            raise PydanticCustomError("too_many_fields", "Holds far more fields than this object has: see /docs.")
+        return given
+
+
+def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
+    """The annotations of a list of `at_least` to `items`: `Annotated[list[X], *at_most(50)]`.
+
+    Its length is checked before its items, and the first bad item ends the reading: millions of bad items cost nothing.
+    """
+    return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(_short(items))
+
+
+def _short(items: int) -> Callable[[object], object]:
+    def check(given: object) -> object:
+        if isinstance(given, list) and len(given) > items:
+            raise PydanticCustomError("too_long", "Must hold at most {max_length} items.", {"max_length": items})
+        return given
+
+    return check
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of the text can be seen: white space, control and zero-width characters, fillers."""
+    return all(unicodedata.category(c) in _INVISIBLE_KINDS or _INVISIBLE.match(c) for c in text)
+
+
+def _query(given: str) -> str:
+    if len(given) <= MAX_QUERY_AS_SENT:
+        given = unicodedata.normalize("NFC", given).strip()
+    if len(given) > MAX_QUERY:
+        raise PydanticCustomError(
+            "string_too_long", "Must have at most {max_length} characters.", {"max_length": MAX_QUERY}
+        )
+    if is_blank(given):
+        raise PydanticCustomError(errors.BlankQuery.code, errors.BlankQuery().message)
+    return given
+
+
+def _moment_text(given: object) -> object:
+    # Else pydantic would take 5 and "5" as seconds since 1970.
+    if isinstance(given, datetime) or (isinstance(given, str) and _ISO_8601.fullmatch(given)):
+        return given
+    raise PydanticCustomError("datetime_parsing", "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.")
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _metadata(given: dict[str, Any]) -> dict[str, Any]:
+    keys, depth = _measured(given)
+    if depth > MAX_METADATA_DEPTH:
+        raise PydanticCustomError("too_deep", f"Must be nested at most {MAX_METADATA_DEPTH} levels deep.")
+    if keys > MAX_METADATA_KEYS:
+        raise PydanticCustomError(
+            "too_many_keys", f"Must hold at most {MAX_METADATA_KEYS:,} keys, all levels together."
+        )
+    if len(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_METADATA_BYTES:
+        raise PydanticCustomError("too_large", f"Must take at most {MAX_METADATA_BYTES // 1024} KB as JSON.")
+    return given
+
+
+def _measured(value: object) -> tuple[int, int]:
+    """Keys on all levels, and levels of objects and lists; it stops going down one level past the limit."""
+    keys, depth = 0, 0
+    level = [value]
+    while level and depth <= MAX_METADATA_DEPTH:
+        containers = [v for v in level if isinstance(v, dict | list)]
+        keys += sum(len(v) for v in containers if isinstance(v, dict))
+        depth += bool(containers)
+        level = [item for v in containers for item in (v.values() if isinstance(v, dict) else v)]
+    return keys, depth
+
+
+def _findable(vector: list[float]) -> list[float]:
+    if any(abs(x) > _FLOAT32_MAX for x in vector):
+        raise PydanticCustomError(errors.InvalidVector.code, "Each number must fit into a 32-bit float.")
+    if not math.hypot(*vector) > 1e-30:
+        raise PydanticCustomError(errors.InvalidVector.code, "Must not be all zeros: it has no direction.")
+    return vector
+
+
+def expect_dimension(vector: Sequence[float], dimension: int, *, field: str = "vector") -> None:
+    """Raises InvalidVector, naming `field` and both lengths, unless the vector is as long as the stored ones."""
+    if len(vector) != dimension:
+        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(vector)}.", field=field)
+
+
+Int = Annotated[int, Field(strict=True)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Flag = Annotated[bool, Field(strict=True)]
+
+Moment = Annotated[datetime, BeforeValidator(_moment_text), AfterValidator(_aware)]
+"""A date, or a date and time, in ISO 8601; without an offset it is UTC."""
+
+QueryText = Annotated[
+    str,
+    AfterValidator(_query),
+    Field(
+        json_schema_extra={"maxLength": MAX_QUERY, "minLength": 1},
+        description=f"What to look for: 1 to {MAX_QUERY:,} characters, at least one of them visible.",
+    ),
+]
+"""The query in NFC without white space around it: at most 2,000 characters then, 8,000 as sent; a blank one is 400."""
+
+IdList = Annotated[list[UUID], *at_most(MAX_IDS)]
+"""At most 1,000 UUIDs."""
+
+Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
+"""A JSON object of at most 64 KB, 32 levels and 1,000 keys."""
+
+Vector = Annotated[list[Number], *at_most(MAX_DIMENSIONS, at_least=1), AfterValidator(_findable)]
+"""Finite numbers, not all zero, that fit into 32-bit floats; `expect_dimension` checks the length."""

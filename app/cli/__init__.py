@@ -1,0 +1,1 @@
+"""THE COMMAND LINE: a file a family, thin; each command calls the same pipelines as the door."""

@@ -1,0 +1,59 @@
+"""`stepwell db`: bring the schema up to date, check it, show it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import runtime
+from app.cli import options
+from app.config import Settings
+from app.store import schema
+
+app = typer.Typer(help="The database: upgrade, check, schema.", no_args_is_help=True)
+
+
+@app.command()
+def upgrade(data_dir: options.DataDir = None) -> None:
+    """Bring the database to this version's schema (STEPWELL_MIGRATION_URL is the owner's address)."""
+    revision = options.run(_upgrade(options.settings(data_dir)))
+    options.out.print(f"The database is at revision {revision}.")
+
+
+@app.command()
+def check(data_dir: options.DataDir = None) -> None:
+    """See that the database is the one that this version was built for; names the first difference otherwise."""
+    options.run(_check(options.settings(data_dir)))
+    options.out.print("The database fits this version.")
+
+
+@app.command("schema")
+def show(
+    data_dir: options.DataDir = None,
+    write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
+) -> None:
+    """Show the schema as Postgres' catalogue describes it."""
+    picture = options.run(_schema(options.settings(data_dir)))
+    if write is None:
+        typer.echo(picture, nl=False)
+    else:
+        write.write_text(picture, encoding="utf-8")
+
+
+async def _upgrade(settings: Settings) -> str:
+    async with runtime.open_owner_dsn(settings) as dsn:
+        return await runtime.migrate(settings, dsn)
+
+
+async def _check(settings: Settings) -> None:
+    model, dimension = settings.embedding
+    async with runtime.open_database(settings, pool_size=1) as database:
+        await schema.check(database, model=model, dimension=dimension)
+        await schema.check_role(database, strict=settings.auth != "none")
+
+
+async def _schema(settings: Settings) -> str:
+    async with runtime.open_database(settings, pool_size=1) as database:
+        return await schema.picture(database)

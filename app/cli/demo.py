@@ -1,0 +1,71 @@
+"""`stepwell demo`: from nothing to an answered question."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import config, runtime, samples, telemetry
+from app.cli import ingest, options, search, serve
+from app.config import Settings
+from app.pipelines.services import Services
+from app.shapes import Query, Upload
+
+SHOWN = ("hybrid", "technical")
+"""The kinds of sample questions that the demo asks, one of each."""
+
+
+def demo(
+    serve_after: Annotated[bool, typer.Option("--serve/--no-serve", help="Go on serving, or leave.")] = True,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Ingest the sample notes, ask two questions of them, and leave the service running."""
+    settings = config.load(data_dir=data_dir, port=port)
+    telemetry.configure("error", settings.log_json)
+    options.run(_demo(settings, serve_after=serve_after))
+
+
+async def _demo(settings: Settings, *, serve_after: bool) -> None:
+    stack = AsyncExitStack()
+    async with stack:
+        options.err.print("Starting Postgres and loading the model …")
+        services = await stack.enter_async_context(runtime.open_services(settings))
+        await _ingest(services)
+        for kind in SHOWN:
+            question = next(q for q in samples.QUESTIONS if q.kind == kind)
+            search.show(await search.ask(Query(options.LOCAL, question.text, limit=3), services), question.text)
+        if serve_after:
+            telemetry.configure(settings.log_level, settings.log_json)
+            await serve.listen(_with_free_port(settings), services, stack.pop_all())
+
+
+async def _ingest(services: Services) -> None:
+    paths = sorted(samples.NOTES.rglob("*.md"))
+    summary = ingest.Summary()
+    await ingest.store(_notes(paths), len(paths), summary, options.LOCAL, services)
+    options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")
+
+
+def _notes(paths: list[Path]) -> Iterator[Upload]:
+    for path in paths:
+        yield ingest.upload(
+            path, path.read_text(encoding="utf-8"), uri=f"sample/{path.relative_to(samples.NOTES).as_posix()}"
+        )
+
+
+def _with_free_port(settings: Settings) -> Settings:
+    """The settings, with another port where theirs is taken."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+            return settings
+        except OSError:
+            probe.bind((settings.host, 0))
+            return settings.model_copy(update={"port": probe.getsockname()[1]})

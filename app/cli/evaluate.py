@@ -1,0 +1,55 @@
+"""`stepwell eval`: measure the answers on a set with judgements."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from app import runtime
+from app.cli import options
+from app.config import Settings
+from app.proof import evaluation
+
+
+class Mode(StrEnum):
+    """How the questions are asked."""
+
+    auto = "auto"
+    hybrid = "hybrid"
+    vector = "vector"
+    text = "text"
+
+
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.")],
+    mode: Annotated[Mode, typer.Option(help="auto: all defaults; the others: without entities.")] = Mode.auto,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
+    report = options.run(_evaluate(folder, mode.value, options.settings(data_dir)))
+    if as_json:
+        typer.echo(json.dumps(report.as_json()))
+        return
+    table = Table("measure", "value", title=f"{folder.name}, {mode.value}")
+    for name, value in report.as_json().items():
+        table.add_row(name, f"{value}")
+    options.out.print(table)
+
+
+async def _evaluate(folder: Path, mode: str, settings: Settings) -> evaluation.Report:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=options.err, transient=True) as bar:
+        tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
+
+        def shown(stage: str, done: int, total: int) -> None:
+            bar.update(tasks[stage], completed=done, total=total)
+
+        async with runtime.open_services(settings) as services:
+            return await evaluation.run(folder, mode=mode, services=services, progress=shown)

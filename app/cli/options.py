@@ -1,0 +1,44 @@
+"""What do the commands have in common?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+from rich.console import Console
+
+from app import config, telemetry
+from app.config import Settings
+from app.pipelines import keys
+
+DataDir = Annotated[
+    Path | None, typer.Option("--data-dir", help="Where the embedded Postgres keeps its data.", show_default="per user")
+]
+User = Annotated[str, typer.Option("--user", help="Whose documents.")]
+AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+LOCAL = "local"
+Result = TypeVar("Result")
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
+    """The settings of this run; quiet logs, since a command talks to a person."""
+    chosen = config.load(data_dir=data_dir, **overrides)
+    telemetry.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
+    return chosen
+
+
+def run(story: Coroutine[Any, Any, Result]) -> Result:
+    """Run a story to its end."""
+    return asyncio.run(story)
+
+
+def checked_user(user: str) -> str:
+    """The user's name, if it can be one. Raises BadRequest."""
+    keys.check_user(user)
+    return user

@@ -1,0 +1,55 @@
+"""What does `stepwell` offer? Every command of the command line, and how its errors are told."""
+
+from __future__ import annotations
+
+import sys
+
+import pydantic
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from app import __version__, errors
+from app.cli import database, demo, evaluate, ingest, keys, openapi, search, serve
+
+app = typer.Typer(
+    name="stepwell",
+    help="Hybrid search over your documents: one process, one Postgres.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("serve")(serve.serve)
+app.command("demo")(demo.demo)
+app.command("ingest")(ingest.ingest)
+app.command("search")(search.search)
+app.command("eval")(evaluate.evaluate)
+app.command("openapi")(openapi.openapi)
+app.add_typer(database.app, name="db")
+app.add_typer(keys.app, name="keys")
+
+
+@app.callback(invoke_without_command=True)
+def _root(version: bool = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True)) -> None:
+    if version:
+        typer.echo(f"stepwell {__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; an error is one sentence on stderr and an exit status, not a traceback."""
+    stderr = Console(stderr=True, highlight=False)
+    try:
+        app()
+    except errors.StepwellError as error:
+        field = f" ({error.field})" if error.field else ""
+        stderr.print(f"[red]Error:[/] {escape(error.message)}{escape(field)}")
+        sys.exit(2 if error.status < 500 else 1)
+    except pydantic.ValidationError as error:
+        for found in error.errors(include_url=False, include_input=False):
+            name = ".".join(map(str, found["loc"])) or "settings"
+            stderr.print(f"[red]Error:[/] {escape(name.upper())}: {escape(found['msg'])}")
+        sys.exit(2)
+    except KeyboardInterrupt:
+        stderr.print("Interrupted.")
+        sys.exit(130)

@@ -1,0 +1,100 @@
+"""`stepwell search`: ask from the terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from app import runtime
+from app.api.search_models import AnswerModel
+from app.cli import options
+from app.config import Settings
+from app.pipelines import search as story
+from app.pipelines.services import Services
+from app.shapes import Answer, Hit, Query
+
+SNIPPET = 320
+_WORD = re.compile(r"\w{3,}")
+
+
+class Mode(StrEnum):
+    """Which legs run."""
+
+    auto = "auto"
+    hybrid = "hybrid"
+    semantic = "semantic"
+    lexical = "lexical"
+
+
+def search(
+    query: Annotated[str, typer.Argument(help='What to look for; "quotes", +word and -word are understood.')],
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Hits wanted.")] = 5,
+    mode: Annotated[Mode, typer.Option(help="Which legs run.")] = Mode.auto,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Search your documents and show the passages with their scores."""
+    asked = Query(options.checked_user(user), query, limit=limit, mode=mode.value, explain=explain)
+    answer = options.run(_search(asked, options.settings(data_dir)))
+    if as_json:
+        typer.echo(AnswerModel.of(answer).model_dump_json())
+    else:
+        show(answer, query)
+
+
+async def _search(query: Query, settings: Settings) -> Answer:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        return await ask(query, services)
+
+
+async def ask(query: Query, services: Services) -> Answer:
+    """The answer to one query."""
+    return await story.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
+
+
+def show(answer: Answer, query: str) -> None:
+    """Print an answer as a table with the query's words highlighted."""
+    if not answer.hits:
+        options.out.print(f"Nothing found ({answer.fallback_reason}).")
+        return
+    table = Table(title=escape(query), title_justify="left", expand=True, show_lines=True)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("passage", ratio=1)
+    for place, hit in enumerate(answer.hits, 1):
+        table.add_row(str(place), _scores(hit), _passage(hit, query))
+    options.out.print(table)
+    notes = [f"{answer.query_type} query", f"{answer.fusion} fusion", f"{answer.timings.get('total', 0):.0f} ms"]
+    notes += [f"degraded: {code}" for code in answer.degraded] + [f"relaxed: {name}" for name in answer.relaxed]
+    options.out.print(f"[dim]{escape(', '.join(notes))}[/]")
+
+
+def _scores(hit: Hit) -> Text:
+    found = hit.candidate
+    lines = [f"{found.score:.3f}", hit.confidence.replace("_", " ")]
+    lines += [f"vector {found.vector_score:.2f} (#{found.vector_rank})"] if found.vector_score is not None else []
+    lines += [f"text {found.text_score:.1f} (#{found.text_rank})"] if found.text_score is not None else []
+    return Text("\n".join(lines))
+
+
+def _passage(hit: Hit, query: str) -> Text:
+    found = hit.candidate
+    place = " › ".join(part for part in (found.title or found.uri or "", *found.heading_path) if part)
+    shown = Text(place + "\n", style="bold")
+    body = Text(" ".join(found.content.split())[:SNIPPET], style="not bold")
+    stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
+    if stems:
+        body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")
+    shown.append_text(body)
+    if hit.explain is not None:
+        shown.append("\n" + json.dumps(hit.explain), style="dim")
+    return shown

@@ -1,0 +1,57 @@
+"""`stepwell serve`: the service."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from app import config, runtime, telemetry
+from app.cli import options
+from app.config import Settings
+from app.main import create_app
+from app.pipelines.services import Services
+
+GRACE_S = 15
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Run the service until it is stopped; Swagger UI is at /docs."""
+    settings = config.load(data_dir=data_dir, host=host, port=port)
+    telemetry.configure(settings.log_level, settings.log_json)
+    options.run(_serve(settings))
+
+
+async def _serve(settings: Settings) -> None:
+    stack = AsyncExitStack()
+    services = await stack.enter_async_context(runtime.open_services(settings))
+    await listen(settings, services, stack)
+
+
+async def listen(settings: Settings, services: Services, stack: AsyncExitStack) -> None:
+    """Serve with services that are open already; `stack` is closed when the server stops."""
+    options.err.print(
+        f"Stepwell listens on http://{settings.host}:{settings.port} (Swagger UI at /docs). Ctrl-C stops it."
+    )
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app(settings, opened=(services, stack)),
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=GRACE_S,
+            timeout_keep_alive=75,
+        )
+    )
+    try:
+        await server.serve()
+    finally:
+        await asyncio.shield(stack.aclose())

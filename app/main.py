@@ -1,0 +1,75 @@
+"""How is the application put together?
+
+Nothing happens at import: the lifespan opens the database and the providers, unless the caller opened them already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from app import __version__, config, runtime, telemetry
+from app.api import admission, bodies, docs, documents, health, problems, request_ids, search
+from app.config import Settings
+from app.pipelines.services import Services
+
+DESCRIPTION = """
+Hybrid search over your documents: by meaning (vectors) and by words (true BM25), fused in one statement.
+
+Every operation has an example that can be run as it is.
+"""
+TAGS = [
+    {"name": "search", "description": "Find passages."},
+    {"name": "documents", "description": "Put documents in, look at them, take them out."},
+    {"name": "health", "description": "For whoever runs the service."},
+]
+
+
+def create_app(settings: Settings | None = None, *, opened: tuple[Services, AsyncExitStack] | None = None) -> FastAPI:
+    """The application.
+
+    `opened` holds services that are running already and the stack that closes them; without it they are opened when
+    the application starts. Either way they are closed when it stops.
+    """
+    chosen = settings or config.load()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        telemetry.configure(chosen.log_level, chosen.log_json)
+        services, stack = opened or await _open(chosen)
+        app.state.services = services
+        async with stack:
+            yield
+
+    app = FastAPI(
+        title="Stepwell",
+        version=__version__,
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
+    )
+    app.state.settings = chosen
+    app.state.gate = admission.Gate(running=chosen.max_concurrent_searches, waiting=chosen.max_waiting_searches)
+    bodies.install(app, max_bytes=chosen.max_body_bytes)
+    for router in (search.router, documents.router, health.router):
+        app.include_router(router)
+    docs.install(app)
+    problems.install(app)
+    request_ids.install(app)
+    return app
+
+
+async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
+    stack = AsyncExitStack()
+    return await stack.enter_async_context(runtime.open_services(settings)), stack
+
+
+def _operation_id(route: APIRoute) -> str:
+    return route.operation_id or route.name

@@ -1,0 +1,51 @@
+"""What has a user stored, and how is it looked at or removed?"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from uuid import UUID
+
+from app.shapes import Chunk, Deleted, Document, Stats
+from app.store import documents, schema
+from app.store.db import Database
+
+READY_WAIT_S = 1.0
+
+
+async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
+    """One document with its text. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.get(reading, user_id, document_id)
+
+
+async def page(
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
+) -> list[Document]:
+    """Documents without their text, newest first."""
+    async with db.reading(user_id) as reading:
+        return await documents.page(reading, user_id, limit=limit, after=after, uri=uri)
+
+
+async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
+    """A document's chunks in order. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await documents.chunks(reading, user_id, document_id, limit=limit, offset=offset)
+
+
+async def delete(document_id: UUID, user_id: str, *, db: Database) -> Deleted:
+    """Remove a document with everything that hangs on it. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        return await documents.delete(writing, user_id, document_id)
+
+
+async def stats(user_id: str, *, db: Database) -> Stats:
+    """How much a user has stored."""
+    async with db.reading(user_id) as reading:
+        return await documents.stats(reading, user_id)
+
+
+async def ready(*, db: Database, model: str, dimension: int) -> None:
+    """Whether searches can be served now. Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch."""
+    async with asyncio.timeout(READY_WAIT_S):
+        await schema.check(db, model=model, dimension=dimension)

@@ -1,0 +1,26 @@
+"""What does every story need?
+
+The door and the command line hold one of these and hand its parts to the pipelines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from app.pipelines.ingest import Cutting
+from app.pipelines.search import Budget
+from app.providers.base import Embedder
+from app.store.db import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """A database, an embedder and the limits they work under."""
+
+    db: Database
+    embedder: Embedder
+    cutting: Cutting = field(default_factory=Cutting)
+    budget: Budget = field(default_factory=Budget)
+    candidates: int = 100
+    rrf_k: int = 60
+    expected_schema: tuple[str, int] = ("", 0)

@@ -1,0 +1,1 @@
+"""THE SCALE PAN: evaluation; it uses the corridor as anyone would."""

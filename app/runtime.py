@@ -1,0 +1,107 @@
+"""What does every entry point need, and in which order is it opened and closed?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import stamina
+
+from app import config, errors
+from app.config import Settings
+from app.pipelines.ingest import Cutting
+from app.pipelines.search import Budget
+from app.pipelines.services import Services
+from app.providers.base import Embedder
+from app.providers.caching import CachingEmbedder
+from app.providers.minilm import MiniLM
+from app.store import db, embedded, schema
+from app.store.db import Database, Limits
+
+START_RETRY_S = 20.0
+"""How long a start waits for a database that is not there yet."""
+
+
+@asynccontextmanager
+async def open_services(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Services]:
+    """A checked database and a loaded embedder, closed in reverse.
+
+    The embedded database is started and migrated first. Raises SchemaMismatch, DatabaseUnavailable,
+    EmbeddedServerError, ProviderError.
+    """
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(open_database(settings, pool_size=pool_size))
+        await _checked(database, settings)
+        embedder = await stack.enter_async_context(open_embedder(settings))
+        yield Services(
+            db=database,
+            embedder=embedder,
+            cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap),
+            budget=Budget(settings.embed_timeout_s, settings.search_timeout_s),
+            candidates=settings.candidates,
+            rrf_k=settings.rrf_k,
+            expected_schema=settings.embedding,
+        )
+
+
+@asynccontextmanager
+async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
+    """The configured database as the service's role; the embedded one is started, migrated and supervised."""
+    async with AsyncExitStack() as stack:
+        on_lost: Callable[[], Awaitable[None]] | None = None
+        if settings.database_url is not None:
+            dsn = settings.database_url.get_secret_value()
+        else:
+            server = await stack.enter_async_context(embedded.EmbeddedPostgres(data_dir(settings)))
+            await migrate(settings, server.owner_dsn)
+            dsn, on_lost = server.service_dsn, server.ensure_running
+        limits = Limits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
+        database = db.connect(
+            dsn,
+            pool_size=pool_size or settings.pool_size,
+            pool_wait_s=settings.pool_wait_s,
+            limits=limits,
+            on_lost=on_lost,
+        )
+        stack.push_async_callback(database.close)
+        yield database
+
+
+@asynccontextmanager
+async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
+    """The address for migrations: the owner's, or the embedded server's superuser."""
+    if settings.database_url is None and settings.migration_url is None:
+        async with embedded.EmbeddedPostgres(data_dir(settings)) as server:
+            yield server.owner_dsn
+    else:
+        chosen = settings.migration_url or settings.database_url
+        yield chosen.get_secret_value() if chosen else ""
+
+
+async def migrate(settings: Settings, owner_dsn: str) -> str:
+    """Bring the database to this version's schema; returns the revision."""
+    model, dimension = settings.embedding
+    return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+
+
+def data_dir(settings: Settings) -> Path:
+    """Where the embedded server keeps its data."""
+    return settings.data_dir or embedded.default_data_dir(config.environment(), config.is_root())
+
+
+@asynccontextmanager
+async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+    """The configured embedder with its cache of query vectors."""
+    model = await MiniLM.load(threads=settings.embedder_threads or None)
+    try:
+        yield CachingEmbedder(model, size=settings.query_cache_size)
+    finally:
+        await model.aclose()
+
+
+@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
+async def _checked(database: Database, settings: Settings) -> None:
+    model, dimension = settings.embedding
+    await schema.check(database, model=model, dimension=dimension)
+    await schema.check_role(database, strict=settings.auth != "none")

@@ -1,0 +1,81 @@
+"""Which documents can a newcomer search before bringing their own?
+
+`NOTES` holds the notes of Kittiwell, an invented firm in an invented harbour town that builds sensor buoys and brings
+old stepwells back into use: people, teams, projects, meetings, decisions, vendors, incidents, how-tos, products.
+Markdown with YAML frontmatter; every name is made up. `QUESTIONS` are what the demo asks of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+Kind = Literal["hybrid", "phrase", "technical", "multihop", "entity", "date"]
+
+NOTES: Final = Path(__file__).resolve().parent / "notes"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A showcase question. `answers` are the notes that answer it, as POSIX paths relative to `NOTES`, best first.
+
+    For kind `multihop` the one answer shares no content word with the question: a name in a second note leads to it.
+    """
+
+    text: str
+    kind: Kind
+    answers: tuple[str, ...]
+
+
+QUESTIONS: Final[tuple[Question, ...]] = (
+    Question("How do I get my money back for a train fare and a hotel?", "hybrid", ("howto/travel-claims.md",)),
+    Question("Why don't the Gannets phone home every minute?", "hybrid", ("decisions/D-014-sync-interval.md",)),
+    Question("Why should tired engineers not stay on call all week?", "hybrid", ("decisions/D-022-rota.md",)),
+    Question('"no cement below the third landing"', "phrase", ("decisions/D-019-lime.md",)),
+    Question(
+        "ERR_TIDE_4012",
+        "technical",
+        (
+            "products/gannet.md",
+            "incidents/2025-03-14-skerrin-outage.md",
+            "howto/reset-gannet.md",
+            "meetings/2025-03-18-outage-review.md",
+        ),
+    ),
+    Question("ERR_CHAIN_6001", "technical", ("products/wagtail.md",)),
+    Question("Who supplies the sensor that failed in the March outage?", "multihop", ("vendors/hexholm.md",)),
+    Question(
+        "Which musical instrument does the author of the backfill guide play?",
+        "multihop",
+        ("people/ines-brandauer.md",),
+    ),
+    Question(
+        "What is the daily price of the masons who will rebuild the collapsed landing?",
+        "multihop",
+        ("vendors/stonehand.md",),
+    ),
+    Question(
+        "When does the certificate of the technician who recovered the drifting buoy expire?",
+        "multihop",
+        ("people/mara-veit.md",),
+    ),
+    Question(
+        "How long is the warranty on the battery that swelled at Hallin Reservoir?",
+        "multihop",
+        ("vendors/fennick.md",),
+    ),
+    Question("How much fuel does the boat chosen for the mooring survey burn?", "multihop", ("assets/petrel-anne.md",)),
+    Question(
+        "What has cliffclarke been working on?",
+        "entity",
+        ("people/cliff-clarke.md", "projects/halyard.md", "decisions/D-014-sync-interval.md"),
+    ),
+    Question(
+        "What did Mara Tolland decide about money?",
+        "entity",
+        ("meetings/2025-09-16-budget.md", "people/mara-tolland.md"),
+    ),
+    Question("Which decision was accepted on 4 November 2025?", "date", ("decisions/D-022-rota.md",)),
+    Question("What was agreed at the meeting on 16 September 2025?", "date", ("meetings/2025-09-16-budget.md",)),
+)

@@ -1,0 +1,93 @@
+"""What does the service say about itself, and to which request does a line belong?
+
+One line an event on stderr, as JSON or as plain text. Above debug level a line never holds what a user wrote:
+fields named in PRIVATE are left out, and a foreign exception is shown by its type and its frames, without its message.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import logging
+import sys
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Any
+
+from app.errors import StepwellError
+
+PRIVATE = frozenset({"query", "content", "text", "title", "terms", "body"})
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+
+
+def configure(level: str = "info", json: bool = True) -> None:
+    """Send every logger's lines to stderr. Calling it again replaces the earlier choice.
+
+    `level` is debug, info, warning or error; another name raises ValueError.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if json else PlainLines())
+    root = logging.getLogger()
+    root.setLevel(level.upper())
+    for old in root.handlers[:]:
+        if isinstance(old.formatter, JsonLines | PlainLines):
+            root.removeHandler(old)
+    root.addHandler(handler)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, ASCII only."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return jsonlib.dumps(_fields(record), default=str)
+
+
+class PlainLines(logging.Formatter):
+    """`time LEVEL logger message key=value …`; values are quoted, so no input can begin a line of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = _fields(record)
+        head = [fields.pop("time"), fields.pop("level").upper(), fields.pop("logger"), _one_line(fields.pop("message"))]
+        return " ".join(head + [f"{name}={jsonlib.dumps(value, default=str)}" for name, value in fields.items()])
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+        "level": record.levelname.lower(),
+        "logger": record.name,
+        "message": record.getMessage(),
+    }
+    if (current := request_id.get()) is not None:
+        fields["request_id"] = current
+    private = PRIVATE if record.levelno > logging.DEBUG else frozenset()
+    fields.update((name, value) for name, value in vars(record).items() if name not in _STANDARD | private)
+    if record.exc_info and record.exc_info[1] is not None:
+        fields["exception"] = described(record.exc_info[1], in_full=record.levelno <= logging.DEBUG)
+    return fields
+
+
+def described(error: BaseException, *, in_full: bool = False) -> list[str]:
+    """The exception and its causes, innermost last, a line each: its type, then its frames.
+
+    The message stands there only if it is ours, since a foreign one may quote a user's words or a password;
+    `in_full` shows the ordinary traceback.
+    """
+    if in_full:
+        return "".join(traceback.format_exception(error)).splitlines()
+    lines = []
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        message = f": {cause.message}" if isinstance(cause, StepwellError) else ""
+        lines.append(f"{type(cause).__module__}.{type(cause).__qualname__}{message}")
+        lines += [f"  {f.filename}:{f.lineno} {f.name}" for f in traceback.extract_tb(cause.__traceback__)]
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return lines
+
+
+def _one_line(message: str) -> str:
+    return message.replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")

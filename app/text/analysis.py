@@ -1,0 +1,188 @@
+"""What is this query asking for: which words, under which conditions, in what manner?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from app.shapes import ParsedQuery, QueryType
+from app.text import cleaning
+
+SENTENCE_WORDS = 6  # from this many words on, a query with a function word in it reads as a sentence
+MAX_IDENTIFIER = 200  # code points; a longer word is data
+
+_Kind = Literal["word", "phrase", "excluded_word", "excluded_phrase", "operator"]
+_OPENERS = '"“”„«'
+_CLOSERS = '"“”»'
+_TOKEN = re.compile(
+    rf"(?<!\S)(?P<sign>[+-])?[{_OPENERS}](?P<phrase>[^{_OPENERS}{_CLOSERS}]*)[{_CLOSERS}](?=[\s.,;:!?)]|$)"
+    r"|(?P<word>\S+)"
+)
+_SIGNED = re.compile(r"[+-](?=\w)(?![\d.,]+$)(?!_)")
+_CONTENT = re.compile(r"[^\W_]")
+_EDGES = ".,;:!?…()[]{}'’‘" + _OPENERS + _CLOSERS
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(line.split())
+
+
+_QUESTION_WORDS = _words(
+    "what who whom whose when where which why how "  # English
+    "is are was were do does did can could should would will has have had "
+    "was wer wem wen wessen wann wo wohin woher warum wieso weshalb wie welche welcher welches "  # German
+    "que quoi qui quel quelle quels quelles quand où comment pourquoi combien est-ce "  # French
+    "qué quién quiénes cuál cuáles cuándo dónde cómo cuánto cuántos "  # Spanish
+    "quem qual quais quando onde quanto quantos "  # Portuguese
+    "che cosa chi quale quali dove perché quanti"  # Italian
+)
+_FUNCTION_WORDS = _words(
+    "the a an of to in on at by for with from and or is are was were be been it its that this as i you my your "
+    "der die das den dem des ein eine einer und oder ist sind war im von mit für auf zu nicht "
+    "le la les des du un une et est sont dans pour avec sur au aux "
+    "el los las una y es son en con por para del al "
+    "o os as um uma e do da dos das em no na com il lo gli di che nel della"
+)
+_NAME_PARTICLES = _words("of de da do del della der den di du la le van von al el bin ibn y the and")
+_IDENTIFIER = re.compile(
+    r"[^\W_]+(?:_+[^\W_]+)+|_+\w*[^\W_]\w*"  # snake_case, __init__
+    r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
+    r"|v\d+(?:\.\d+)+\S*|\d+\.\d+\.\d+\S*"  # versions, addresses
+    r"|[A-Z]{1,8}-?\d{3,}|0x[\da-fA-F]+|(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,40}"  # codes
+    r"|--[a-z][a-z0-9-]*=?\S*"  # flags
+    r"|(?:[A-Za-z]:|~|\.{0,2})?[/\\][\w.-]+(?:[/\\][\w.-]*)*|https?://\S+|\S+@[\w-]+\.[\w.-]+"  # paths, addresses
+    r"|[\w-]+(?:/[\w.-]+)*/[\w-]+\.[a-z]{1,5}|[a-z0-9_-]{2,}(?:\.[a-z0-9_]{1,})+|\w+\(\)|\w+::\w+\S*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A piece of the query as the user meant it. `required` is a + or an AND."""
+
+    kind: _Kind
+    text: str
+    required: bool = False
+
+
+def normalise(query: str) -> str:
+    """The query as it is seen: NFC, without control and invisible characters, every run of white space one space."""
+    return " ".join(cleaning.clean(query).text.split())
+
+
+def parse(query: str) -> ParsedQuery:
+    """Take a query apart; whatever is not clearly an operator is plain text, so nothing is ever an error.
+
+    "…" (straight or curly) is a phrase; +word and the neighbours of AND are required; -word, -"…" and the word
+    after NOT are excluded; OR is dropped. AND, OR and NOT count in capitals only, and not in a query that is all
+    capitals; a sign counts at the start of a word only, and not before a bare number. A query of exclusions alone
+    keeps the excluded words in `text` (something must be embedded) and has no `words`.
+    """
+    query = normalise(query)
+    tokens = _resolved(_tokens(query))
+    wanted = [token for token in tokens if token.kind in ("word", "phrase")]
+    phrases = tuple(token.text for token in wanted if token.kind == "phrase")
+    words = " ".join(token.text for token in wanted)
+    text = words or " ".join(token.text for token in tokens) or query
+    return ParsedQuery(
+        text=text,
+        words=words,
+        required=_distinct(_bare(token.text) for token in wanted if token.required and token.kind == "word"),
+        phrases=_distinct(phrases),
+        excluded=_distinct(_bare(token.text) for token in tokens if token.kind.startswith("excluded")),
+        query_type="phrase" if phrases else query_type(text),
+    )
+
+
+def query_type(text: str) -> QueryType:
+    """The shape of a query without phrases: technical, conceptual, entity or keyword, the first that fits.
+
+    An identifier makes it technical. A question, or six words with a function word, is conceptual even where it
+    holds a name: whether that name is a known entity only the caller can tell, and then it calls the query entity.
+    Two capitalised words in a row (a particle such as "of" may stand between) are an entity.
+    """
+    words = [bare for word in text.split() if (bare := _bare(word))]
+    if any(len(word) <= MAX_IDENTIFIER and _IDENTIFIER.fullmatch(word) for word in words):
+        return "technical"
+    if _is_sentence(text, words):
+        return "conceptual"
+    return "entity" if _has_name(words) else "keyword"
+
+
+def _tokens(query: str) -> list[_Token]:
+    operators = not _is_shouting(query)
+    found = []
+    for match in _TOKEN.finditer(query):
+        phrase, word = match["phrase"], match["word"]
+        if word is None:
+            kind: _Kind = "excluded_phrase" if match["sign"] == "-" else "phrase"
+            found.append(_Token(kind if _CONTENT.search(phrase) else "word", phrase.strip()))
+        elif operators and word in ("AND", "OR", "NOT"):
+            found.append(_Token("operator", word))
+        elif _SIGNED.match(word):
+            found.append(_Token("word" if word[0] == "+" else "excluded_word", word[1:], required=word[0] == "+"))
+        else:
+            found.append(_Token("word", word.strip(_OPENERS + _CLOSERS)))
+    return [token for token in found if token.text]
+
+
+def _is_shouting(query: str) -> bool:
+    """All in capitals, operators aside."""
+    rest = re.sub(r"\b(?:AND|OR|NOT)\b", "", query)
+    return rest.isupper()
+
+
+def _resolved(tokens: Sequence[_Token]) -> list[_Token]:
+    """Apply the operators to their neighbours; one without the neighbours it needs is a word."""
+    result: list[_Token] = []
+    requires = excludes = False
+    for at, token in enumerate(tokens):
+        following = next((later for later in tokens[at + 1 : at + 3] if later.text != "NOT"), None)
+        if token.kind != "operator":
+            result.append(_negated(token) if excludes else replace(token, required=token.required or requires))
+            requires = excludes = False
+        elif following is None or following.kind == "operator" or (token.text != "NOT" and not result):
+            result.append(_Token("word", token.text))
+        elif token.text == "NOT":
+            excludes = True
+        elif token.text == "AND":
+            result[-1] = replace(result[-1], required=True)
+            requires = True
+    return result
+
+
+def _negated(token: _Token) -> _Token:
+    return replace(token, kind="excluded_phrase" if "phrase" in token.kind else "excluded_word", required=False)
+
+
+def _bare(word: str) -> str:
+    """A word without the punctuation around it; a phrase as it is."""
+    return word.strip(_EDGES) if not word.endswith("()") else word.lstrip(_EDGES)
+
+
+def _distinct(values: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(value for value in values if _CONTENT.search(value)))
+
+
+def _is_sentence(text: str, words: Sequence[str]) -> bool:
+    lowered = [word.lower() for word in words]
+    asks = len(words) > 1 and lowered[0] in _QUESTION_WORDS
+    if asks or text.rstrip().endswith(("?", "？")) or text.startswith("¿"):
+        return True
+    return len(words) >= SENTENCE_WORDS and any(word in _FUNCTION_WORDS for word in lowered)
+
+
+def _has_name(words: Sequence[str]) -> bool:
+    """Two capitalised words in a row, in a query that is not all capitals."""
+    if all(word.isupper() for word in words):
+        return False
+    capitalised = 0
+    for word in words:
+        if word[0].isupper():
+            capitalised += 1
+            if capitalised == 2:
+                return True
+        elif word not in _NAME_PARTICLES:
+            capitalised = 0
+    return False

@@ -1,0 +1,53 @@
+"""Which characters can a reader see?
+
+Each name holds the inside of a regular expression's character class, so that rooms of the desk agree on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+_SCRIPTS_WITH_MARKS = ((0x0300, 0x3100), (0xA660, 0xAC00), (0xFB1E, 0xFB1F), (0xFE20, 0xFE30), (0x10000, 0x12000))
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """The inside of a character class for ascending code points."""
+    found = []
+    for _, run in itertools.groupby(enumerate(codes), key=lambda pair: pair[1] - pair[0]):
+        first, *rest = (code for _, code in run)
+        found.append(f"\\U{first:08x}-\\U{(rest or [first])[-1]:08x}")
+    return "".join(found)
+
+
+def _marks(wanted: Callable[[str], bool]) -> str:
+    """The inside of a character class for the wanted characters among the scripts that have combining marks."""
+    codes = itertools.chain.from_iterable(itertools.starmap(range, _SCRIPTS_WITH_MARKS))
+    return _ranges(code for code in codes if wanted(chr(code)))
+
+
+CONTROL = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
+SURROGATE = r"\ud800-\udfff"
+# Soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, BOM, noncharacters, tags, ideographic variants.
+INVISIBLE = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    r"\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff"
+)
+# Kept where they shape what is seen: emoji sequences, Persian and Indic words.
+JOINER = r"\u200c\u200d\ufe0f"
+EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+JOINED_SCRIPTS = r"\u0620-\u06ff\u0900-\u0dff\u1780-\u17d3\u1000-\u109f"
+BLANK = rf"\s{CONTROL}{SURROGATE}{INVISIBLE}{JOINER}\u2800\x85"
+MARK = _marks(lambda character: unicodedata.category(character) in ("Mn", "Mc"))
+# Only these are reordered by normalisation, whose insertion sort is quadratic in a run of them.
+REORDERED_MARK = _marks(lambda character: unicodedata.combining(character) != 0)
+
+_VISIBLE = re.compile(rf"[^{BLANK}]")
+
+
+def is_blank(text: str) -> bool:
+    """True when nothing of `text` can be seen: white space, controls, zero-width and format characters only."""
+    return _VISIBLE.search(text) is None

@@ -1,0 +1,312 @@
+"""Which passages does a document fall into?
+
+Structure first, size second: sections, then blocks, then sentences or lines, then words, then a hard cut. A passage
+is always a slice of the text, so that its offsets are exact.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.shapes import Passage
+from app.text import sentences, structure, tokens
+
+MAX_CHARACTERS = 8_000
+SLACK = 1.25  # a section this little over the target stays whole
+TINY = 1 / 3  # of the target: a smaller section joins its neighbour
+_OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are looked for
+
+_Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
+_SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)
+_STAMP = re.compile(
+    r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
+)
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_DELIMITER = re.compile(r"[ \t|:-]*-[ \t|:-]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Sizes in estimated word pieces. `whole` is what may stay uncut."""
+
+    target: int
+    overlap: int
+    maximum: int
+
+    @property
+    def whole(self) -> int:
+        return min(self.maximum, int(self.target * SLACK))
+
+    @property
+    def tiny(self) -> int:
+        return int(self.target * TINY)
+
+    def under(self, path: tuple[str, ...]) -> _Limits:
+        """What is left for content when the heading path is embedded with it."""
+        maximum = max(self.maximum // 2, self.maximum - sum(map(tokens.count, path)))
+        return _Limits(min(self.target, maximum), min(self.overlap, maximum // 4), maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The text and where its estimated word pieces start."""
+
+    text: str
+    starts: Sequence[int]
+
+    def count(self, start: int, end: int) -> int:
+        return bisect_left(self.starts, end) - bisect_left(self.starts, start)
+
+    def fits(self, start: int, end: int, limit: int) -> bool:
+        return end - start <= MAX_CHARACTERS and self.count(start, end) <= limit
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with what stands under it; the root has no heading. `body` is the offset behind the heading's line."""
+
+    level: int
+    path: tuple[str, ...]
+    start: int
+    body: int
+    end: int
+    blocks: list[structure.Block] = field(default_factory=list)
+    children: list[_Section] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A piece that packing does not cut. `whole` means that it ends where a sentence, line or block ends."""
+
+    start: int
+    end: int
+    whole: bool
+
+
+def split(
+    text: str,
+    *,
+    markdown: bool = True,
+    target_tokens: int = 160,
+    overlap_tokens: int = 24,
+    max_tokens: int = 230,
+) -> list[Passage]:
+    """Cut a cleaned text into passages, in reading order.
+
+    Sizes are estimated word pieces (see `tokens`): sections are cut to about `target_tokens`, and content together
+    with its heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 × the target stays
+    whole. A heading is carried by `heading_path`; sections too small to stand alone are joined under their common
+    ancestor and keep their heading lines. Where a section is cut, up to `overlap_tokens` of whole sentences are
+    repeated. Every visible character lies in a passage or in a heading that a path carries. Linear in the length.
+
+    Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
+    """
+    if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
+        raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
+    source = _Source(text, tokens.starts(text))
+    root = _outline(text, structure.blocks(text, markdown=markdown))
+    return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
+
+
+def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
+    """The tree of sections; a section ends where the next heading of its level or above begins."""
+    root = _Section(0, (), 0, 0, 0)
+    open_sections = [root]
+    for block in blocks:
+        if block.kind == "heading":
+            while open_sections[-1].level >= block.level:
+                open_sections.pop()
+            parent = open_sections[-1]
+            path = (*parent.path, block.title) if block.title else parent.path
+            section = _Section(block.level, path, block.start, block.end, block.end)
+            parent.children.append(section)
+            open_sections.append(section)
+        else:
+            open_sections[-1].blocks.append(block)
+        for section in open_sections:
+            section.end = block.end
+    return root
+
+
+def _passages(source: _Source, section: _Section, limits: _Limits) -> Iterator[Passage]:
+    """The passages of a section with all that stands under it."""
+    while _only_wraps_one(section):
+        section = section.children[0]
+    room = limits.under(section.path)
+    if source.fits(section.body, section.end, room.whole):
+        yield from _passage(source.text, section.body, section.end, section.path)
+        return
+    for group in _groups(source, section, room):
+        first, last = group[0], group[-1]
+        if len(group) > 1:
+            yield from _passage(source.text, first.start, last.end, section.path)
+        elif first is section:
+            yield from _cut(source, section.blocks, section.path, room)
+        elif first.body == first.end:  # nothing stands under this heading that could carry it
+            heading = structure.Block("paragraph", first.start, first.end)
+            yield from _cut(source, [heading], section.path, room)
+        else:
+            yield from _passages(source, first, limits)
+
+
+def _only_wraps_one(section: _Section) -> bool:
+    """Nothing but one subsection stands here, and that one has text to carry its heading."""
+    return not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end
+
+
+def _passage(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator[Passage]:
+    for begin, finish in sentences.trimmed(text, start, end):
+        yield Passage(text[begin:finish], begin, finish, path)
+
+
+def _groups(source: _Source, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
+    """A section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
+    group: list[_Section] = []
+    held = 0
+    for part in [section, *section.children] if section.blocks else section.children:
+        start, end = (section.blocks[0].start, section.blocks[-1].end) if part is section else (part.start, part.end)
+        size = source.count(start, end)
+        begin = section.blocks[0].start if group and group[0] is section else (group[0].start if group else start)
+        joins = min(held, size) < limits.tiny and source.fits(begin, end, limits.target)
+        if group and not joins:
+            yield group
+            group, held = [], 0
+        group.append(part)
+        held += size
+    if group:
+        yield group
+
+
+def _cut(
+    source: _Source, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
+) -> Iterator[Passage]:
+    """Neighbouring blocks in passages of about equal size, each with the end of the one before it."""
+    units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
+    stop = units[-1].end
+    start = fresh = units[0].start
+    aim = _share(source.count(fresh, stop), limits)
+    for previous, unit in itertools.pairwise(units):
+        fits = source.fits(start, unit.end, limits.whole)
+        over, under = source.count(fresh, unit.end) - aim, aim - source.count(fresh, previous.end)
+        if not fits or over > under:
+            yield from _passage(source.text, start, previous.end, path)
+            start, fresh = _overlapping(source, start, previous, unit, limits), unit.start
+            aim = _share(source.count(fresh, stop), limits)
+    yield from _passage(source.text, start, stop, path)
+
+
+def _share(left: int, limits: _Limits) -> float:
+    """The size of each of the equal passages that what is left should fall into."""
+    return left if left <= limits.whole else left / math.ceil(left / limits.target)
+
+
+def _overlapping(source: _Source, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
+    """Where the passage that opens with `unit` starts: before it by as many whole sentences as the overlap holds."""
+    if not (previous.whole and unit.whole and limits.overlap):
+        return unit.start
+    window = max(start + 1, previous.start, previous.end - _OVERLAP_WINDOW)
+    chat = _is_chat(source.text[window : previous.end])
+    found = (sentences.lines if chat else sentences.spans)(source.text, window, previous.end)
+    for begin, _ in found:
+        at_boundary = begin > window or window == previous.start
+        if at_boundary and source.count(begin, previous.end) <= limits.overlap:
+            return begin if source.fits(begin, unit.end, limits.whole) else unit.start
+    return unit.start
+
+
+def _units(source: _Source, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
+    """A block as one unit where it fits, else in the largest pieces that do; tables and code may fill a passage."""
+    rigid = block.kind in ("table", "fence")
+    if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
+        yield _Unit(block.start, block.end, not rigid)
+        return
+    splitters = _splitters(block.kind, source.text[block.start : min(block.end, block.start + 2_000)])
+    for unit in _pieces(source, block.start, block.end, splitters, limits.target):
+        yield _Unit(unit.start, unit.end, unit.whole and not rigid)
+
+
+def _splitters(kind: structure.Kind, sample: str) -> tuple[_Splitter, ...]:
+    if kind == "paragraph" and not _is_chat(sample):
+        return sentences.spans, sentences.lines
+    by_line: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items, "table": _rows}
+    return by_line.get(kind, sentences.lines), sentences.lines, sentences.spans
+
+
+def _pieces(source: _Source, start: int, end: int, splitters: tuple[_Splitter, ...], limit: int) -> Iterator[_Unit]:
+    if not splitters:
+        yield from _words(source, start, end, limit)
+        return
+    for begin, finish in splitters[0](source.text, start, end):
+        if source.fits(begin, finish, limit):
+            yield _Unit(begin, finish, True)
+        else:
+            yield from _pieces(source, begin, finish, splitters[1:], limit)
+
+
+def _words(source: _Source, start: int, end: int, limit: int) -> Iterator[_Unit]:
+    """Cuts between words, or inside a word where a word alone is too long."""
+    starts, text = source.starts, source.text
+    first, stop = bisect_left(starts, start), bisect_left(starts, end)
+    while first < stop:
+        begin = starts[first]
+        reach = bisect_right(starts, begin + MAX_CHARACTERS - tokens.LONGEST, first + 1, min(first + limit, stop))
+        if reach < stop:
+            spaced = (at for at in range(reach, first, -1) if text[starts[at] - 1].isspace())
+            reach = next(spaced, reach)
+        finish = starts[reach] if reach < stop else end
+        yield from (_Unit(begin, at, False) for _, at in sentences.trimmed(text, begin, finish))
+        first = reach
+
+
+def _is_chat(sample: str) -> bool:
+    """Lines of a conversation: most of them open with a speaker or a time."""
+    count = sample.count("\n") + 1
+    return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
+
+
+def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    return _joined(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
+
+
+def _rows(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    """Table rows; the header and its delimiter stay with the first row."""
+    rows = list(sentences.lines(text, start, end))
+    header = 2 if len(rows) > 2 and _DELIMITER.match(text, *rows[1]) else 0
+    if header:
+        yield rows[0][0], rows[header][1]
+        rows = rows[header + 1 :]
+    yield from rows
+
+
+def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    """List items, each with the lines that continue it."""
+    held: sentences.Span | None = None
+    for begin, finish in sentences.lines(text, start, end):
+        if held and _ITEM.match(text, begin, finish):
+            yield held
+            held = None
+        held = (held[0] if held else begin, finish)
+    if held:
+        yield held
+
+
+def _joined(spans: Iterable[sentences.Span], holds: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
+    """Spans, each one that `holds` joined with the next."""
+    begin = -1
+    finish = -1
+    for span in spans:
+        begin, finish = (span[0] if begin < 0 else begin), span[1]
+        if not holds(span):
+            yield begin, finish
+            begin = -1
+    if begin >= 0:
+        yield begin, finish
+
+
+def _is_stamp(text: str, span: sentences.Span) -> bool:
+    return span[1] - span[0] <= 60 and _STAMP.match(text[span[0] : span[1]].lower()) is not None

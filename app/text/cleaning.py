@@ -1,0 +1,208 @@
+"""What is the text behind these bytes, without what no reader sees?"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from app.errors import BadRequest
+from app.text import characters
+
+MAX_MARKS = 30  # a run of combining marks; Unicode's stream-safe text format (UAX #15) draws the same line
+_SAMPLE = 65_536
+_SIGNATURES = (
+    b"%PDF-",
+    b"PK\x03\x04",
+    b"\x89PNG",
+    b"\xff\xd8\xff",
+    b"GIF8",
+    b"\x1f\x8b",
+    b"\x7fELF",
+    b"BZh9",
+    b"7z\xbc\xaf",
+    b"\xfd7zXZ",
+    b"\xd0\xcf\x11\xe0",
+    b"SQLite format 3\x00",
+)
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile(f"[{characters.CONTROL}]+")
+_SURROGATE = re.compile(f"[{characters.SURROGATE}]+")
+_INVISIBLE = re.compile(f"[{characters.INVISIBLE}]+")
+_STRAY_JOINER = re.compile(
+    rf"\ufe0f(?<![{characters.EMOJI}]\ufe0f)(?!\u20e3)"
+    rf"|[\u200c\u200d](?:(?![{characters.EMOJI}{characters.JOINED_SCRIPTS}])"
+    rf"|(?<![{characters.EMOJI}{characters.JOINED_SCRIPTS}][\u200c\u200d])(?<![{characters.EMOJI}]\ufe0f\u200d))"
+)
+_MARK = re.compile(f"[{characters.REORDERED_MARK}]")
+_MARKS = re.compile(f"([{characters.REORDERED_MARK}]{{{MAX_MARKS}}})[{characters.REORDERED_MARK}]++")
+_LIGATURE = re.compile("[\ufb00-\ufb06]")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
+_BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text that some bytes spell, and what had to be guessed."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """A text that a reader would recognise as the same, and what was taken out of it."""
+
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+def is_blank(text: str) -> bool:
+    """True when nothing of `text` can be seen: white space, controls, zero-width and format characters only."""
+    return characters.is_blank(text)
+
+
+def decode(raw: bytes) -> Decoded:
+    """Read bytes as text: by BOM, as UTF-16 where the zero bytes say so, as UTF-8, else as Windows-1252.
+
+    Raises BadRequest (field `content`) when the bytes are not text at all.
+    """
+    for bom, encoding in _BOMS:
+        if raw.startswith(bom):
+            return _by_bom(raw[len(bom) :], encoding)
+    wide = _wide_encoding(raw[:_SAMPLE])
+    if wide:
+        return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
+    if raw.startswith(_SIGNATURES):
+        raise _binary()
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return _by_code_page(raw)
+    if _control_share(text[:_SAMPLE]) > 0.34:
+        raise _binary()
+    return Decoded(text)
+
+
+def _by_bom(body: bytes, encoding: str) -> Decoded:
+    if encoding == "utf-8":
+        return _replacing(body, encoding, None)
+    return _replacing(body, encoding, f"read as {encoding.upper()}")
+
+
+def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
+    notes = (note,) if note else ()
+    try:
+        return Decoded(raw.decode(encoding), notes)
+    except UnicodeDecodeError:
+        return Decoded(raw.decode(encoding, "replace"), (*notes, "undecodable bytes were replaced"))
+
+
+def _wide_encoding(sample: bytes) -> str | None:
+    """UTF-16's byte order, told by zero bytes that stand on one side only (ASCII's high bytes)."""
+    half = len(sample) // 2
+    if half < 2 or len(sample) % 2:
+        return None
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd >= 0.25 * half and even <= 0.02 * half:
+        return "utf-16-le"
+    if even >= 0.25 * half and odd <= 0.02 * half:
+        return "utf-16-be"
+    return None
+
+
+def _by_code_page(raw: bytes) -> Decoded:
+    text = raw.decode("latin-1")
+    if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
+        raise _binary()
+    try:
+        return Decoded(raw.decode("cp1252"), ("not UTF-8: read as Windows-1252",))
+    except UnicodeDecodeError:
+        return Decoded(text, ("not UTF-8: read as Latin-1",))
+
+
+def _control_share(sample: str) -> float:
+    return len(re.findall("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]", sample)) / max(1, len(sample))
+
+
+def _binary() -> BadRequest:
+    return BadRequest(
+        "content is binary, not text: send plain text, Markdown or HTML, or upload PDF and DOCX files as such.",
+        field="content",
+    )
+
+
+def clean(text: str) -> Cleaned:
+    """Take out what no reader sees and what scanners and editors leave behind; cleaning twice changes nothing.
+
+    Line ends become LF; NUL, controls, surrogates, BOM, bidi, zero-width and tag characters go (joiners stay inside
+    emoji and in scripts that need them); ligatures are spelled out; the text is NFC, and no run of combining marks
+    is longer than 30; words that a line end hyphenated are joined in prose; no line ends in a space; at most two
+    blank lines follow each other. Linear in the length of the text.
+    """
+    warnings: list[str] = []
+    text = _LINE_BREAK.sub("\n", text)
+    joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
+    for pattern, what in (
+        (_SURROGATE, "broken surrogates removed"),
+        (_CONTROL, "control characters removed"),
+        (_INVISIBLE, "invisible characters removed"),
+    ):
+        text = _without(pattern, text, what, warnings)
+    if joined:
+        text = _without(_STRAY_JOINER, text, "stray joiners removed", warnings)
+    text = _composed(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), warnings)
+    text = _without_line_end_hyphens(_TRAILING_SPACE.sub("", text))
+    return Cleaned(_BLANK_LINES.sub("\n\n\n", text).strip("\n"), tuple(warnings))
+
+
+def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]) -> str:
+    kept = pattern.sub("", text)
+    if len(kept) < len(text):
+        warnings.append(what)
+    return kept
+
+
+def _composed(text: str, warnings: list[str]) -> str:
+    """NFC, with runs of combining marks cut to 30 before and after: composing can lengthen a run."""
+    if text.isascii() or not _MARK.search(text):
+        return unicodedata.normalize("NFC", text)
+    shorter = capped_marks(text)
+    if len(shorter) < len(text):
+        warnings.append("long runs of combining marks shortened")
+    return unicodedata.normalize("NFC", capped_marks(unicodedata.normalize("NFC", shorter)))
+
+
+def capped_marks(text: str) -> str:
+    """Cut each run of combining marks to 30: normalising a longer run takes quadratic time."""
+    return _MARKS.sub(r"\1", text)
+
+
+def _without_line_end_hyphens(text: str) -> str:
+    """Join words cut at a line's end, outside code, lists, tables, quotes and headings."""
+    if not _LINE_END_HYPHEN.search(text):
+        return text
+    kept: list[str] = []
+    fenced = prose = joinable = False
+    for line in text.split("\n"):
+        if joinable and line[:1].islower():
+            kept[-1] = kept[-1][:-1]
+            kept.append(line)
+        else:
+            kept.append("\n" + line)
+            fenced ^= _FENCE.match(line) is not None
+            prose = not fenced and _NOT_PROSE.match(line) is None
+        joinable = prose and line[-1:] == "-" and line[-2:-1].islower()
+    return "".join(kept)[1:]

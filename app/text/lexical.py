@@ -1,0 +1,172 @@
+"""Which words does Postgres get to see?
+
+`to_tsvector`'s default parser glues and drops on its own terms: 'E-1042' becomes 'e' and '-1042', 'josh.ai' and
+'end.Start' one host each, '<T>' nothing. The same rewriting of documents and queries makes both sides agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from app.text import characters, cleaning
+
+MAX_LEXEME_BYTES = 2_000  # Postgres ignores lexemes from 2,047 bytes on, with a notice each
+_MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
+_MAX_CAMEL = 64  # a longer word of mixed case is data, not a name
+
+_LANGUAGES = {
+    "arabic": "ar ara",
+    "armenian": "hy hye arm",
+    "basque": "eu eus baq",
+    "catalan": "ca cat",
+    "danish": "da dan",
+    "dutch": "nl nld dut",
+    "english": "en eng",
+    "estonian": "et est",
+    "finnish": "fi fin",
+    "french": "fr fra fre",
+    "german": "de deu ger",
+    "greek": "el ell gre",
+    "hindi": "hi hin",
+    "hungarian": "hu hun",
+    "indonesian": "id ind",
+    "irish": "ga gle",
+    "italian": "it ita",
+    "lithuanian": "lt lit",
+    "nepali": "ne nep",
+    "norwegian": "no nor nb nob nn nno",
+    "portuguese": "pt por",
+    "romanian": "ro ron rum",
+    "russian": "ru rus",
+    "serbian": "sr srp",
+    "spanish": "es spa",
+    "swedish": "sv swe",
+    "tamil": "ta tam",
+    "turkish": "tr tur",
+    "yiddish": "yi yid",
+}
+CONFIGS: Mapping[str, str] = MappingProxyType(
+    {"simple": "simple"} | {name: config for config, codes in _LANGUAGES.items() for name in (config, *codes.split())}
+)
+"""Language names and ISO 639 codes, lower-case, to the text-search configuration of Postgres 15 to 18."""
+
+_FOLDED_CONFIGS = frozenset({"english", "simple"})
+_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
+_LETTERS |= str.maketrans({"œ": "oe", "Œ": "OE", "þ": "th", "Þ": "TH", "ð": "d", "Ð": "D", "ħ": "h", "Ħ": "H"})
+_ACCENT = re.compile("[\u0300-\u036f]+")
+_UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
+
+_WORD = rf"[^\W_]|[{characters.MARK}]"
+_W = rf"(?:(?:{_WORD})++)"
+_JUNK = re.compile(rf"[^\w{characters.MARK}.@/-]+")
+_LONE_GLUE = re.compile(r"[._@/-]{2,}|(?<![^\s._@/-])[._@/-]|[._@/-](?![^\s._@/-])")
+_SIGN = re.compile(r"-(?=\d)|(?<=\d)-")
+_HYPHENS = str.maketrans("\u2010\u2011\u2043\ufe63\uff0d", "-----")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})++(?![\d,]*\d)")
+_ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
+_SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
+_CJK = (
+    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
+    r"\u0e01-\u0e4e\u0e80-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
+)
+_CJK_RUN = re.compile(rf"[{_CJK}]+")
+_CJK_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
+_COMPOUND = re.compile(
+    rf"(?<![^\s]){_W}(?:[._@/-]{_W})++"
+    r"|(?<!\S)[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"
+    r"|(?<!\S)[A-Z]{2,}+(?<=[A-Z])[a-z][A-Za-z0-9]*+(?!\S)"
+)
+_SEPARATOR = re.compile(r"[.@/]")
+_NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
+
+
+def config_for(language: str | None) -> str:
+    """The Postgres text-search configuration for a language's name, ISO code or tag ("de", "German", "pt-BR").
+
+    None means English, an unknown language 'simple' (no stemming, no stop words).
+    """
+    if language is None:
+        return "english"
+    name = language.strip().lower()
+    return CONFIGS.get(name) or CONFIGS.get(re.split(r"[-_]", name)[0], "simple")
+
+
+def index_text(text: str, config: str) -> str:
+    """Rewrite a document or a query into what `to_tsvector(config, …)` parses as the words that people search by.
+
+    Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them). Punctuation
+    becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed
+    case and snake case become one word and its parts, decimals and versions stay whole, acronyms lose their dots.
+    Scripts without spaces become overlapping pairs. Words over 2,000 bytes are dropped. Linear in the length.
+    """
+    text = _normalised(text, folded=config in _FOLDED_CONFIGS)
+    if not text.isascii():
+        text = _CJK_RUN.sub(_pairs, text)
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
+    text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
+    text = _JUNK.sub(" ", text)
+    text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text))
+    text = _COMPOUND.sub(_expanded, text)
+    text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")
+    return " ".join(_LONG.sub(_unless_too_long, text).split())
+
+
+def _normalised(text: str, *, folded: bool) -> str:
+    if text.isascii():
+        return text
+    text = _UNSEEN.sub("", text).translate(_HYPHENS)
+    text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
+    if not folded:
+        return text
+    bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))
+    return unicodedata.normalize("NFC", bare).translate(_LETTERS)
+
+
+def _pairs(match: re.Match[str]) -> str:
+    """Overlapping pairs of characters, each with its marks, set apart by spaces."""
+    units = _CJK_UNIT.findall(match[0])
+    if len(units) < 2:
+        return f" {match[0]} "
+    return f" {' '.join(first + second for first, second in itertools.pairwise(units))} "
+
+
+def _expanded(match: re.Match[str]) -> str:
+    """A compound and its parts right behind it."""
+    compound = match[0]
+    if _NUMBER.fullmatch(compound):
+        return f"{compound} {compound[1:]}" if compound[0] == "v" else compound
+    segments = _SEPARATOR.split(compound)
+    parts = " ".join(map(_identifier, segments))
+    if len(segments) == 1 or len(compound) > _MAX_COMPOUND or all(map(str.isdigit, segments)):
+        return parts
+    return f"{compound} {parts}"
+
+
+def _identifier(word: str) -> str:
+    """`getUserName` and `get_user_name` alike become getusername get user name; hyphens are left to Postgres."""
+    if len(word) > _MAX_CAMEL:
+        return word.replace("_", " ")
+    if "_" in word:
+        pieces = word.split("_")
+        parts = " ".join(_identifier(piece) for piece in pieces)
+        return parts if any("-" in piece or not piece.isalpha() for piece in pieces) else f"{''.join(pieces)} {parts}"
+    if not word.isascii() or not word.isalnum():
+        return word
+    names = [part for part in _CAMEL_PART.findall(word) if len(part) > 1]
+    return " ".join([word, *names]) if _is_mixed(word) else word
+
+
+def _is_mixed(word: str) -> bool:
+    """Upper-case inside the word, but not all of it ("getUserName", "HTTPServer"; not "Server", "NASA", "B2")."""
+    return word[1:] != word[1:].lower() and word != word.upper()
+
+
+def _unless_too_long(match: re.Match[str]) -> str:
+    return match[0] if len(match[0].encode("utf-8", "ignore")) <= MAX_LEXEME_BYTES else " "

@@ -1,0 +1,61 @@
+"""Where may prose be cut without tearing a sentence?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)"  # Latin: closing marks, then white space
+    r"|(?<![。！？｡])[。！？｡]++[」』”’）]*+"  # CJK: no space needed
+)
+_NEXT = re.compile(r"\s*+[\"'“‘«(\[¿¡]?(.)", re.DOTALL)
+_LINE = re.compile(r"[^\n]+")
+_LAST_WORD = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]*\.$")
+_ABBREVIATION = re.compile(
+    r"(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|no|nr|fig|eq|inc|ltd|co|e\.g|i\.e|z\.b|u\.a|cf|al|approx"
+    r"|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|[a-z])\.",
+    re.IGNORECASE,
+)
+
+Span = tuple[int, int]
+
+
+def spans(text: str, start: int, end: int) -> Iterator[Span]:
+    """The sentences of `text[start:end]` in order, as offsets into `text`, without white space at their ends."""
+    begin = start
+    for match in _END.finditer(text, start, end):
+        if _is_boundary(text, match, end):
+            yield from trimmed(text, begin, match.end())
+            begin = match.end()
+    yield from trimmed(text, begin, end)
+
+
+def lines(text: str, start: int, end: int) -> Iterator[Span]:
+    """The lines of `text[start:end]` that hold something, as offsets into `text`."""
+    for match in _LINE.finditer(text, start, end):
+        yield from trimmed(text, match.start(), match.end())
+
+
+def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    """The span without white space at either end; nothing when nothing is left."""
+    piece = text[start:end]
+    kept = piece.strip()
+    if kept:
+        begin = start + len(piece) - len(piece.lstrip())
+        yield begin, begin + len(kept)
+
+
+def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
+    following = _NEXT.match(text, match.end(), end)
+    if following is None or match[0][0] in "。！？｡":
+        return True
+    stands_alone = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
+    if following[1].islower() and not stands_alone:
+        return False
+    return match[0] != "." or not _is_abbreviation(text[max(0, match.start() - 12) : match.end()])
+
+
+def _is_abbreviation(tail: str) -> bool:
+    found = _LAST_WORD.search(tail)
+    return found is not None and _ABBREVIATION.fullmatch(found[0]) is not None
