@@ -1,0 +1,57 @@
+# make demo   from nothing to an answered question        make test    the whole suite
+# make check  lint, types, import contracts               make lock    the two locks again
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3,$(shell command -v $(p) 2>/dev/null)))
+UV := $(BIN)/python -m uv
+COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
+RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
+
+.PHONY: demo serve test check format lock schema openapi clean
+
+demo: $(RUN)
+	$(BIN)/stepwell demo $(ARGS)
+
+serve: $(RUN)
+	$(BIN)/stepwell serve $(ARGS)
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+openapi schema: $(VENV)/.dev
+	$(BIN)/stepwell openapi --write openapi/openapi.json
+	$(BIN)/stepwell db schema --write migrations/schema.sql
+
+lock: $(BIN)/uv
+	$(COMPILE) -o requirements.lock
+	$(COMPILE) --group dev -o requirements-dev.lock
+
+clean:
+	rm -rf $(VENV)
+
+$(BIN)/uv:
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Stepwell needs Python 3.11 or newer."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+
+# A sync removes what its lock does not name; uv and pip stay.
+$(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/uv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock pyproject.toml | $(BIN)/uv
+	$(UV) pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
+	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
