@@ -3,7 +3,9 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
-PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3,$(shell command -v $(p) 2>/dev/null)))
+RECENT := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	$$p -c '$(RECENT)' >/dev/null 2>&1 && echo $$p && break; done)
 UV := $(BIN)/python -m uv
 COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
 RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
@@ -41,7 +43,7 @@ clean:
 	rm -rf $(VENV)
 
 $(BIN)/uv:
-	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Stepwell needs Python 3.11 or newer."; exit 1; }
+	@test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)' || { echo "Stepwell needs Python 3.11 or newer."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
 

@@ -127,8 +127,7 @@ class EmbeddedPostgres:
             raise EmbeddedServerError("The embedded Postgres is not in use: start() comes first.")
         if not self._server.alive():
             await asyncio.to_thread(self._server.ensure_up)
-        connection = await self._connect()
-        await connection.close()
+        (await self._connect()).terminate()
 
     async def ensure_database_and_role(self) -> None:
         """Create the database and the service's role if missing, and take from the role whatever it must not have."""

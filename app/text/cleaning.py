@@ -43,7 +43,7 @@ _STRAY_JOINER = re.compile(
     rf"|[\u200c\u200d](?:(?![{characters.EMOJI}{characters.JOINED_SCRIPTS}])"
     rf"|(?<![{characters.EMOJI}{characters.JOINED_SCRIPTS}][\u200c\u200d])(?<![{characters.EMOJI}]\ufe0f\u200d))"
 )
-_MARK = re.compile(f"[{characters.REORDERED_MARK}]")
+_HIGH_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_MARKS + 1}}}")  # much cheaper to rule out than a run of marks
 _MARKS = re.compile(f"([{characters.REORDERED_MARK}]{{{MAX_MARKS}}})[{characters.REORDERED_MARK}]++")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
@@ -177,17 +177,17 @@ def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]
 
 def _composed(text: str, warnings: list[str]) -> str:
     """NFC, with runs of combining marks cut to 30 before and after: composing can lengthen a run."""
-    if text.isascii() or not _MARK.search(text):
-        return unicodedata.normalize("NFC", text)
     shorter = capped_marks(text)
     if len(shorter) < len(text):
         warnings.append("long runs of combining marks shortened")
-    return unicodedata.normalize("NFC", capped_marks(unicodedata.normalize("NFC", shorter)))
+    composed = unicodedata.normalize("NFC", shorter)
+    again = capped_marks(composed)
+    return composed if again == composed else unicodedata.normalize("NFC", again)
 
 
 def capped_marks(text: str) -> str:
     """Cut each run of combining marks to 30: normalising a longer run takes quadratic time."""
-    return _MARKS.sub(r"\1", text)
+    return _MARKS.sub(r"\1", text) if _HIGH_RUN.search(text) else text
 
 
 def _without_line_end_hyphens(text: str) -> str:

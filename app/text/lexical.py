@@ -55,17 +55,16 @@ CONFIGS: Mapping[str, str] = MappingProxyType(
 """Language names and ISO 639 codes, lower-case, to the text-search configuration of Postgres 15 to 18."""
 
 _FOLDED_CONFIGS = frozenset({"english", "simple"})
-_LETTERS = str.maketrans({"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ı": "i", "æ": "ae", "Æ": "AE"})
-_LETTERS |= str.maketrans({"œ": "oe", "Œ": "OE", "þ": "th", "Þ": "TH", "ð": "d", "Ð": "D", "ħ": "h", "Ħ": "H"})
+_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
+_LETTERS |= {letter.upper(): folded.upper() for letter, folded in _LETTERS.items() if letter != "ı"}
+_LETTER = re.compile(f"[{''.join(_LETTERS)}]")
 _ACCENT = re.compile("[\u0300-\u036f]+")
 _UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
 
-_WORD = rf"[^\W_]|[{characters.MARK}]"
-_W = rf"(?:(?:{_WORD})++)"
 _JUNK = re.compile(rf"[^\w{characters.MARK}.@/-]+")
 _LONE_GLUE = re.compile(r"[._@/-]{2,}|(?<![^\s._@/-])[._@/-]|[._@/-](?![^\s._@/-])")
 _SIGN = re.compile(r"-(?=\d)|(?<=\d)-")
-_HYPHENS = str.maketrans("\u2010\u2011\u2043\ufe63\uff0d", "-----")
+_HYPHEN = re.compile("[\u2010\u2011\u2043\ufe63\uff0d]")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})++(?![\d,]*\d)")
 _ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
 _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
@@ -76,9 +75,9 @@ _CJK = (
 _CJK_RUN = re.compile(rf"[{_CJK}]+")
 _CJK_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 _COMPOUND = re.compile(
-    rf"(?<![^\s]){_W}(?:[._@/-]{_W})++"
-    r"|(?<!\S)[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"
-    r"|(?<!\S)[A-Z]{2,}+(?<=[A-Z])[a-z][A-Za-z0-9]*+(?!\S)"
+    r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
+    r"|[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"  # getUserName
+    r"|[A-Z]{2,}+[a-z][A-Za-z0-9]*+(?!\S))"  # HTTPServer
 )
 _SEPARATOR = re.compile(r"[.@/]")
 _NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
@@ -121,12 +120,12 @@ def index_text(text: str, config: str) -> str:
 def _normalised(text: str, *, folded: bool) -> str:
     if text.isascii():
         return text
-    text = _UNSEEN.sub("", text).translate(_HYPHENS)
+    text = _HYPHEN.sub("-", _UNSEEN.sub("", text))
     text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
     if not folded:
         return text
     bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))
-    return unicodedata.normalize("NFC", bare).translate(_LETTERS)
+    return _LETTER.sub(lambda match: _LETTERS[match[0]], unicodedata.normalize("NFC", bare))
 
 
 def _pairs(match: re.Match[str]) -> str:
