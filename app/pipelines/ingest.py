@@ -20,12 +20,14 @@ from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
 from app.store import documents, vectors
 from app.store.db import Database
-from app.text import chunking, cleaning, lexical, markdown
+from app.text import chunking, cleaning, lexical, markdown, tokens
 
 LONGEST_TITLE = 500
 LONGEST_URI = 2_048
 BATCH_CHUNKS = 64
 """Chunks that are embedded together where many documents come at once."""
+ROOM_TOKENS = 235
+"""Tokens of content that the offline model reads beside a short title; it cuts at 256."""
 RETRY_S = 15.0
 """How long a write waits for a database that is coming back."""
 
@@ -113,7 +115,11 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
     metadata = {**parsed.metadata, **upload.metadata}
     created_at = upload.created_at or parsed.created_at
     passages = chunking.split(
-        parsed.body, markdown=upload.markdown, target_tokens=cutting.target, overlap_tokens=cutting.overlap
+        parsed.body,
+        markdown=upload.markdown,
+        target_tokens=cutting.target,
+        overlap_tokens=min(cutting.overlap, cutting.target - 1),
+        max_tokens=max(cutting.target, ROOM_TOKENS - tokens.count(title)),
     )
     content_hash = hashlib.sha256(parsed.body.encode()).digest()
     return Draft(

@@ -1,0 +1,146 @@
+"""Whatever fails, the caller gets one small envelope that names the field and the fix."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import toy
+from openapi_spec_validator import validate
+from toy import CANARY, problem
+
+
+async def _get(path: str, **options) -> toy.httpx.Response:
+    async with toy.calling(toy.make()) as client:
+        return await client.get(path, **options)
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "code"),
+    [
+        ("missing", 404, "not_found"),
+        ("down", 503, "database_unavailable"),
+        ("key", 401, "unauthorized"),
+        ("late", 504, "search_timeout"),
+        ("bug", 500, "internal_error"),
+        ("schema", 500, "schema_mismatch"),
+        ("teapot", 418, "bad_request"),
+    ],
+)
+async def test_every_kind_of_failure_is_a_problem(how, status, code):
+    problem(await _get(f"/rag/fail/{how}"), status, code)
+
+
+async def test_an_unavailable_database_says_when_to_come_back():
+    assert (await _get("/rag/fail/down")).headers["retry-after"] == "1"
+
+
+async def test_a_missing_key_says_which_scheme_is_expected():
+    assert (await _get("/rag/fail/key")).headers["www-authenticate"] == "Bearer"
+
+
+async def test_an_inner_failure_tells_the_caller_nothing_of_its_cause():
+    assert "embedding" not in (await _get("/rag/fail/schema")).text
+
+
+async def test_a_bug_is_logged_with_its_traceback(caplog):
+    with caplog.at_level(logging.ERROR):
+        await _get("/rag/fail/bug")
+    (record,) = [r for r in caplog.records if r.levelno == logging.ERROR]
+    assert isinstance(record.exc_info[1], RuntimeError)
+
+
+async def test_an_unknown_path_is_a_404_problem_whose_instance_leaves_out_the_query():
+    told = problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
+    assert told["instance"] == "/no/ne%3Cb%3E"
+
+
+async def test_a_very_long_path_is_cut():
+    assert len(problem(await _get("/" + "x" * 5_000), 404, "not_found")["instance"]) == 200
+
+
+async def test_a_wrong_method_is_a_405_problem_that_lists_the_right_ones():
+    response = await _get("/rag/search")
+    problem(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == "POST"
+
+
+async def test_a_sane_request_id_is_kept_and_an_insane_one_replaced():
+    assert (await _get("/rag/documents/a", headers={"X-Request-ID": "my.id-1"})).headers["x-request-id"] == "my.id-1"
+    for insane in ("a" * 65, "a b", "<b>", ""):
+        given = (await _get("/rag/documents/a", headers={"X-Request-ID": insane})).headers["x-request-id"]
+        assert given != insane
+        assert len(given) == 32
+
+
+async def test_timings_that_an_endpoint_leaves_become_a_server_timing_header():
+    response = await toy.search_raw('{"query": "a"}')
+    assert response.headers["server-timing"] == "embed;dur=3.14, sql_time;dur=4.50"
+
+
+async def test_a_field_in_the_url_is_named_too():
+    problem(await _get("/rag/documents/a?limit=xyzzy-canary-51"), 422, "invalid_request", "limit")
+
+
+async def test_a_nul_in_the_url_never_gets_further():
+    problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
+    problem(await _get("/rag/documents/a%00"), 404, "not_found")
+
+
+async def test_a_discriminator_that_fits_no_kind_lists_the_kinds():
+    told = problem(await toy.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind")
+    assert told["errors"][0]["message"] == "Must be one of: 'file', 'web'."
+
+
+async def test_a_missing_discriminator_is_named():
+    problem(await toy.post("/rag/sources", "{}"), 422, "invalid_request", "kind")
+
+
+async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
+    told = problem(await toy.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
+    assert told["errors"][0]["code"] == "missing"
+
+
+async def test_a_union_tells_only_about_the_branch_that_was_meant():
+    problem(await toy.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
+    problem(await toy.post("/rag/documents", '[{"content": "a"}, {}]'), 422, "invalid_request", "[1].content")
+
+
+async def test_a_union_that_nothing_fits_tells_all_its_branches_in_one_message():
+    told = problem(await toy.post("/rag/documents", "5"), 422, "invalid_request", "body")
+    assert told["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
+
+
+async def test_no_name_of_a_field_that_is_not_a_name_comes_back():
+    body = {"query": "a", f"<img src={CANARY}>": 1, "lmit": 1}
+    problem(await toy.search_raw(json.dumps(body)), 422, "invalid_request", "(key)", "lmit")
+
+
+async def test_eighty_wrong_fields_fit_into_four_kilobytes():
+    body = {"query": "a"} | {f"{'x' * 60}{i}": 1 for i in range(80)}
+    response = await toy.search_raw(json.dumps(body))
+    told = response.json()
+    assert len(response.content) < 4_000
+    assert 10 < len(told["errors"]) <= 20
+    assert "80 fields are wrong" in told["detail"]
+
+
+async def test_a_million_unknown_fields_are_one_error():
+    body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
+    told = problem(await toy.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
+    assert len(told["errors"]) == 1
+
+
+async def test_openapi_is_valid_and_declares_failures_as_problems():
+    document = (await _get("/openapi.json")).json()
+    validate(document)
+    answers = document["paths"]["/rag/search"]["post"]["responses"]
+    assert {"400", "413", "415", "422", "503"} <= set(answers)
+    for status in ("400", "422"):
+        assert answers[status]["content"] == {
+            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
+        }
+    undeclared = document["paths"]["/rag/sources"]["post"]["responses"]["422"]["content"]
+    assert list(undeclared) == ["application/problem+json"]
+    assert not {"HTTPValidationError", "ValidationError"} & set(document["components"]["schemas"])

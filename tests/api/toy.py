@@ -1,0 +1,145 @@
+"""A small application that wears the door, and what every problem must look like."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any, Literal
+
+import httpx
+from fastapi import APIRouter, FastAPI, Request
+from pydantic import Field
+from starlette.exceptions import HTTPException
+
+from app import errors
+from app.api import bodies, docs, problems, request_ids, wire
+
+CANARY = "xyzzy-canary-51"
+
+
+class Filters(wire.WireModel):
+    document_ids: wire.IdList = Field(default=[])
+    created_after: wire.Moment | None = None
+    metadata: wire.Metadata = Field(default={})
+
+
+class Search(wire.WireModel):
+    query: wire.QueryText
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = 5
+    min_score: wire.Number | None = None
+    explain: wire.Flag = False
+    mode: Literal["auto", "hybrid"] = "auto"
+    filters: Filters = Filters()
+
+
+class Document(wire.WireModel):
+    content: str
+    metadata: wire.Metadata = Field(default={})
+
+
+class File(wire.WireModel):
+    kind: Literal["file"]
+    path: str
+
+
+class Web(wire.WireModel):
+    kind: Literal["web"]
+    url: str
+
+
+class Similar(wire.WireModel):
+    vector: wire.Vector
+
+
+router = APIRouter(prefix="/rag", route_class=bodies.StrictRoute)
+
+
+@router.post("/search", responses=problems.responses(400, 413, 415, 422, 503))
+async def search(body: Search, request: Request) -> dict[str, Any]:
+    request.state.timings = {"embed": 3.14159, "sql time": 4.5}
+    return body.model_dump(mode="json")
+
+
+@router.post("/documents")
+async def add(body: Document | Annotated[list[Document], *wire.at_most(3)]) -> int:
+    return len(body) if isinstance(body, list) else 1
+
+
+@router.post("/sources")
+async def source(body: Annotated[File | Web, Field(discriminator="kind")]) -> str:
+    return body.kind
+
+
+@router.post("/similar")
+async def similar(body: Similar) -> int:
+    wire.expect_dimension(body.vector, 3)
+    return len(body.vector)
+
+
+@router.post("/swallow")
+async def swallow(request: Request) -> int:
+    """Reads the body by itself and hides whatever goes wrong, as a mounted application may."""
+    try:
+        return len(await request.body())
+    except Exception:
+        return -1
+
+
+@router.get("/documents/{name}")
+async def document(name: str, limit: int = 5) -> str:
+    return name * (limit > 0)
+
+
+@router.get("/fail/{how}")
+async def fail(how: str) -> None:
+    raise {
+        "missing": errors.NotFound("No such document."),
+        "down": errors.DatabaseUnavailable("The database does not answer."),
+        "key": errors.Unauthorized("Send an API key."),
+        "late": TimeoutError(),
+        "bug": RuntimeError(f"password={CANARY}"),
+        "schema": errors.SchemaMismatch("column chunks.embedding is missing"),
+        "teapot": HTTPException(418),
+    }[how]
+
+
+def make(max_bytes: int = bodies.MAX_BYTES) -> FastAPI:
+    app = FastAPI(title="Toy", docs_url=None, redoc_url=None)
+    bodies.install(app, max_bytes=max_bytes)
+    problems.install(app)
+    request_ids.install(app)
+    docs.install(app)
+    app.include_router(router)
+    return app
+
+
+@asynccontextmanager
+async def calling(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://toy") as client:
+        yield client
+
+
+async def post(
+    path: str, raw: bytes | str, content_type: str | None = "application/json", **headers: str
+) -> httpx.Response:
+    given = headers if content_type is None else {"Content-Type": content_type, **headers}
+    async with calling(make()) as client:
+        return await client.post(path, content=raw, headers=given)
+
+
+async def search_raw(raw: bytes | str) -> httpx.Response:
+    return await post("/rag/search", raw)
+
+
+def problem(response: httpx.Response, status: int, code: str, *fields: str) -> dict[str, Any]:
+    """The envelope, after checking all that every problem promises."""
+    assert response.headers["content-type"] == "application/problem+json"
+    assert len(response.content) < 4_000
+    told: dict[str, Any] = response.json()
+    assert set(told) == {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
+    assert (response.status_code, told["status"], told["code"]) == (status, status, code)
+    assert told["type"] == f"urn:stepwell:problem:{code}"
+    assert told["request_id"] == response.headers["x-request-id"]
+    assert [e["field"] for e in told["errors"]] == list(fields)
+    assert CANARY not in response.text
+    return told

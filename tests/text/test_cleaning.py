@@ -1,0 +1,172 @@
+"""Does cleaning keep what a reader sees and drop the rest, whatever the bytes?"""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import BadRequest
+from app.text import cleaning
+
+ANY_TEXT = st.text(alphabet=st.characters(codec=None))
+NASTY = st.text(
+    alphabet=st.sampled_from(
+        "aZéß \t\n\r\x00\x07\x0b\x0c\x1b\x85\xa0\xad-#*`|1.\ud800\udfff\u0301\u0323\u0344\u0958\u1100\u1161\u200b\u200c"
+        "\u200d\u202e\u2028\u2060\u2764\ufe0f\ufb01\ufeff\U0001f600\U0001f468\U000e0041"
+    )
+)
+
+
+@given(st.one_of(ANY_TEXT, NASTY))
+def test_cleaning_twice_changes_nothing(text):
+    once = cleaning.clean(text)
+    again = cleaning.clean(once.text)
+    assert again.text == once.text
+    assert again.warnings == ()
+
+
+@given(st.one_of(ANY_TEXT, NASTY))
+def test_a_cleaned_text_can_always_be_stored(text):
+    cleaned = cleaning.clean(text).text
+    cleaned.encode("utf-8")
+    assert not set("\x00\r\x0b\x0c\ufeff\u200b\u202e") & set(cleaned)
+    assert "\n\n\n\n" not in cleaned
+    assert unicodedata.is_normalized("NFC", cleaned)
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F)))
+def test_plain_words_come_through_untouched(text):
+    composed = unicodedata.normalize("NFC", text)
+    assert cleaning.clean(composed).text == composed
+
+
+@pytest.mark.parametrize(
+    ("dirty", "expected"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("\ufeffhead\x00line\x07", "headline"),
+        ("e\u0301", "é"),
+        ("ﬁnd the oﬃce ﬂoor", "find the office floor"),
+        ("co\xadoperate", "cooperate"),
+        ("an exam-\nple of prose", "an example of prose"),
+        ("line one  \nline two\t", "line one\nline two"),
+        ("a\n\n\n\n\n\nb", "a\n\n\nb"),
+        ("pay\u202eload \u2066x\u2069", "payload x"),
+        ("hid\U000e0041\U000e0042den", "hidden"),
+        ("zero\u200bwidth\u2060", "zerowidth"),
+        ("broken \ud83d half", "broken  half"),
+        ("page one\x0cpage two", "page one\npage two"),
+    ],
+)
+def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
+    assert cleaning.clean(dirty).text == expected
+
+
+@pytest.mark.parametrize("kept", ["👨‍👩‍👧 ❤️ 1️⃣", "می‌خواهم", "क्‍ष", "naïve café", "日本語", "\tindented\n    code"])
+def test_joiners_stay_where_they_shape_what_is_seen(kept):
+    assert cleaning.clean(kept).text == kept
+    assert cleaning.clean(kept).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "- foo-\nbar",
+        "```\nlet foo-\nbar\n```",
+        "    foo-\nbar",
+        "# foo-\nbar",
+        "A-\nb",
+        "foo-\nBar",
+        "10-\n20",
+        "foo -\nbar",
+    ],
+)
+def test_hyphens_outside_prose_are_left_alone(kept):
+    assert cleaning.clean(kept).text == kept
+
+
+def test_every_removal_is_told():
+    warnings = cleaning.clean("a\x00b\u200bc\ud800d\ufe0fe").warnings
+    assert warnings == (
+        "broken surrogates removed",
+        "control characters removed",
+        "invisible characters removed",
+        "stray joiners removed",
+    )
+
+
+def test_ten_thousand_stacked_accents_are_cut_to_thirty():
+    cleaned = cleaning.clean("z" + "\u0301\u0323" * 5_000 + " end")
+    assert len(cleaned.text) <= len("z end") + cleaning.MAX_MARKS
+    assert "long runs of combining marks shortened" in cleaned.warnings
+
+
+@pytest.mark.parametrize("hostile", [" ", "\n", "a-\n", "\u200d", "\u0301\u0323", "-\n", "e\ufe0f", " \t\n"])
+def test_a_hostile_megabyte_is_cleaned_like_a_small_piece_of_it(hostile):
+    cleaned = cleaning.clean(hostile * (1_000_000 // len(hostile))).text
+    assert cleaning.clean(cleaned).text == cleaned
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("grüße".encode(), "grüße"),
+        (b"\xef\xbb\xbfhead", "head"),
+        ("grüße €".encode("utf-16"), "grüße €"),
+        ("plain words".encode("utf-16-le"), "plain words"),
+        ("plain words".encode("utf-16-be"), "plain words"),
+        ("wide".encode("utf-32"), "wide"),
+        ("caf\xe9 \x93quoted\x94".encode("latin-1"), "café “quoted”"),
+        (b"caf\xe9 \x81", "caf\xe9 \x81"),
+        (b"a\x00b, the rest of a sentence", "a\x00b, the rest of a sentence"),
+        (b"", ""),
+    ],
+)
+def test_bytes_are_read_in_the_encoding_they_were_written_in(raw, text):
+    assert cleaning.decode(raw).text == text
+
+
+def test_a_guessed_encoding_is_told_and_utf8_is_not():
+    assert cleaning.decode("grüße".encode()).warnings == ()
+    assert cleaning.decode("grüße".encode("cp1252")).warnings == ("not UTF-8: read as Windows-1252",)
+    assert cleaning.decode(b"\xff\xfea\x00b").warnings == ("read as UTF-16-LE", "undecodable bytes were replaced")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"%PDF-1.7\n1 0 obj",
+        b"\x89PNG\r\n\x1a\n" + bytes(64),
+        b"PK\x03\x04" + bytes(30),
+        bytes(range(256)) * 4,
+        bytes(100),
+    ],
+)
+def test_binary_content_is_refused_with_the_field_named(raw):
+    with pytest.raises(BadRequest) as refusal:
+        cleaning.decode(raw)
+    assert refusal.value.field == "content"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_either_text_or_a_bad_request(raw):
+    try:
+        decoded = cleaning.decode(raw)
+    except BadRequest:
+        return
+    cleaning.clean(decoded.text).text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "blank", ["", "  \n\t", "\u200b\u2060\ufeff", "\x00\x07", "\u3164\u2800\u00ad", "\ud800", "\U000e0041"]
+)
+def test_what_cannot_be_seen_is_blank(blank):
+    assert cleaning.is_blank(blank)
+
+
+@pytest.mark.parametrize("visible", ["a", "...", "😀", "日", " \u200b! ", "0"])
+def test_what_can_be_seen_is_not_blank(visible):
+    assert not cleaning.is_blank(visible)
