@@ -60,11 +60,15 @@ class Settings(BaseSettings):
     )
     max_waiting_searches: int = Field(64, ge=0, description="Searches waiting at once; further ones get 503 at once.")
 
-    # logs
+    # logs, counts and traces
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Query text appears at debug only."
     )
     log_json: bool = Field(True, description="JSON lines on stderr; false: plain text.")
+    metrics: Literal["keyed", "open", "off"] = Field(
+        "keyed", description="Who may read /metrics; keyed: with AUTH=api_key, keys of the scope admin."
+    )
+    otel: bool = Field(False, description="Export traces to OTEL_EXPORTER_OTLP_ENDPOINT (needs the extra `otel`).")
 
     # providers
     embedder: Literal["minilm"] = Field("minilm", description="Which embedding provider turns text into vectors.")

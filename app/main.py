@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
-from app.api import admission, bodies, docs, documents, health, problems, request_ids, search
+from app.api import admission, bodies, docs, documents, health, metrics, problems, request_ids, search, traces
 from app.config import Settings
 from app.pipelines.services import Services
 
@@ -52,7 +52,9 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         lifespan=lifespan,
+        telemetry=traces.configuration(export=chosen.otel),
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
@@ -61,7 +63,9 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     for router in (search.router, documents.router, health.router):
         app.include_router(router)
     docs.install(app)
+    traces.install(app)
     problems.install(app)
+    metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
     return app
 

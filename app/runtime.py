@@ -15,6 +15,7 @@ from app.pipelines.search import Budget
 from app.pipelines.services import Services
 from app.providers.base import Embedder
 from app.providers.caching import CachingEmbedder
+from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
 from app.store import db, embedded, schema
 from app.store.db import Database, Limits
@@ -95,7 +96,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
     """The configured embedder with its cache of query vectors."""
     model = await MiniLM.load(threads=settings.embedder_threads or None)
     try:
-        yield CachingEmbedder(model, size=settings.query_cache_size)
+        yield CountingEmbedder(CachingEmbedder(model, size=settings.query_cache_size))
     finally:
         await model.aclose()
 

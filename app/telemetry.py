@@ -2,12 +2,14 @@
 
 One line an event on stderr, as JSON or as plain text. Above debug level a line never holds what a user wrote:
 fields named in PRIVATE are left out, and a foreign exception is shown by its type and its frames, without its message.
+At no level does it hold an API key's secret or the password of an address.
 """
 
 from __future__ import annotations
 
 import json as jsonlib
 import logging
+import re
 import sys
 import traceback
 from contextvars import ContextVar
@@ -17,6 +19,7 @@ from typing import Any
 from app.errors import StepwellError
 
 PRIVATE = frozenset({"query", "content", "text", "title", "terms", "body"})
+_SECRETS = re.compile(r"(\bsw_[0-9a-f]{12}_)[A-Za-z0-9_-]{43}|(://[^\s:/@\"]*:)[^\s@\"]+(?=@)")
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
@@ -35,13 +38,15 @@ def configure(level: str = "info", json: bool = True) -> None:
         if isinstance(old.formatter, JsonLines | PlainLines):
             root.removeHandler(old)
     root.addHandler(handler)
+    # It tells every call to a provider, with its address.
+    logging.getLogger("httpx").setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
 
 
 class JsonLines(logging.Formatter):
     """One JSON object a line, ASCII only."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return jsonlib.dumps(_fields(record), default=str)
+        return masked(jsonlib.dumps(_fields(record), default=str))
 
 
 class PlainLines(logging.Formatter):
@@ -50,7 +55,13 @@ class PlainLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = _fields(record)
         head = [fields.pop("time"), fields.pop("level").upper(), fields.pop("logger"), _one_line(fields.pop("message"))]
-        return " ".join(head + [f"{name}={jsonlib.dumps(value, default=str)}" for name, value in fields.items()])
+        rest = [f"{name}={jsonlib.dumps(value, default=str)}" for name, value in fields.items()]
+        return masked(" ".join(head + rest))
+
+
+def masked(line: str) -> str:
+    """The line with *** for every API key's secret and every password in an address."""
+    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", line)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

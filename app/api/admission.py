@@ -20,8 +20,19 @@ class Gate:
 
     def __init__(self, *, running: int, waiting: int) -> None:
         self._turns = asyncio.Semaphore(running)
+        self._running = 0
         self._most_waiting = waiting
         self._waiting = 0
+
+    @property
+    def running(self) -> int:
+        """Searches that hold a turn now."""
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        """Searches that wait for a turn now."""
+        return self._waiting
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -33,9 +44,11 @@ class Gate:
             await self._turns.acquire()
         finally:
             self._waiting -= 1
+        self._running += 1
         try:
             yield
         finally:
+            self._running -= 1
             self._turns.release()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from app import errors
@@ -29,6 +29,6 @@ def read(cursor: str) -> tuple[datetime, UUID]:
         when = datetime.fromisoformat(moment)
         if when.tzinfo is None:
             raise ValueError("no zone")
-        return when, UUID(document_id)
-    except (ValueError, binascii.Error) as error:
+        return when.astimezone(UTC), UUID(document_id)
+    except (ValueError, OverflowError, binascii.Error) as error:
         raise errors.BadRequest("Use the next_cursor of an earlier page, unchanged.", field="cursor") from error

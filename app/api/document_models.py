@@ -13,6 +13,7 @@ from app.api import wire
 from app.shapes import Chunk, Document, Stored, Upload
 
 MOST_AT_ONCE = 500
+EXAMPLE_DOCUMENT = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 
 
 def _not_blank(given: str) -> str:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Query, Request, Response
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.api import auth, bodies, cursors, problems, uploads, wire
 from app.api.document_models import (
+    EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
     ChunkModel,
     ChunkPage,
@@ -75,6 +76,13 @@ _BODY: dict[str, Any] = {
         },
     }
 }
+DocumentId = Annotated[
+    UUID,
+    Path(
+        description="As a search or a listing tells it.",
+        openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
+    ),
+]
 _WRITES = problems.responses(401, 403, 413, 415, 422, 502, 503)
 _READS = problems.responses(401, 403, 404, 422, 503)
 
@@ -93,13 +101,14 @@ async def add(request: Request, response: Response, user_id: auth.Writer, use: a
     The same uri again replaces the document in one step, the same uri and text again change nothing (200).
     """
     if uploads.is_multipart(request):
-        return await _add_several(await uploads.read(request), response, user_id, use)
+        return await _add_several(await uploads.read(request), request, response, user_id, use)
     given = await _json(request)
     if isinstance(given, list):
         wanted = _validated(_SEVERAL, given)
-        return await _add_several([document.shape() for document in wanted], response, user_id, use)
+        return await _add_several([document.shape() for document in wanted], request, response, user_id, use)
     document = _validated(_ONE, given)
     stored = await ingest.run(document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
+    request.state.stored = [stored]
     response.status_code = 200 if stored.status == "unchanged" else 201
     return StoredModel.of(stored)
 
@@ -123,7 +132,7 @@ async def page(
 
 
 @router.get("/documents/{document_id}", operation_id="get_document", summary="Get a document", responses=_READS)
-async def get(document_id: UUID, user_id: auth.Searcher, use: auth.Use) -> DocumentModel:
+async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> DocumentModel:
     """One document with its cleaned text."""
     return DocumentModel.of(await documents.get(document_id, user_id, db=use.db))
 
@@ -135,8 +144,9 @@ async def get(document_id: UUID, user_id: auth.Searcher, use: auth.Use) -> Docum
     responses={**_WRITES, **problems.responses(404, 409)},
 )
 async def replace(
-    document_id: UUID,
+    document_id: DocumentId,
     document: Annotated[DocumentIn, Body(openapi_examples={"one": _EXAMPLES["one"]})],
+    request: Request,
     user_id: auth.Writer,
     use: auth.Use,
 ) -> StoredModel:
@@ -144,13 +154,14 @@ async def replace(
     stored = await ingest.replace(
         document_id, document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting
     )
+    request.state.stored = [stored]
     return StoredModel.of(stored)
 
 
 @router.delete(
     "/documents/{document_id}", operation_id="delete_document", summary="Delete a document", responses=_READS
 )
-async def delete(document_id: UUID, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
+async def delete(document_id: DocumentId, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
     """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
     deleted = await documents.delete(document_id, user_id, db=use.db)
     return DeletedModel(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
@@ -160,7 +171,7 @@ async def delete(document_id: UUID, user_id: auth.Writer, use: auth.Use) -> Dele
     "/documents/{document_id}/chunks", operation_id="list_chunks", summary="List a document's chunks", responses=_READS
 )
 async def chunks(
-    document_id: UUID,
+    document_id: DocumentId,
     user_id: auth.Searcher,
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=500, description="Chunks a page.")] = 100,
@@ -196,16 +207,21 @@ def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found], body=given) from error
 
 
-async def _add_several(given: Sequence[Upload], response: Response, user_id: str, use: Services) -> StoredList:
+async def _add_several(
+    given: Sequence[Upload], request: Request, response: Response, user_id: str, use: Services
+) -> StoredList:
     stored, failed = [], []
+    request.state.stored = done = []
     outcomes = ingest.many(given, user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
     places = {id(upload): place for place, upload in enumerate(given)}
     async for outcome in outcomes:
         if outcome.stored is not None:
+            done.append(outcome.stored)
             stored.append(StoredModel.of(outcome.stored))
         elif outcome.error is not None:
             place, upload = places[id(outcome.upload)], outcome.upload
             failed.append(Refused(index=place, uri=upload.uri, code=outcome.error.code, detail=outcome.error.message))
+    request.state.refused = len(failed)
     count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
     response.status_code = 200 if count["unchanged"] == len(given) else 201
     return StoredList(documents=stored, failed=failed, **count)

@@ -1,7 +1,8 @@
 """How is a request told from others, and where did its time go?
 
 Every response carries X-Request-ID: the caller's own if it is sane, else a new one. An endpoint that sets
-`request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) has them shown in a Server-Timing header.
+`request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) has them shown in a Server-Timing header and in the
+request's line of the log, which also tells of an `answer` or of documents `stored`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import logging
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
@@ -73,4 +76,16 @@ def _chosen(given: str) -> str:
 
 def _log(scope: Scope, status: int, took_ms: float) -> None:
     fields = {"method": scope["method"], "path": scope["path"][:200], "status": status, "took_ms": round(took_ms, 1)}
-    _logger.info("request", extra=fields)
+    _logger.info("request", extra=fields | _told(scope.get("state", {})))
+
+
+def _told(state: Mapping[str, Any]) -> dict[str, Any]:
+    """What an endpoint left to be told: how a search went, what became of uploads."""
+    told: dict[str, Any] = {}
+    if timings := state.get("timings"):
+        told["timings"] = {name: round(ms, 2) for name, ms in timings.items()}
+    if (answer := state.get("answer")) is not None:
+        told |= {"hits": len(answer.hits), "degraded": list(answer.degraded), "relaxed": list(answer.relaxed)}
+    if (stored := state.get("stored")) is not None:
+        told["documents"] = dict(Counter(document.status for document in stored))
+    return told

@@ -78,5 +78,5 @@ async def find_similar(
 
 
 def _answered(answer: Answer, request: Request) -> AnswerModel:
-    request.state.timings = answer.timings
+    request.state.answer, request.state.timings = answer, answer.timings
     return AnswerModel.of(answer)

@@ -15,7 +15,6 @@ from app.shapes import Filters as FilterShape
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
 
-EXAMPLE_CHUNK = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 _RANGE = frozenset({"gte", "gt", "lte", "lt"})
 
 

@@ -96,8 +96,11 @@ def _moment_text(given: object) -> object:
     raise PydanticCustomError("datetime_parsing", "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.")
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise PydanticCustomError("datetime_parsing", "Must lie between the years 1 and 9999 in UTC.") from error
 
 
 def _metadata(given: dict[str, Any]) -> dict[str, Any]:
@@ -143,7 +146,7 @@ Int = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 
-Moment = Annotated[datetime, BeforeValidator(_moment_text), AfterValidator(_aware)]
+Moment = Annotated[datetime, BeforeValidator(_moment_text), AfterValidator(_in_utc)]
 """A date, or a date and time, in ISO 8601; without an offset it is UTC."""
 
 QueryText = Annotated[

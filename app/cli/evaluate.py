@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from app import runtime
+from app import runtime, shapes
 from app.cli import options
 from app.config import Settings
 from app.proof import evaluation
@@ -26,14 +26,23 @@ class Mode(StrEnum):
     text = "text"
 
 
+class Fusion(StrEnum):
+    """How the legs are fused."""
+
+    auto = "auto"
+    rrf = "rrf"
+    convex = "convex"
+
+
 def evaluate(
     folder: Annotated[Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.")],
-    mode: Annotated[Mode, typer.Option(help="auto: all defaults; the others: without entities.")] = Mode.auto,
+    mode: Annotated[Mode, typer.Option(help="auto: all defaults; hybrid: without entities; or one leg.")] = Mode.auto,
+    fusion: Annotated[Fusion, typer.Option(help="rrf: even weights; auto: the service's choice.")] = Fusion.auto,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
-    report = options.run(_evaluate(folder, mode.value, options.settings(data_dir)))
+    report = options.run(_evaluate(folder, mode.value, fusion.value, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
         return
@@ -43,7 +52,7 @@ def evaluate(
     options.out.print(table)
 
 
-async def _evaluate(folder: Path, mode: str, settings: Settings) -> evaluation.Report:
+async def _evaluate(folder: Path, mode: str, fusion: shapes.Fusion, settings: Settings) -> evaluation.Report:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
@@ -52,4 +61,4 @@ async def _evaluate(folder: Path, mode: str, settings: Settings) -> evaluation.R
             bar.update(tasks[stage], completed=done, total=total)
 
         async with runtime.open_services(settings) as services:
-            return await evaluation.run(folder, mode=mode, services=services, progress=shown)
+            return await evaluation.run(folder, mode=mode, fusion=fusion, services=services, progress=shown)

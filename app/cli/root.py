@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app import __version__, errors
-from app.cli import database, demo, evaluate, ingest, keys, openapi, search, serve
+from app.cli import bench, database, demo, evaluate, ingest, keys, openapi, search, serve
 
 app = typer.Typer(
     name="stepwell",
@@ -24,6 +24,7 @@ app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("eval")(evaluate.evaluate)
+app.command("bench")(bench.bench)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")

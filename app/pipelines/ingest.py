@@ -16,6 +16,7 @@ from uuid import UUID
 import stamina
 
 from app import errors
+from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
 from app.store import documents, vectors
@@ -95,10 +96,11 @@ async def many(
     ahead = asyncio.create_task(embed_ahead())
     try:
         while (batch := await _next(ready, ahead)) is not None:
-            for outcome in batch.refused:
-                yield outcome
-            for upload, draft in batch.drafts:
-                yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db))
+            for upload, draft in batch.uploads:
+                if isinstance(draft, errors.BadRequest):
+                    yield Outcome(upload, error=draft)
+                else:
+                    yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
@@ -166,16 +168,16 @@ def _fields(upload: Upload) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Batch:
-    """Drafts whose missing vectors are computed together."""
+    """Uploads in the order given, as drafts whose missing vectors are computed together, or refused."""
 
-    drafts: list[tuple[Upload, Draft]] = field(default_factory=list)
-    refused: list[Outcome] = field(default_factory=list)
+    uploads: list[tuple[Upload, Draft | errors.BadRequest]] = field(default_factory=list)
     vectors: dict[UUID, str] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
 
     async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
         """Fill in every chunk's vector: from the database where its text is known, else from the model."""
-        texts = {chunk.embedding_key: chunk.embedded for _upload, draft in self.drafts for chunk in draft.chunks}
+        drafts = [draft for _upload, draft in self.uploads if isinstance(draft, Draft)]
+        texts = {chunk.embedding_key: chunk.embedded for draft in drafts for chunk in draft.chunks}
         if not texts:
             return
         self.vectors = await _known(user_id, list(texts), db=db)
@@ -187,8 +189,8 @@ class _Batch:
 
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
-    if len(computed) != expected or any(len(vector) != dimension for vector in computed):
-        raise errors.BadEmbedding("The embedding model returned another number or size of vectors than asked for.")
+    if len(computed) != expected or not all(base.is_usable(vector, dimension) for vector in computed):
+        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
 
 
 def _batches(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
@@ -209,9 +211,9 @@ def _prepared(group: Sequence[Upload], model: str, cutting: Cutting) -> _Batch:
     batch = _Batch()
     for upload in group:
         try:
-            batch.drafts.append((upload, prepare(upload, model=model, cutting=cutting)))
+            batch.uploads.append((upload, prepare(upload, model=model, cutting=cutting)))
         except errors.BadRequest as error:
-            batch.refused.append(Outcome(upload, error=error))
+            batch.uploads.append((upload, error))
     return batch
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from app.shapes import IndexText, Lexical, Recall, Recalled, Weights
-from app.store import recall, vocabulary
+from app.store import vocabulary
 from app.store.db import Reading
 from app.text import spelling
 
@@ -28,13 +28,8 @@ NEAREST = Step("nearest_vectors", needs_vector=True)
 STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
 
 
-async def apply(step: Step, ask: Recall, found: Recalled, db: Reading) -> Recalled | None:
-    """Ask again, loosened by `step`; None where the step changes nothing."""
-    looser = await _loosened(step, ask, found, db)
-    return None if looser is None else await recall.hybrid(db, looser)
-
-
-async def _loosened(step: Step, ask: Recall, found: Recalled, db: Reading) -> Recall | None:
+async def loosened(step: Step, ask: Recall, found: Recalled, db: Reading) -> Recall | None:
+    """What to ask instead of `ask`, which found nothing; None where the step changes nothing."""
     if step is NEAREST:
         return None if ask.vector is None else replace(ask, lexical=None, weights=Weights(1.0, 0.0))
     if ask.lexical is None:

@@ -15,6 +15,7 @@ from typing import Any
 
 from app import errors
 from app.pipelines import relaxation
+from app.providers import base
 from app.providers.base import Embedder
 from app.ranking import confidence, steering
 from app.shapes import (
@@ -94,11 +95,11 @@ async def _search(query: Query, course: Course, *, db: Database, embedder: Embed
     with course.timed("recall"):
         async with db.reading(query.user_id, ef_search=max(100, query.candidates)) as reading:
             found = await recall.hybrid(reading, ask)
-    if not found.candidates and found.scope_chunks:
-        found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
     if plan.weights.text > 0 and not found.terms:
         course.degraded.append("no_text_terms")
-    return _answer(query, parsed, plan, found, course)
+    if not found.candidates and found.scope_chunks:
+        ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
+    return _answer(query, parsed, replace(plan, weights=ask.weights), found, course)
 
 
 async def _vector(text: str, course: Course, *, embedder: Embedder, budget: Budget) -> Vector | None:
@@ -106,7 +107,10 @@ async def _vector(text: str, course: Course, *, embedder: Embedder, budget: Budg
     try:
         with course.timed("embed"):
             async with asyncio.timeout(budget.embed_s):
-                return await embedder.embed_query(text)
+                vector = await embedder.embed_query(text)
+        if not base.is_usable(vector, embedder.model.dimension):
+            raise errors.BadEmbedding("The embedding model returned no usable vector.")
+        return vector
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
         course.degraded += ["embedding_failed", "no_query_vector"]
@@ -127,7 +131,7 @@ def _ask(query: Query, parsed: ParsedQuery, plan: steering.Plan, vector: Vector 
         exclude_chunk_ids=query.exclude_chunk_ids,
         min_vector_score=query.min_vector_score,
         min_rrf_score=query.min_rrf_score,
-        with_content=query.detail != "ids" or query.min_confidence is not None,
+        with_content=query.detail != "ids" or bool(parsed.phrases) or parsed.query_type == "technical",
     )
 
 
@@ -154,18 +158,19 @@ async def _relaxed(
     db: Database,
     embedder: Embedder,
     budget: Budget,
-) -> Recalled:
-    """The first relaxation that brings anything, noted by name; `found` unchanged where none does."""
+) -> tuple[Recall, Recalled]:
+    """The first relaxation that brings anything, noted by name; all unchanged where none does."""
     for step in relaxation.STEPS:
         if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
             ask = replace(ask, vector=await _vector(parsed.text, course, embedder=embedder, budget=budget))
         with course.timed("relax"):
             async with db.reading(ask.user_id, ef_search=max(100, ask.candidates)) as reading:
-                looser = await relaxation.apply(step, ask, found, reading)
-        if looser is not None and looser.candidates:
+                looser = await relaxation.loosened(step, ask, found, reading)
+                more = await recall.hybrid(reading, looser) if looser is not None else None
+        if looser is not None and more is not None and more.candidates:
             course.relaxed.append(step.name)
-            return looser
-    return found
+            return looser, more
+    return ask, found
 
 
 def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, course: Course) -> Answer:

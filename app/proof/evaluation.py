@@ -15,10 +15,12 @@ from pathlib import Path
 from app.pipelines import documents, ingest, search
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Mode, Query
+from app.shapes import Fusion, Mode, Query
 
 LARGEST_LIMIT = 50
-MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "hybrid", "vector": "semantic", "text": "lexical"}
+MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "auto", "vector": "semantic", "text": "lexical"}
+"""How a strategy is asked: `hybrid` is both legs as the service fuses them by default, `auto` all defaults. They differ
+where entities guide a search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,12 @@ class Report:
 
 
 async def run(
-    folder: Path, *, mode: str, services: Services, progress: Callable[[str, int, int], None] = lambda *_: None
+    folder: Path,
+    *,
+    mode: str,
+    services: Services,
+    fusion: Fusion = "auto",
+    progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Report:
     """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`."""
     loaded = beir.load(folder)
@@ -47,7 +54,7 @@ async def run(
     rankings, took = [], []
     for place, question in enumerate(loaded.questions):
         start = time.perf_counter()
-        rankings.append(await _ranking(question.text, user_id, MODES[mode], services))
+        rankings.append(await _ranking(question.text, user_id, MODES[mode], fusion, services))
         took.append((time.perf_counter() - start) * 1000)
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
@@ -100,8 +107,16 @@ async def _forget_others(uris: set[str], user_id: str, services: Services) -> No
         after = (page[-1].created_at, page[-1].document_id)
 
 
-async def _ranking(text: str, user_id: str, mode: Mode, services: Services) -> list[str]:
-    query = Query(user_id, text, limit=LARGEST_LIMIT, mode=mode, k=services.rrf_k, candidates=services.candidates)
+async def _ranking(text: str, user_id: str, mode: Mode, fusion: Fusion, services: Services) -> list[str]:
+    query = Query(
+        user_id,
+        text,
+        limit=LARGEST_LIMIT,
+        mode=mode,
+        fusion=fusion,
+        k=services.rrf_k,
+        candidates=services.candidates,
+    )
     answer = await search.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
     return list(dict.fromkeys(str(hit.candidate.uri) for hit in answer.hits))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -16,6 +17,11 @@ class EmbeddingModel:
     name: str
     dimension: int
     max_tokens: int
+
+
+def is_usable(vector: Sequence[float], dimension: int) -> bool:
+    """Whether a vector has the dimension, only finite numbers, and a direction (all zeros are never found again)."""
+    return len(vector) == dimension and 1e-30 < math.hypot(*vector) < 1e30
 
 
 class Embedder(Protocol):

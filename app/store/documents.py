@@ -14,6 +14,7 @@ from typing import Any, Literal
 from uuid import UUID, uuid4, uuid5
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.shapes import Chunk, ChunkDraft, Deleted, Document, Draft, Stats
@@ -62,7 +63,7 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
     """The user's stored vectors (as Postgres text) of texts that were embedded before, by embedding key."""
     query = (
         sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
-        .distinct(_c.embedding_key)
+        .ext(postgresql.distinct_on(_c.embedding_key))
         .join_from(
             tables.chunks,
             tables.embeddings,

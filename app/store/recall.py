@@ -24,6 +24,9 @@ EXACT_FLOOR = 3_000
 EXACT_FACTOR = 5.0
 """A tuple that the graph visits costs about five times a tuple of an exact scan."""
 
+SPEND = 40_000
+"""Postings that make candidates of the text leg: all of them up to some 300,000 chunks at the median query."""
+
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
@@ -49,6 +52,7 @@ def _binds(ask: Recall) -> dict[str, Any]:
         "user_id": ask.user_id,
         "exact_floor": EXACT_FLOOR,
         "exact_factor": EXACT_FACTOR,
+        "spend": SPEND,
         "candidates": ask.candidates,
         "k": ask.k,
         "limit": ask.limit,

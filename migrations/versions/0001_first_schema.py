@@ -291,6 +291,8 @@ BEGIN
     SET LOCAL hnsw.scan_mem_multiplier = 16;
     SET LOCAL plan_cache_mode = 'force_custom_plan';
     SET LOCAL jit = off;
+    SET LOCAL enable_memoize = off;
+    SET LOCAL enable_mergejoin = off;
     SET LOCAL max_parallel_workers_per_gather = 0;
 END
 $$

@@ -3,7 +3,8 @@
 -- Two legs, their fusion and the content in one statement. The vector leg ranks by cosine distance, over HNSW or, where
 -- the scope is small enough that this is cheaper, exactly. The text leg ranks by BM25 (k1 1.2, b 0.75, Lucene's idf) over
 -- the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words bind both legs before they are
--- cut to `candidates`. RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al.
+-- cut to `candidates`. Up to `spend` postings of the rarest terms make candidates and commoner terms only add to their
+-- scores: within `spend`, and always under filters or strict words, this is the exact sum (docs/decisions/0001). RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al.
 -- 2009); convex is the weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
 -- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
@@ -14,6 +15,7 @@
 -- :candidates bigint  how many chunks a leg hands to the fusion
 -- :has_exclusions boolean  whether exclude_chunk_ids names any (a constant that folds)
 -- :exclude_chunk_ids uuid[]  chunks already seen
+-- :spend bigint  postings that may make candidates of the text leg
 -- :filtered boolean  whether any filter is given (a constant that folds)
 -- :document_ids uuid[]  null: any
 -- :source_ids uuid[]  null: any
@@ -118,27 +120,56 @@ words AS MATERIALIZED (
     GROUP BY t.lexeme
 ),
 terms AS MATERIALIZED (
-    SELECT w.lexeme, coalesce(l.df, 0) AS df,
-           ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf, w.times
-    FROM corpus AS u
-    CROSS JOIN words AS w
-    LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+    SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
+           sum(q.df) OVER rarest_first <= q.spend OR row_number() OVER rarest_first = 1 AS nominates
+    FROM (
+        SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
+               ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
+               CAST(0.9 / nullif(u.average_length, 0) AS real) AS per_token,
+               CASE WHEN :filtered OR :strict OR :excluding THEN u.chunks * 1e6 ELSE :spend END AS spend
+        FROM corpus AS u
+        CROSS JOIN words AS w
+        LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+    ) AS q
+    WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 ),
-scored AS (
+nominated AS MATERIALIZED (
     SELECT h.item >> 24 AS chunk_no,
            sum(h.weight / (CAST(1 AS real)
                + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real)) / CAST((h.item >> 16) & 255 AS real))) AS score
     FROM (
         SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
-            SELECT CAST(2.2 * t.times * t.idf AS real) AS weight, CAST(0.9 / u.average_length AS real) AS per_token, p.items
-            FROM corpus AS u
-            CROSS JOIN terms AS t
+            SELECT t.weight, t.per_token, p.items
+            FROM terms AS t
             JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
+            WHERE t.nominates
             OFFSET 0
         ) AS b
     ) AS h
     GROUP BY h.item >> 24
+),
+added AS MATERIALIZED (
+    SELECT n.chunk_no,
+           sum(h.weight / (CAST(1 AS real)
+               + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real)) / CAST((h.item >> 16) & 255 AS real))) AS score
+    FROM (
+        SELECT b.weight, b.per_token, unnest(b.items) AS item
+        FROM (
+            SELECT t.weight, t.per_token, p.items
+            FROM terms AS t
+            JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
+            WHERE NOT t.nominates
+            OFFSET 0
+        ) AS b
+    ) AS h
+    JOIN nominated AS n ON n.chunk_no = h.item >> 24
+    GROUP BY n.chunk_no
+),
+scored AS (
+    SELECT n.chunk_no, n.score + coalesce(a.score, 0) AS score
+    FROM nominated AS n
+    LEFT JOIN added AS a ON a.chunk_no = n.chunk_no
 ),
 text_leg AS MATERIALIZED (
     SELECT f.chunk_no, f.score, row_number() OVER (ORDER BY f.score DESC, f.chunk_no) AS rank

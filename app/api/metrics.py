@@ -1,0 +1,185 @@
+"""What does the service count, and who may read it?
+
+Each application counts for itself, in a registry of its own. Labels hold route templates, methods, statuses and the
+codes of this program, never what a caller wrote and no user. The corridor knows nothing of this: an answer carries its
+timings and codes, an endpoint leaves it in the request's state, and here it is counted when the response is through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app import __version__
+from app.api import auth, problems
+from app.shapes import Answer, Stored
+
+REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Metrics:
+    """Everything that one application counts."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            "stepwell_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
+        )
+        self.duration = Histogram(
+            "stepwell_http_request_duration_seconds",
+            "Time to the end of a response.",
+            ["method", "route"],
+            buckets=REQUEST_BUCKETS,
+            registry=registry,
+        )
+        self.in_flight = Gauge("stepwell_http_requests_in_flight", "Requests being answered now.", registry=registry)
+        self.stages = Histogram(
+            "stepwell_search_stage_seconds",
+            "Time of a search's stages: embed, recall, relax, total, …",
+            ["stage"],
+            buckets=STAGE_BUCKETS,
+            registry=registry,
+        )
+        self.answers = Counter(
+            "stepwell_search_answers", "Answers, by whether they hold a hit.", ["found"], registry=registry
+        )
+        self.degraded = Counter(
+            "stepwell_search_degraded", "Answers that could not use something.", ["code"], registry=registry
+        )
+        self.relaxed = Counter("stepwell_search_relaxed", "Answers that dropped a part.", ["name"], registry=registry)
+        self.documents = Counter("stepwell_ingest_documents", "Documents taken in.", ["status"], registry=registry)
+        self.chunks = Counter(
+            "stepwell_ingest_chunks", "Chunks of documents taken in, by what became of them.", ["status"],
+            registry=registry,
+        )  # fmt: skip
+        self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
+        Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
+
+    def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        """A gauge that is read whenever somebody looks."""
+        Gauge(name, meaning, registry=self.registry).set_function(read)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count one request; a status of 0 says that the caller left before there was one."""
+        known = method if method in METHODS else "other"
+        self.requests.labels(known, route, str(status)).inc()
+        self.duration.labels(known, route).observe(seconds)
+
+    def answer(self, answer: Answer) -> None:
+        """Count one search."""
+        self.answers.labels("true" if answer.hits else "false").inc()
+        for stage, milliseconds in answer.timings.items():
+            self.stages.labels(stage).observe(milliseconds / 1000)
+        for code in set(answer.degraded):
+            self.degraded.labels(code).inc()
+        for name in set(answer.relaxed):
+            self.relaxed.labels(name).inc()
+
+    def ingested(self, stored: Iterable[Stored], refused: int) -> None:
+        """Count what became of uploads."""
+        for document in stored:
+            self.documents.labels(document.status).inc()
+            self.chunks.labels(document.status).inc(document.chunk_count)
+            self.embedded.inc(document.embedded)
+        if refused:
+            self.documents.labels("refused").inc(refused)
+
+
+def install(app: FastAPI, *, access: str) -> None:
+    """Count the application's requests, and show the counts at /metrics.
+
+    `access` is `keyed` (the scope `admin`; with AUTH=none nobody needs a key), `open` or `off`.
+    """
+    app.state.metrics = metrics = Metrics()
+    app.add_middleware(Counting, metrics=metrics)
+    metrics.watch("stepwell_db_connections_in_use", "Connections lent out now.", lambda: _now(app, _lent))
+    metrics.watch("stepwell_searches_running", "Searches that hold a turn now.", lambda: app.state.gate.running)
+    metrics.watch("stepwell_searches_waiting", "Searches that wait for a turn now.", lambda: app.state.gate.waiting)
+    for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
+        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, lambda kind=kind: _now(app, _embedding(kind)))  # type: ignore[misc]
+    if access != "off":
+        app.include_router(_router(keyed=access == "keyed"))
+
+
+def _router(*, keyed: bool) -> APIRouter:
+    router = APIRouter(tags=["health"], dependencies=[Depends(auth.Scope("admin"))] if keyed else [])
+    router.add_api_route(
+        "/metrics",
+        _shown,
+        operation_id="metrics",
+        summary="What has been counted?",
+        response_class=Response,
+        responses={
+            200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
+            **(problems.responses(401, 403, 503) if keyed else {}),
+        },
+    )
+    return router
+
+
+async def _shown(request: Request) -> Response:
+    """Requests, durations, stages of searches, degraded answers, documents taken in, connections in use."""
+    metrics: Metrics = request.app.state.metrics
+    return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+
+
+def _now(app: FastAPI, read: Callable[[Any], float]) -> float:
+    """A figure of the running services, 0 before they are there."""
+    services = getattr(app.state, "services", None)
+    return 0.0 if services is None else read(services)
+
+
+def _lent(services: Any) -> float:
+    return float(services.db.in_use())
+
+
+def _embedding(kind: str) -> Callable[[Any], float]:
+    return lambda services: float(getattr(services.embedder, f"{kind}_in_flight", 0))
+
+
+class Counting:
+    """Counts each request when its response is through, and what its endpoint left in the request's state."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        began = time.perf_counter()
+        with self.metrics.in_flight.track_inprogress():
+            try:
+                await self.app(scope, receive, watched)
+            finally:
+                self._count(scope, status, time.perf_counter() - began)
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        self.metrics.request(scope["method"], route_of(scope), status, seconds)
+        state = scope.get("state", {})
+        if (answer := state.get("answer")) is not None:
+            self.metrics.answer(answer)
+        self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route that took the request, such as `/api/rag/documents/{document_id}`."""
+    route = scope.get("route")
+    return getattr(route, "path", None) or "unmatched"

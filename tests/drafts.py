@@ -1,0 +1,96 @@
+"""How does a test store documents without cutting and without a model?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import ChunkDraft, Draft, Filters, IndexText, Lexical, Passage, Recall, Recalled, Vector, Weights
+from app.store import documents, recall, vectors
+from app.store.db import Database
+from app.text import lexical
+
+
+def draft(
+    *texts: str,
+    uri: str | None = None,
+    title: str = "",
+    metadata: dict[str, Any] | None = None,
+    config: str = "english",
+    created_at: datetime | None = None,
+) -> Draft:
+    """A document whose chunks are exactly `texts`; without a uri it is another document every time."""
+    whole = "\n".join(texts)
+    attributes = json.dumps([title, metadata, config, str(created_at)], sort_keys=True)
+    return Draft(
+        uri=uri,
+        title=title,
+        content=whole,
+        metadata=metadata or {},
+        config=config,
+        created_at=created_at,
+        identity=hashlib.sha256((uri or str(uuid4())).encode()).digest(),
+        content_hash=hashlib.sha256(whole.encode()).digest(),
+        attributes_hash=hashlib.sha256(attributes.encode()).digest(),
+        chunks=tuple(_chunk(text, config) for text in texts),
+    )
+
+
+def _chunk(text: str, config: str) -> ChunkDraft:
+    passage = Passage(text, 0, len(text))
+    return ChunkDraft(passage, text, lexical.index_text(text, config), uuid5(NAMESPACE_OID, text))
+
+
+async def put(
+    db: Database, user_id: str, stored: Draft, *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
+) -> UUID:
+    """Store a draft in one transaction, with the vectors given or the embedder's."""
+    if embedded is None:
+        embedded = await embedder.embed_documents([chunk.embedded for chunk in stored.chunks])
+    by_key = {
+        chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(stored.chunks, embedded, strict=True)
+    }
+    async with db.writing(user_id) as writing:
+        document_id, _status = await documents.put(writing, user_id, stored, vectors_by_key=by_key)
+    return document_id
+
+
+def ask(
+    user_id: str,
+    words: str | None = None,
+    vector: Vector | None = None,
+    *,
+    strict: Sequence[str] = (),
+    excluded: Sequence[str] = (),
+    weights: tuple[float, float] = (1.0, 1.0),
+    fusion: Any = "rrf",
+    limit: int = 10,
+    filters: Filters | None = None,
+    **options: Any,
+) -> Recall:
+    """What the hybrid statement is asked, with the words prepared as the corridor prepares them."""
+    wanted = None
+    if words is not None or strict or excluded:
+        wanted = Lexical(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
+    return Recall(
+        user_id, vector, wanted, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
+    )
+
+
+def _index(text: str) -> IndexText:
+    return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
+
+
+async def find(db: Database, asked: Recall) -> Recalled:
+    """The hybrid statement's answer, asked as the corridor asks it."""
+    async with db.reading(asked.user_id, ef_search=max(100, asked.candidates)) as reading:
+        return await recall.hybrid(reading, asked)
+
+
+def contents(found: Recalled) -> list[str]:
+    return [candidate.content for candidate in found.candidates]

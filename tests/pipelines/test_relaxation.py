@@ -1,0 +1,78 @@
+"""Is an answer empty only where nothing passes, and is what was dropped named?"""
+
+from __future__ import annotations
+
+import pytest
+from given import World, uris
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Filters
+
+
+@pytest.fixture
+async def words(world: World) -> World:
+    """Three notes, and an embedder that fails, so that the text leg stands alone."""
+    await world.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
+    return world
+
+
+def _deaf(world: World) -> World:
+    world.embedder = FakeEmbedder(failing=True)
+    return world
+
+
+@pytest.mark.parametrize("query", ['"mortar lime" ferry', "+mortar +ferry", '"never written" mortar', "mortar -lime"])
+async def test_constraints_that_nothing_meets_are_dropped_and_named(words: World, query: str) -> None:
+    answer = await _deaf(words).ask(query)
+    assert "lime" in uris(answer)
+    assert answer.relaxed == ("constraints_dropped",)
+    assert {hit.confidence for hit in answer.hits} == {"low"}
+
+
+@pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy"])
+async def test_misspelt_and_shortened_words_are_widened_and_named(words: World, query: str) -> None:
+    answer = await words.ask(query, mode="lexical")
+    assert uris(answer) == ["bird" if "gannett" in query else "boat"]
+    assert answer.relaxed == ("similar_words",)
+    assert answer.confidence == "low"
+    assert answer.degraded == ()
+
+
+async def test_at_last_the_nearest_vectors_answer_and_are_named(words: World) -> None:
+    answer = await words.ask("quazzlewick", mode="lexical", limit=50)
+    assert len(answer.hits) == 3
+    assert answer.relaxed == ("nearest_vectors",)
+    assert answer.degraded == ()
+    assert {hit.confidence for hit in answer.hits} == {"low"}
+
+
+async def test_stop_words_alone_in_lexical_mode_end_with_the_nearest_vectors(words: World) -> None:
+    answer = await words.ask("the of and", mode="lexical")
+    assert len(answer.hits) == 3
+    assert (answer.relaxed, answer.degraded) == (("nearest_vectors",), ("no_text_terms",))
+
+
+async def test_with_neither_words_nor_vector_the_answer_says_why_it_is_empty(words: World) -> None:
+    answer = await _deaf(words).ask("quazzlewick")
+    assert (answer.hits, answer.fallback_reason) == ((), "nothing_found")
+    assert "embedding_failed" in answer.degraded
+
+
+async def test_what_found_something_is_not_relaxed(words: World) -> None:
+    for query in ("lime", '"lime mortar"', "+lime", "lime -ferry"):
+        assert (await words.ask(query)).relaxed == ()
+
+
+async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: World) -> None:
+    boat = await words.ask("ferry", mode="lexical")
+    only_boat = Filters(document_ids=(boat.hits[0].candidate.document_id,))
+    assert uris(await words.ask('"mortar lime"', mode="lexical", filters=only_boat)) == ["boat"]
+    excluded = tuple(hit.candidate.chunk_id for hit in boat.hits)
+    assert "boat" not in uris(await words.ask("harbor", mode="lexical", exclude_chunk_ids=excluded))
+
+
+async def test_an_excluded_word_that_bars_everything_is_dropped(world: World) -> None:
+    await world.add_all({"one": "lime one", "two": "lime two"})
+    answer = await world.ask("mortar -lime")
+    assert sorted(map(str, uris(answer))) == ["one", "two"]
+    assert answer.relaxed

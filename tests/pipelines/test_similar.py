@@ -1,0 +1,76 @@
+"""Are the nearest chunks the nearest, and never the chunk itself?"""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import given
+import pytest
+from given import World, uris
+
+from app import errors
+from app.pipelines import documents, similar
+from app.shapes import Answer, Chunk, Filters
+
+NOTES = {
+    "cat": "The cat sleeps on the warm window sill.",
+    "kitten": "A kitten naps on the sunny window sill.",
+    "tax": "The tax return is due at the end of July.",
+    "levy": "Pay the council levy before the end of July.",
+}
+
+
+async def _chunk(world: World, uri: str) -> Chunk:
+    (document,) = await documents.page(world.user_id, db=world.db, limit=2, after=None, uri=uri)
+    return (await documents.chunks(document.document_id, world.user_id, db=world.db, limit=1, offset=0))[0]
+
+
+async def _like(world: World, **fields: object) -> Answer:
+    return await similar.run(similar.Likeness(world.user_id, **fields), db=world.db)  # type: ignore[arg-type]
+
+
+async def test_the_nearest_by_meaning_comes_first_and_itself_never(real_world: World) -> None:
+    await real_world.add_all(NOTES)
+    for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
+        answer = await _like(real_world, chunk_id=(await _chunk(real_world, uri)).chunk_id, limit=50)
+        assert uris(answer)[0] == nearest
+        assert sorted(map(str, uris(answer))) == sorted(NOTES.keys() - {uri})
+        scores = [hit.candidate.vector_score for hit in answer.hits]
+        assert scores == sorted(scores, key=lambda score: -(score or 0))
+
+
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(real_world: World) -> None:
+    await real_world.add_all(NOTES)
+    vector = await real_world.embedder.embed_query(NOTES["tax"])
+    answer = await _like(real_world, vector=vector, limit=1)
+    assert uris(answer) == ["tax"]
+    assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
+    assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
+
+
+async def test_filters_and_exclusions_bind(world: World) -> None:
+    stored = await world.add_all(NOTES)
+    cat, kitten = await _chunk(world, "cat"), await _chunk(world, "kitten")
+    answer = await _like(world, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
+    assert set(uris(answer)) == {"tax", "levy"}
+    only = Filters(document_ids=(stored["levy"].document_id,))
+    assert uris(await _like(world, chunk_id=cat.chunk_id, filters=only)) == ["levy"]
+    itself = Filters(document_ids=(stored["cat"].document_id,))
+    answer = await _like(world, chunk_id=cat.chunk_id, filters=itself)
+    assert (answer.hits, answer.fallback_reason) == ((), "filters_exclude_all")
+
+
+async def test_an_unknown_chunk_and_somebody_elses_are_not_found_alike(world: World) -> None:
+    other = given.World(world.db)
+    await other.add_all(NOTES)
+    told = []
+    for chunk_id in (uuid4(), (await _chunk(other, "cat")).chunk_id):
+        with pytest.raises(errors.NotFound) as caught:
+            await _like(world, chunk_id=chunk_id)
+        told.append((caught.value.message, caught.value.field))
+    assert told[0] == told[1]
+
+
+async def test_neither_chunk_nor_vector_is_refused(world: World) -> None:
+    with pytest.raises(errors.BadRequest):
+        await _like(world)

@@ -1,0 +1,285 @@
+"""Could schema and SQL be distributed by user? Linted from Postgres' own catalogue and from the statements' text.
+
+The rules are those that a database sharded by `user_id` sets (ARCHITECTURE, "Growing past one machine"): each lint is
+tried on a deliberately bad schema or statement too, so that it cannot pass by looking nowhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+import asyncpg
+import pytest
+
+from app.store import sql, tables
+
+SHARED = {"api_keys", "jobs", "embedding_identity", "alembic_version"}
+"""Tables of no user, or read before the user is known."""
+TENANT = {table.name for table in tables.TENANT_TABLES}
+
+KEYS = """
+SELECT r.relname AS table, i.relname AS key,
+       ARRAY(SELECT pg_get_indexdef(x.indexrelid, n, true) FROM generate_series(1, x.indnkeyatts) AS n) AS columns
+FROM pg_index AS x
+JOIN pg_class AS i ON i.oid = x.indexrelid
+JOIN pg_class AS r ON r.oid = x.indrelid
+WHERE x.indisunique AND r.relnamespace = CAST($1 AS regnamespace)
+"""
+FOREIGN = """
+SELECT r.relname AS table, t.relname AS target, c.conname AS name, c.confdeltype AS on_delete, c.confupdtype AS on_update,
+       ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k (n, place)
+             JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.n ORDER BY k.place) AS own,
+       ARRAY(SELECT a.attname FROM unnest(c.confkey) WITH ORDINALITY AS k (n, place)
+             JOIN pg_attribute AS a ON a.attrelid = c.confrelid AND a.attnum = k.n ORDER BY k.place) AS theirs
+FROM pg_constraint AS c
+JOIN pg_class AS r ON r.oid = c.conrelid
+JOIN pg_class AS t ON t.oid = c.confrelid
+WHERE c.contype = 'f' AND r.relnamespace = CAST($1 AS regnamespace)
+"""
+AUTOMATIC = """
+SELECT r.relname || '.' || t.tgname AS name FROM pg_trigger AS t JOIN pg_class AS r ON r.oid = t.tgrelid
+WHERE NOT t.tgisinternal AND r.relnamespace = CAST($1 AS regnamespace)
+UNION ALL
+SELECT r.relname || '.' || w.rulename FROM pg_rewrite AS w JOIN pg_class AS r ON r.oid = w.ev_class
+WHERE w.rulename <> '_RETURN' AND r.relnamespace = CAST($1 AS regnamespace)
+UNION ALL
+SELECT r.relname || '.' || c.conname FROM pg_constraint AS c JOIN pg_class AS r ON r.oid = c.conrelid
+WHERE c.contype = 'x' AND r.relnamespace = CAST($1 AS regnamespace)
+"""
+SECURITY = """
+SELECT r.relname AS table, r.relrowsecurity AS enabled, r.relforcerowsecurity AS forced,
+       ARRAY(SELECT p.polcmd::text || ' ' || pg_get_expr(p.polqual, p.polrelid) FROM pg_policy AS p WHERE p.polrelid = r.oid)
+           AS reading,
+       ARRAY(SELECT p.polcmd::text || ' ' || pg_get_expr(p.polwithcheck, p.polrelid) FROM pg_policy AS p
+             WHERE p.polrelid = r.oid) AS writing
+FROM pg_class AS r WHERE r.relkind IN ('r', 'p') AND r.relnamespace = CAST($1 AS regnamespace)
+"""
+OWN_ROWS = "* (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))"
+BAD = """
+CREATE TABLE bad.parent (user_id text NOT NULL, id uuid PRIMARY KEY, n int UNIQUE, UNIQUE (user_id, id));
+CREATE TABLE bad.child (user_id text NOT NULL, id uuid NOT NULL, PRIMARY KEY (id, user_id),
+    CONSTRAINT by_id FOREIGN KEY (id) REFERENCES bad.parent (id),
+    CONSTRAINT nulling FOREIGN KEY (user_id, id) REFERENCES bad.parent (user_id, id) ON DELETE SET NULL,
+    CONSTRAINT updating FOREIGN KEY (user_id, id) REFERENCES bad.parent (user_id, id) ON UPDATE CASCADE,
+    EXCLUDE (id WITH =));
+CREATE UNIQUE INDEX folded ON bad.child (lower(user_id), id);
+CREATE RULE quiet AS ON DELETE TO bad.child DO INSTEAD NOTHING;
+ALTER TABLE bad.child ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+"""
+
+
+@pytest.fixture(scope="module")
+async def bad(owner: asyncpg.Connection):
+    """The name of a schema that breaks the rules."""
+    await owner.execute(f"CREATE SCHEMA bad; {BAD}")
+    yield "bad"
+    await owner.execute("DROP SCHEMA bad CASCADE")
+
+
+async def _keys_without_user(owner: asyncpg.Connection, schema: str, shared: set[str]) -> set[str]:
+    rows = await owner.fetch(KEYS, schema)
+    assert rows
+    return {row["key"] for row in rows if row["table"] not in shared and row["columns"][0] != "user_id"}
+
+
+async def test_the_user_leads_every_primary_key_and_unique_index(owner, bad) -> None:
+    assert await _keys_without_user(owner, "stepwell", SHARED) == set()
+    assert await _keys_without_user(owner, bad, set()) == {"parent_pkey", "parent_n_key", "child_pkey", "folded"}
+
+
+async def _unfit_references(owner: asyncpg.Connection, schema: str) -> set[str]:
+    rows = await owner.fetch(FOREIGN, schema)
+    assert rows
+    return {
+        row["name"]
+        for row in rows
+        if (row["own"][0], row["theirs"][0]) != ("user_id", "user_id")
+        or row["on_delete"] not in (b"a", b"c")
+        or row["on_update"] != b"a"
+    }
+
+
+async def test_the_user_leads_every_reference_and_none_sets_null_or_follows_updates(owner, bad) -> None:
+    assert await _unfit_references(owner, "stepwell") == set()
+    assert await _unfit_references(owner, bad) == {"by_id", "nulling", "updating"}
+
+
+async def test_no_reference_crosses_between_tenant_and_shared_tables(owner) -> None:
+    for row in await owner.fetch(FOREIGN, "stepwell"):
+        assert {row["table"], row["target"]} <= TENANT
+
+
+async def test_there_are_no_triggers_rules_or_exclusions(owner, bad) -> None:
+    assert [row["name"] for row in await owner.fetch(AUTOMATIC, "stepwell")] == []
+    assert {row["name"] for row in await owner.fetch(AUTOMATIC, bad)} == {"child.quiet", "child.child_id_excl"}
+
+
+async def test_every_tenant_table_has_the_policy_enabled_and_not_forced(owner, bad) -> None:
+    found = {row["table"]: row for row in await owner.fetch(SECURITY, "stepwell")}
+    assert found.keys() == TENANT | SHARED
+    assert {name for name, row in found.items() if row["enabled"]} == TENANT
+    assert not [name for name, row in found.items() if row["forced"]]
+    for name in TENANT:
+        assert (found[name]["reading"], found[name]["writing"]) == ([OWN_ROWS], [OWN_ROWS]), name
+    assert {row["table"] for row in await owner.fetch(SECURITY, bad) if row["forced"]} == {"child"}
+
+
+async def test_the_user_is_a_plain_non_empty_text_everywhere(owner) -> None:
+    rows = await owner.fetch(
+        """SELECT c.relname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated = '', a.attidentity = '',
+                  l.collisdeterministic,
+                  EXISTS (SELECT FROM pg_constraint AS k WHERE k.conrelid = c.oid AND k.conname = 'ck_' || c.relname || '_user_id'
+                          AND pg_get_constraintdef(k.oid) = 'CHECK ((user_id <> ''''::text))')
+           FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'user_id'
+           JOIN pg_collation AS l ON l.oid = a.attcollation
+           WHERE c.relnamespace = 'stepwell'::regnamespace AND c.relkind = 'r'"""
+    )
+    assert {row[0] for row in rows} == TENANT | {"api_keys", "jobs"}
+    assert {tuple(row)[1:] for row in rows} == {("text", True, True, True, True, True)}
+
+
+async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) -> None:
+    rows = await owner.fetch(
+        """SELECT r.relname AS table, c.conname AS name FROM pg_constraint AS c JOIN pg_class AS r ON r.oid = c.conrelid
+           WHERE r.relnamespace = 'stepwell'::regnamespace AND c.contype <> 'n'
+           UNION SELECT tablename, indexname FROM pg_indexes WHERE schemaname = 'stepwell'"""
+    )
+    odd = [row["name"] for row in rows if not re.match(rf"(pk|uq|ck|fk|ix)_{row['table']}(_|$)", row["name"])]
+    assert [name for name in odd if name != "alembic_version_pkc"] == []
+
+
+async def test_functions_do_not_run_with_their_owners_rights(owner) -> None:
+    rows = await owner.fetch(
+        "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = 'stepwell'::regnamespace ORDER BY proname"
+    )
+    assert [tuple(row) for row in rows] == [("enter", False), ("passes", False)]
+
+
+async def test_the_text_and_containment_operators_keep_their_index_under_row_level_security(owner) -> None:
+    rows = await owner.fetch(
+        "SELECT proname FROM pg_proc WHERE proleakproof AND proname IN ('ts_match_vq', 'jsonb_contains')"
+    )
+    assert {row["proname"] for row in rows} == {"ts_match_vq", "jsonb_contains"}
+
+
+STATEMENTS = sorted(path.stem for path in sql.FOLDER.glob("*.sql"))
+OF_THE_OWNER = ("catalogue_", "bench_", "role")
+"""What looks at the schema, or fills and measures a database of its own: it never runs in a request."""
+ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
+
+
+def _body(name: str) -> str:
+    return _without_comments((sql.FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
+
+
+def _without_comments(source: str) -> str:
+    return re.sub(r"--.*$", "", source, flags=re.MULTILINE).strip()
+
+
+def _objections(body: str) -> set[str]:
+    """Which rules of a distributed database a statement breaks."""
+    found = set()
+    flat = " ".join(_without_strings(body).split())
+    if ";" in flat:
+        found.add("several statements")
+    if re.search(r"\bset_config\b", flat, re.IGNORECASE):
+        found.add("set_config reaches no worker")
+    if re.search(r"\bMERGE\b", flat):
+        found.add("MERGE")
+    if re.search(r"\bDO UPDATE\b.*?\bSET\b.*?\b(now|random|clock_timestamp|gen_random_uuid)\s*\(", flat):
+        found.add("changing function in DO UPDATE SET")
+    for written in re.split(r"(?=\bINSERT INTO\b)", flat)[1:]:
+        if re.search(r"\bSELECT\b", written) and not re.search(r"\bRETURNING\b|\bON CONFLICT\b", written):
+            found.add("INSERT SELECT without RETURNING or ON CONFLICT")
+    found |= {f"{table} {alias} without its user" for table, alias in _unbound(flat)}
+    return found
+
+
+def _without_strings(body: str) -> str:
+    return re.sub(r"'(?:[^']|'')*'", "''", body)
+
+
+def _unbound(flat: str) -> set[tuple[str, str]]:
+    """Tenant tables that are read or changed without `alias.user_id = :user_id`, and inserted into without the user."""
+    read = re.findall(r"\b(?:FROM|JOIN|USING|UPDATE)\s+stepwell\.(\w+)(?:\s+AS)?\s+(\w+)", flat)
+    bound = re.findall(r"\b(\w+)\.user_id = :user_id\b", flat)
+    missing = {(table, alias) for table, alias in read if table in TENANT and alias not in bound}
+    for table, alias in set(read):
+        aliases = sum(found == (table, alias) for found in read)
+        if table in TENANT and bound.count(alias) < aliases:
+            missing.add((table, alias))
+    for table, columns, values in re.findall(
+        r"INSERT INTO stepwell\.(\w+)(?: AS \w+)? \(([^)]*)\) (?:SELECT|VALUES) ?\(?([^,]*)", flat
+    ):
+        if table in TENANT and (columns.split(",")[0].strip() != "user_id" or values.strip() != ":user_id"):
+            missing.add((table, "inserted"))
+    return missing
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_declares_exactly_the_binds_it_uses(name) -> None:
+    source = (sql.FOLDER / f"{name}.sql").read_text(encoding="utf-8")
+    declared = re.findall(r"^-- :(\w+) ", source, re.MULTILINE)
+    used = set(re.findall(r"(?<![:\w]):(\w+)", _body(name)))
+    assert sorted(declared) == sorted(used), "each bind once, each used"
+    compiled = str(sql.statement(name))
+    assert all(re.search(rf"CAST\(:{bind} AS ", compiled) for bind in used)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_begins_with_what_it_answers(name) -> None:
+    first = (sql.FOLDER / f"{name}.sql").read_text(encoding="utf-8").splitlines()[0]
+    assert re.match(r"-- [A-Z].{10,}", first)
+
+
+@pytest.mark.parametrize("name", ABOUT_TENANTS)
+def test_a_statement_could_run_on_one_shard(name) -> None:
+    assert _objections(_body(name)) == set()
+    assert "stepwell." in _body(name)
+
+
+@pytest.mark.parametrize(
+    ("statement", "objection"),
+    [
+        ("SELECT 1; SELECT 2", "several statements"),
+        ("SELECT set_config('a', 'b', true)", "set_config reaches no worker"),
+        ("SELECT c.chunk_no FROM stepwell.chunks AS c", "chunks c without its user"),
+        (
+            "SELECT FROM stepwell.chunks AS c JOIN stepwell.documents AS d ON d.user_id = c.user_id WHERE c.user_id = :user_id",
+            "documents d without its user",
+        ),
+        (
+            "WITH a AS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id) SELECT FROM stepwell.chunks AS c",
+            "chunks c without its user",
+        ),
+        (
+            "DELETE FROM stepwell.postings AS p USING touched AS t WHERE p.lexeme = t.lexeme",
+            "postings p without its user",
+        ),
+        ("UPDATE stepwell.lexemes AS l SET df = 0", "lexemes l without its user"),
+        ("INSERT INTO stepwell.lexemes (lexeme, user_id) VALUES (1, :user_id)", "lexemes inserted without its user"),
+        (
+            "INSERT INTO stepwell.lexemes (user_id, df) SELECT :user_id, 1",
+            "INSERT SELECT without RETURNING or ON CONFLICT",
+        ),
+        (
+            "INSERT INTO stepwell.tenants AS t (user_id) VALUES (:user_id) ON CONFLICT (user_id) DO UPDATE SET at = now()",
+            "changing function in DO UPDATE SET",
+        ),
+    ],
+)
+def test_negative_control_each_rule_objects_to_what_breaks_it(statement, objection) -> None:
+    assert objection in _objections(statement)
+
+
+@pytest.mark.parametrize(
+    "source", ["-- A.\n-- :a text\nSELECT :b", "-- A.\n-- :a text\nSELECT 1", "-- A.\nSELECT :a"], ids=repr
+)
+def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
+    with pytest.raises(ValueError, match="binds differ"):
+        sql.compiled(source)
+
+
+def test_a_double_cast_goes_through_text() -> None:
+    compiled = str(sql.compiled("-- A.\n-- :v text::vector\nSELECT :v, CAST(1 AS text)"))
+    assert compiled == "SELECT CAST(CAST(:v AS text) AS vector), CAST(1 AS text)"

@@ -1,0 +1,256 @@
+"""Does Postgres run the hybrid statement as it was meant to be run?
+
+Asked as the service's role, bound by row-level security, with real binds, of a user with many chunks beside others.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import drafts
+import pytest
+import sqlalchemy as sa
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Filters, Recall
+from app.store import db, recall, sql, tables
+from app.store.db import Database
+
+CHUNKS, OTHERS = 4_000, 500
+GRAPH = "ix_embeddings_embedding"
+TENANT = {table.name for table in tables.TENANT_TABLES}
+SMALL_TABLES = {"tenants", "sources", "text_statistics"}
+"""A row or a handful a user: how they are scanned does not matter."""
+
+Plan = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> str:
+    """A user with 4,000 chunks in 80 documents, beside another with 500; the graph is built after them."""
+    definition = await owner.fetchval("SELECT pg_get_indexdef(CAST($1 AS regclass))", f"stepwell.{GRAPH}")
+    await owner.execute(f"DROP INDEX stepwell.{GRAPH}")
+    user, dice = f"big-{uuid4().hex}", random.Random(5)
+    vocabulary = [f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in ("lt", "rn", "x", "zk")]
+    for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
+        for n in range(count // 50):
+            texts = [f"common {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
+            stored = drafts.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
+            await drafts.put(database, owner_of, stored, embedder=embedder)
+    await owner.execute(definition)
+    await owner.execute("VACUUM ANALYZE")
+    return user
+
+
+@pytest.fixture
+def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+
+
+async def _explain(database: Database, asked: Recall) -> Plan:
+    """The plan of the very statement that recall runs, with what really ran."""
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid').text}")
+    async with database.reading(asked.user_id) as reading:
+        found = (await reading.execute(statement, recall._binds(asked))).scalar_one()
+    return (json.loads(found) if isinstance(found, str) else found)[0]
+
+
+def _nodes(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _ran(plan: Plan) -> list[Plan]:
+    return [node for node in _nodes(plan["Plan"]) if node["Actual Loops"] > 0]
+
+
+def _cte(plan: Plan, name: str) -> list[Plan]:
+    """The nodes that ran inside one CTE."""
+    for node in _nodes(plan["Plan"]):
+        if node.get("Subplan Name") == f"CTE {name}":
+            return [inner for inner in _nodes(node) if inner["Actual Loops"] > 0]
+    return []
+
+
+def _indexes(nodes: list[Plan]) -> set[str]:
+    return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def _scanned(nodes: list[Plan], table: str) -> list[str]:
+    return [node["Node Type"] for node in nodes if node.get("Relation Name") == table]
+
+
+def _conditions(node: Plan) -> str:
+    return " ".join(str(node.get(key, "")) for key in ("Index Cond", "Recheck Cond", "Filter"))
+
+
+ASKED = {
+    "plain": {},
+    "filtered": {"filters": Filters(metadata={"n": {"gte": 10}})},
+    "selective": {"filters": Filters(metadata={"kind": "rare"})},
+    "excluding words": {"excluded": ["balt"]},
+    "strict": {"strict": ["common balt"]},
+    "convex": {"fusion": "convex", "weights": (0.3, 0.7)},
+}
+
+
+@pytest.fixture(params=[0, 30], ids=["nothing seen", "30 seen"])
+def seen(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(options, id=name) for name, options in ASKED.items()])
+async def asked(request, database, big, embedder, seen) -> Recall:
+    """A search, with as many chunks excluded as were seen before."""
+    query = await embedder.embed_query("balt kax")
+    first = drafts.ask(big, "balt kax common", query, **request.param)
+    found = await drafts.find(database, replace(first, limit=30))
+    return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
+
+
+async def test_the_vector_leg_walks_the_graph_and_scans_nothing_exactly(by_graph, database, asked) -> None:
+    plan = await _explain(database, asked)
+    nearest = _cte(plan, "nearest_by_index")
+    assert GRAPH in _indexes(nearest)
+    assert "Sort" not in {node["Node Type"] for node in nearest}
+    ran = [node for node in _ran(plan) if node.get("Relation Name") == "embeddings"]
+    assert [node.get("Index Name") for node in ran] == [GRAPH]
+
+
+async def test_the_exact_scan_leaves_the_graph_alone(database, asked, monkeypatch) -> None:
+    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
+    plan = await _explain(database, asked)
+    assert GRAPH not in _indexes(_ran(plan))
+    assert _scanned(_ran(plan), "embeddings")
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_postings_and_lexemes_are_read_through_their_keys(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = _ran(await _explain(database, asked))
+    assert {"pk_postings", "pk_lexemes"} <= _indexes(ran)
+    for table in ("postings", "lexemes"):
+        assert all("Index" in kind or "Bitmap" in kind for kind in _scanned(ran, table))
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_the_strict_arm_reads_the_inverted_index_and_runs_only_when_asked(
+    request, database, big, embedder, graph
+) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    query = await embedder.embed_query("balt")
+    for strict in (["balt kax"], ["balt"], ["balt", "kax"]):
+        plan = await _explain(database, drafts.ask(big, "balt", query, strict=strict))
+        assert "ix_chunks_tsv" in _indexes(_cte(plan, "holding"))
+        assert "Seq Scan" not in _scanned(_cte(plan, "holding"), "chunks")
+    plan = await _explain(database, drafts.ask(big, "balt", query))
+    assert "ix_chunks_tsv" not in _indexes(_ran(plan))
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = [node for node in _ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
+    assert "Seq Scan" not in {node["Node Type"] for node in ran}
+    fetched = sum(node["Actual Rows"] * node["Actual Loops"] for node in ran if node["Node Type"] != "Index Only Scan")
+    few_pass = asked.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
+    assert fetched <= 10 * asked.candidates + (CHUNKS if graph and few_pass else 0)
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_every_scan_of_a_tenant_table_names_the_user_as_a_constant(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    plan = await _explain(database, asked)
+    scans = [node for node in _nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
+    assert len(scans) > 5
+    for node in scans:
+        assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
+
+
+async def test_what_was_not_asked_for_never_runs(by_graph, database, big, embedder) -> None:
+    query = await embedder.embed_query("balt")
+    lexical = _ran(await _explain(database, drafts.ask(big, "balt", query, weights=(0.0, 1.0))))
+    assert _scanned(lexical, "embeddings") == []
+    semantic = _ran(await _explain(database, drafts.ask(big, "balt", query, weights=(1.0, 0.0))))
+    assert _scanned(semantic, "postings") == []
+    both = await _explain(database, drafts.ask(big, "balt", query))
+    for name in ("allowed", "unwanted", "holding", "barred_queries", "strict_queries"):
+        assert not [node for node in _cte(both, name) if "Relation Name" in node], name
+
+
+async def test_nothing_is_compiled_or_run_in_parallel(database, asked) -> None:
+    plan = await _explain(database, asked)
+    assert "JIT" not in plan
+    assert not [node for node in _nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
+
+
+SETTINGS = {
+    "jit": "off",
+    "plan_cache_mode": "force_custom_plan",
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.max_scan_tuples": "2147483647",
+    "hnsw.ef_search": "250",
+    "statement_timeout": "5s",
+    "lock_timeout": "10s",
+    "max_parallel_workers_per_gather": "0",
+    "transaction_read_only": "on",
+}
+
+
+async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_has_not(database, user) -> None:
+    async with database.reading(user, ef_search=250) as reading:
+        found = {name: await reading.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS}
+    assert found == SETTINGS
+    async with database.shared() as shared:
+        after = {name: await shared.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS if name != "jit"}
+    assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
+
+
+async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(place, big, embedder) -> None:
+    alone = db.connect(place.service_dsn, pool_size=1)
+    query = await embedder.embed_query("balt")
+    try:
+        for _ in range(8):
+            await drafts.find(alone, drafts.ask(big, "balt", query, limit=3))
+        async with alone.shared() as shared:
+            prepared = (
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH corpus%'"
+            )
+            plans = (await shared.execute(sa.text(prepared))).all()
+    finally:
+        await alone.close()
+    assert sum(row.generic_plans for row in plans) == 0
+    assert sum(row.custom_plans for row in plans) >= 8
+
+
+async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(place) -> None:
+    service = await place.connect("stepwell_service")
+    try:
+        statement = await service.prepare("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1")
+        for _ in range(8):
+            await statement.fetchval("anyone")
+        generic = await service.fetchval("SELECT max(generic_plans) FROM pg_prepared_statements")
+    finally:
+        await service.close()
+    assert generic > 0
+
+
+async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
+    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of').text}")
+    async with database.reading(big) as reading:
+        found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
