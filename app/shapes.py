@@ -272,11 +272,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A lexeme of the query with its document frequency and idf among the user's chunks."""
+    """A lexeme of the query with its document frequency and idf among the user's chunks, and how often it was asked."""
 
     lexeme: str
     df: int
     idf: float
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,12 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+import stamina
+from stamina.instrumentation import RetryDetails
+
 from app.errors import StepwellError
+
+log = logging.getLogger(__name__)
 
 PRIVATE = frozenset({"query", "content", "text", "title", "terms", "body"})
 _SECRETS = re.compile(r"(\bsw_[0-9a-f]{12}_)[A-Za-z0-9_-]{43}|(://[^\s:/@\"]*:)[^\s@\"]+(?=@)")
@@ -38,8 +43,16 @@ def configure(level: str = "info", json: bool = True) -> None:
         if isinstance(old.formatter, JsonLines | PlainLines):
             root.removeHandler(old)
     root.addHandler(handler)
+    stamina.instrumentation.set_on_retry_hooks([_retrying])
     # It tells every call to a provider, with its address.
     logging.getLogger("httpx").setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
+
+
+def _retrying(retry: RetryDetails) -> None:
+    # stamina's own line quotes all that the call was given: whole documents.
+    cause = type(retry.caused_by).__qualname__
+    told = {"call": retry.name, "cause": cause, "attempt": retry.retry_num, "wait_s": round(retry.wait_for, 2)}
+    log.warning("trying again", extra={"action": "retry", **told})
 
 
 class JsonLines(logging.Formatter):

@@ -46,7 +46,16 @@ class Place:
 async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
     with _open_folder() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
+            await _without_waiting_for_disks(started)
             yield started
+
+
+async def _without_waiting_for_disks(server: embedded.EmbeddedPostgres) -> None:
+    """What these tests store need not survive a power cut."""
+    async with _maintaining(server) as owner:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            await owner.execute(f"ALTER SYSTEM SET {setting} = off")
+        await owner.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager
@@ -66,7 +75,7 @@ async def new_place(server: embedded.EmbeddedPostgres) -> Callable[..., Awaitabl
     async def made(template: str = "template0") -> Place:
         name = f"test_{uuid4().hex}"
         async with one_at_a_time, _maintaining(server) as owner:
-            await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8' STRATEGY file_copy")
+            await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
         return Place(server, name)
 
     return made

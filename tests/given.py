@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx
 from fastapi import FastAPI
 
+from app import errors
 from app.config import Settings
 from app.main import create_app
 from app.pipelines import documents, ingest, keys, search
@@ -34,6 +38,15 @@ async def template(new_place: Callable[..., Awaitable[Any]]) -> str:
     made = await new_place()
     await schema.upgrade(made.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     return str(made.name)
+
+
+@contextmanager
+def open_folder() -> Iterator[Path]:
+    """A folder that an embedded server's own user may pass, which pytest's are not under root."""
+    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
 
 
 @dataclass(slots=True)
@@ -149,3 +162,13 @@ async def calling(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClie
 async def key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
     """A new API key."""
     return await keys.create(user_id, db=db, scopes=scopes or ("search", "write"), **fields)
+
+
+async def eventually(story: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:
+    """The story's answer, told again while the database is unavailable."""
+    for _ in range(tries - 1):
+        try:
+            return await story()
+        except errors.DatabaseUnavailable:
+            continue
+    return await story()

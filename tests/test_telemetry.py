@@ -7,6 +7,7 @@ import logging
 import sys
 
 import pytest
+import stamina
 
 from app import errors, telemetry
 
@@ -77,3 +78,23 @@ def test_an_unknown_level_is_refused_and_changes_nothing():
     with pytest.raises(ValueError, match="LOUD"):
         telemetry.configure("loud")
     assert logging.getLogger().level == before
+
+
+def test_a_retry_is_one_line_without_what_the_call_was_given(capsys):
+    @stamina.retry(on=ValueError, attempts=2, wait_initial=0, wait_jitter=0)
+    def store(content: str, *, title: str) -> None:
+        raise ValueError(content)
+
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        telemetry.configure("info")
+        with pytest.raises(ValueError, match="Oak"):
+            store(SECRET, title=SECRET)
+    finally:
+        root.handlers[:] = before
+        root.setLevel(level)
+    written = capsys.readouterr()
+    (line,) = (written.err + written.out).splitlines()
+    assert (json.loads(line)["message"], json.loads(line)["cause"]) == ("trying again", "ValueError")
+    assert SECRET not in line

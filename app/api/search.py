@@ -21,7 +21,7 @@ _SEARCHES = {
     "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
     "phrase": {
         "summary": "A phrase, filtered and explained",
-        "value": {"query": '"no cement" lime', "filters": {"metadata": {"type": "decision"}}, "explain": True},
+        "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
     },
 }
 _LIKE = {"vector": {"summary": "Near a vector of the stored dimension", "value": {"vector": [0.05] * 384, "limit": 3}}}

@@ -10,15 +10,21 @@ import typer
 from app import runtime
 from app.cli import options
 from app.config import Settings
-from app.store import schema
+from app.store import roles, schema
 
 app = typer.Typer(help="The database: upgrade, check, schema.", no_args_is_help=True)
 
 
 @app.command()
-def upgrade(data_dir: options.DataDir = None) -> None:
+def upgrade(
+    data_dir: options.DataDir = None,
+    set_service_password: Annotated[
+        bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
+    ] = False,
+) -> None:
     """Bring the database to this version's schema (STEPWELL_MIGRATION_URL is the owner's address)."""
-    revision = options.run(_upgrade(options.settings(data_dir)))
+    settings = options.settings(data_dir)
+    revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     options.out.print(f"The database is at revision {revision}.")
 
 
@@ -42,9 +48,13 @@ def show(
         write.write_text(picture, encoding="utf-8")
 
 
-async def _upgrade(settings: Settings) -> str:
+async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
     async with runtime.open_owner_dsn(settings) as dsn:
-        return await runtime.migrate(settings, dsn)
+        revision = await runtime.migrate(settings, dsn)
+        if set_service_password:
+            service_dsn = settings.database_url.get_secret_value() if settings.database_url else dsn
+            await roles.set_password(dsn, service_dsn=service_dsn)
+        return revision
 
 
 async def _check(settings: Settings) -> None:

@@ -34,8 +34,12 @@ def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
 
 
 def run(story: Coroutine[Any, Any, Result]) -> Result:
-    """Run a story to its end."""
-    return asyncio.run(story)
+    """Run a story to its end; Ctrl-C leaves with a word and status 130."""
+    try:
+        return asyncio.run(story)
+    except KeyboardInterrupt:
+        err.print("Interrupted.")
+        raise typer.Exit(130) from None
 
 
 def checked_user(user: str) -> str:

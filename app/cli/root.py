@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app import __version__, errors
-from app.cli import bench, database, demo, evaluate, ingest, keys, openapi, search, serve
+from app.cli import bench, database, demo, doctor, evaluate, ingest, keys, openapi, search, serve
 
 app = typer.Typer(
     name="stepwell",
@@ -25,6 +25,7 @@ app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("eval")(evaluate.evaluate)
 app.command("bench")(bench.bench)
+app.command("doctor")(doctor.doctor)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")
@@ -51,6 +52,3 @@ def main() -> None:
             name = ".".join(map(str, found["loc"])) or "settings"
             stderr.print(f"[red]Error:[/] {escape(name.upper())}: {escape(found['msg'])}")
         sys.exit(2)
-    except KeyboardInterrupt:
-        stderr.print("Interrupted.")
-        sys.exit(130)

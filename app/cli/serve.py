@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from contextlib import AsyncExitStack
 from typing import Annotated
 
@@ -51,7 +52,10 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
             timeout_keep_alive=75,
         )
     )
+    # uvicorn finishes what is running and then raises the signal once more, which would end us with a failure's status.
+    previous = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         await server.serve()
     finally:
+        signal.signal(signal.SIGTERM, previous)
         await asyncio.shield(stack.aclose())

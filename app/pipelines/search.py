@@ -224,7 +224,7 @@ def explained(candidate: Candidate, plan: steering.Plan, k: int) -> dict[str, An
 def _explained(plan: steering.Plan, parsed: ParsedQuery, found: Recalled) -> dict[str, Any]:
     return {
         "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
-        "terms": [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf} for term in found.terms],
+        "terms": [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times} for term in found.terms],
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),

@@ -15,7 +15,7 @@ from pathlib import Path
 from app.pipelines import documents, ingest, search
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Fusion, Mode, Query
+from app.shapes import Answer, Fusion, Mode, Query
 
 LARGEST_LIMIT = 50
 MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "auto", "vector": "semantic", "text": "lexical"}
@@ -49,12 +49,12 @@ async def run(
 ) -> Report:
     """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`."""
     loaded = beir.load(folder)
-    user_id = _user_of(folder)
+    user_id = user_of(folder)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     rankings, took = [], []
-    for place, question in enumerate(loaded.questions):
+    for place, asked in enumerate(loaded.questions):
         start = time.perf_counter()
-        rankings.append(await _ranking(question.text, user_id, MODES[mode], fusion, services))
+        rankings.append(ranked(await answer(question(asked.text, user_id, mode, fusion, services), services)))
         took.append((time.perf_counter() - start) * 1000)
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
@@ -62,7 +62,7 @@ async def run(
     return Report(measures, len(loaded.questions), stored, embedded, loaded.skipped + refused)
 
 
-def _user_of(folder: Path) -> str:
+def user_of(folder: Path) -> str:
     """A user of the set's own, so that several sets share a data dir without mixing."""
     return f"eval-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
 
@@ -107,18 +107,28 @@ async def _forget_others(uris: set[str], user_id: str, services: Services) -> No
         after = (page[-1].created_at, page[-1].document_id)
 
 
-async def _ranking(text: str, user_id: str, mode: Mode, fusion: Fusion, services: Services) -> list[str]:
-    query = Query(
+def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Services, *, explain: bool = False) -> Query:
+    """A question as the endpoint would be asked it."""
+    return Query(
         user_id,
         text,
         limit=LARGEST_LIMIT,
-        mode=mode,
+        mode=MODES[mode],
         fusion=fusion,
         k=services.rrf_k,
         candidates=services.candidates,
+        explain=explain,
     )
-    answer = await search.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
-    return list(dict.fromkeys(str(hit.candidate.uri) for hit in answer.hits))
+
+
+async def answer(asked: Query, services: Services) -> Answer:
+    """The service's answer."""
+    return await search.run(asked, db=services.db, embedder=services.embedder, budget=services.budget)
+
+
+def ranked(found: Answer) -> list[str]:
+    """The answer's documents by their first chunk."""
+    return list(dict.fromkeys(str(hit.candidate.uri) for hit in found.hits))
 
 
 def _latencies(took_ms: Sequence[float]) -> dict[str, float]:

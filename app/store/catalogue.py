@@ -38,7 +38,14 @@ def differences(connection: Connection, dimension: int) -> list[str]:
     typed = found.get("embeddings.embedding")
     if typed and typed != f"vector({dimension})":
         problems.append(f"embeddings.embedding is {typed}, expected vector({dimension})")
-    return problems + _index_differences(connection)
+    return problems + _index_differences(connection) + _open_tables(connection)
+
+
+def _open_tables(connection: Connection) -> list[str]:
+    """Tenant tables whose rows nothing keeps apart."""
+    rows = connection.execute(sql.statement("catalogue_protected"), {"schema": tables.SCHEMA}).scalars()
+    unprotected = {table.name for table in tables.TENANT_TABLES} - set(rows)
+    return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 
 def _index_differences(connection: Connection) -> list[str]:

@@ -106,9 +106,8 @@ def _metadata(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None
     ranges = {key: value for key, value in metadata.items() if is_range(value)}
     containing = {key: value for key, value in metadata.items() if key not in ranges}
     tests = [
-        _test(f"@.{json.dumps(key)}", _RANGE_OPERATORS[operator], bound)
+        f"exists(@.{json.dumps(key)} ? ({' && '.join(_test(operator, bound) for operator, bound in value.items())}))"
         for key, value in ranges.items()
-        for operator, bound in value.items()
     ]
     return containing or None, f"$ ? ({' && '.join(tests)})" if tests else None
 
@@ -118,10 +117,10 @@ def is_range(value: Any) -> bool:
     return isinstance(value, Mapping) and bool(value) and value.keys() <= _RANGE_OPERATORS.keys()
 
 
-def _test(path: str, operator: str, bound: Any) -> str:
+def _test(operator: str, bound: Any) -> str:
     if isinstance(bound, str):
-        return f"{path}.datetime() {operator} {json.dumps(bound)}.datetime()"
-    return f"{path} {operator} {json.dumps(bound)}"
+        return f"@.datetime() {_RANGE_OPERATORS[operator]} {json.dumps(bound)}.datetime()"
+    return f"@ {_RANGE_OPERATORS[operator]} {json.dumps(bound)}"
 
 
 def _recalled(rows: Sequence[sa.RowMapping], ask: Recall) -> Recalled:
@@ -131,7 +130,7 @@ def _recalled(rows: Sequence[sa.RowMapping], ask: Recall) -> Recalled:
     plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report["exact"] else "hnsw"
     return Recalled(
         candidates=tuple(_candidate(row) for row in rows if row["chunk_id"] is not None),
-        terms=tuple(Term(lexeme, df, idf) for lexeme, df, idf in report["terms"]),
+        terms=tuple(Term(*term) for term in report["terms"]),
         corpus_chunks=int(report["corpus_chunks"]),
         scope_chunks=int(report["scope_chunks"]),
         vector_plan=plan,

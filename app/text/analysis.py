@@ -11,6 +11,7 @@ from app.shapes import ParsedQuery, QueryType
 from app.text import cleaning
 
 SENTENCE_WORDS = 6  # from this many words on, a query with a function word in it reads as a sentence
+ASIDE_WORDS = 3  # a question with more words than this outside its quotes does not stand or fall with them
 MAX_IDENTIFIER = 200  # code points; a longer word is data
 
 _Kind = Literal["word", "phrase", "excluded_word", "excluded_phrase", "operator"]
@@ -77,13 +78,16 @@ def parse(query: str) -> ParsedQuery:
     "…" (straight or curly) is a phrase; +word and the neighbours of AND are required; -word, -"…" and the word
     after NOT are excluded; OR is dropped. AND, OR and NOT count in capitals only, and not in a query that is all
     capitals; a sign counts at the start of a word only, and not before a bare number. A query of exclusions alone
-    keeps the excluded words in `text` (something must be embedded) and has no `words`.
+    keeps the excluded words in `text` (something must be embedded) and has no `words`. Quotes in a question that says
+    more outside than inside them are a title or a saying that it asks about, not a condition.
     """
     query = normalise(query)
     tokens = _resolved(_tokens(query))
     wanted = [token for token in tokens if token.kind in ("word", "phrase")]
     phrases = tuple(token.text for token in wanted if token.kind == "phrase")
     words = " ".join(token.text for token in wanted)
+    if _quotes_in_passing([token.text for token in wanted if token.kind == "word"], phrases, words):
+        phrases = ()
     text = words or " ".join(token.text for token in tokens) or query
     return ParsedQuery(
         text=text,
@@ -108,6 +112,12 @@ def query_type(text: str) -> QueryType:
     if _is_sentence(text, words):
         return "conceptual"
     return "entity" if _has_name(words) else "keyword"
+
+
+def _quotes_in_passing(outside: Sequence[str], phrases: Sequence[str], words: str) -> bool:
+    """Whether a question mentions its phrases rather than asks for them to be held."""
+    inside = sum(len(phrase.split()) for phrase in phrases)
+    return len(outside) > max(ASIDE_WORDS, inside) and _is_sentence(words, words.split())
 
 
 def _tokens(query: str) -> list[_Token]:

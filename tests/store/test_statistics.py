@@ -18,7 +18,7 @@ from app.store import db, documents, tables, vectors
 from app.store.db import Database
 
 BLOCK = 128
-WORDS = "harbour lantern river castle violin copper meadow thunder pepper saddle".split()
+WORDS = ["harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle"]
 COUNTED = """
 SELECT c.chunk_no, c.length, c.config, t.lexeme, cardinality(t.positions) AS tf
 FROM stepwell.chunks AS c LEFT JOIN LATERAL unnest(c.tsv) AS t ON true
@@ -53,7 +53,7 @@ async def assert_exact(owner: asyncpg.Connection, user: str) -> None:
             item = row["chunk_no"] << 24 | min(row["tf"], 255) << 16 | min(row["length"], 65_535)
             postings[row["lexeme"]].append(item)
     blocks = await _blocks(owner, user)
-    assert {lexeme: sum((items for _, items in found), []) for lexeme, found in blocks.items()} == {
+    assert {lexeme: [item for _, items in found for item in items] for lexeme, found in blocks.items()} == {
         lexeme: sorted(items) for lexeme, items in postings.items()
     }
     frequencies = await owner.fetch("SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1", user)

@@ -164,3 +164,20 @@ def test_a_plain_word_is_only_a_word(word):
 )
 def test_a_query_is_normalised_to_what_is_seen(query, expected):
     assert analysis.normalise(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "phrases"),
+    [
+        ('Who directed the film "Loose Ankles" in the year 1930?', ()),
+        ("what did he say about “the long wait” after the meeting was over", ()),
+        ('"loose ankles" film', ("loose ankles",)),
+        ('What is "rain"?', ("rain",)),
+        ('Who said "never leave a buoy out in ice" then?', ("never leave a buoy out in ice",)),
+    ],
+)
+def test_quotes_that_a_question_makes_in_passing_are_no_condition(query: str, phrases: tuple[str, ...]) -> None:
+    parsed = analysis.parse(query)
+    assert parsed.phrases == phrases
+    assert parsed.query_type == ("phrase" if phrases else "conceptual")
+    assert all(word in parsed.words for phrase in phrases for word in phrase.split())

@@ -4,8 +4,10 @@
 -- the scope is small enough that this is cheaper, exactly. The text leg ranks by BM25 (k1 1.2, b 0.75, Lucene's idf) over
 -- the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words bind both legs before they are
 -- cut to `candidates`. Up to `spend` postings of the rarest terms make candidates and commoner terms only add to their
--- scores: within `spend`, and always under filters or strict words, this is the exact sum (docs/decisions/0001). RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al.
--- 2009); convex is the weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
+-- scores, unless the rarer ones could leave the leg short (n terms make at least 1/n of their postings candidates).
+-- Within `spend`, and always under filters or strict words, this is the exact sum (docs/decisions/0001).
+-- RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al. 2009); convex is the
+-- weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
 -- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, terms).
@@ -121,7 +123,8 @@ words AS MATERIALIZED (
 ),
 terms AS MATERIALIZED (
     SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
-           sum(q.df) OVER rarest_first <= q.spend OR row_number() OVER rarest_first = 1 AS nominates
+           sum(q.df) OVER rarest_first <= q.spend
+           OR sum(q.df) OVER rarest_first - q.df <= (:candidates + x.excluded) * (row_number() OVER rarest_first - 1) AS nominates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
                ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
@@ -131,6 +134,7 @@ terms AS MATERIALIZED (
         CROSS JOIN words AS w
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
     ) AS q
+    CROSS JOIN (SELECT count(*) AS excluded FROM unwanted) AS x
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 ),
 nominated AS MATERIALIZED (
@@ -269,16 +273,16 @@ fused AS (
                        (SELECT max(score) FROM text_leg) AS best_text) AS z
 ),
 best AS MATERIALIZED (
-    SELECT f.*, c.chunk_id, s.score, row_number() OVER (
-               ORDER BY round(CAST(s.score AS numeric), 12) DESC, least(f.vector_rank, f.text_rank), c.chunk_id) AS place
-    FROM fused AS f
-    CROSS JOIN LATERAL (
-        SELECT CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
-                    ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score
-    ) AS s
-    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = f.chunk_no
-    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
-      AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
+    SELECT w.*, row_number() OVER (
+               ORDER BY round(CAST(w.score AS numeric), 12) DESC, least(w.vector_rank, w.text_rank), w.chunk_id) AS place
+    FROM (
+        SELECT f.*, CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
+                         ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score,
+               (SELECT c.chunk_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = f.chunk_no) AS chunk_id
+        FROM fused AS f
+        WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
+          AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
+    ) AS w
     ORDER BY place
     LIMIT :limit
 )
@@ -288,7 +292,7 @@ SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri,
        b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score, b.vector_rank, b.text_rank,
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
-       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf) ORDER BY t.idf DESC, t.lexeme), '[]') FROM terms AS t) AS terms
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]') FROM terms AS t) AS terms
 FROM corpus AS u
 CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true

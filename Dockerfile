@@ -1,0 +1,33 @@
+# The service alone: `compose.yaml` brings Postgres. The model's weights come with the packages, so it runs offline.
+
+FROM python:3.12-slim AS builder
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
+    UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
+RUN python -m venv /opt/tools && /opt/tools/bin/pip install --quiet "uv>=0.9,<1"
+RUN python -m venv --without-pip /opt/stepwell
+
+# This layer changes with the lock only.
+WORKDIR /src
+COPY requirements.lock ./
+RUN /opt/tools/bin/uv pip sync --python /opt/stepwell/bin/python --require-hashes requirements.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY app ./app
+COPY migrations ./migrations
+RUN /opt/tools/bin/uv pip install --python /opt/stepwell/bin/python --no-deps --no-build-isolation . \
+    && /opt/tools/bin/uv pip uninstall --python /opt/stepwell/bin/python uv hatchling editables
+
+
+FROM python:3.12-slim
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends ca-certificates \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin stepwell
+COPY --from=builder /opt/stepwell /opt/stepwell
+ENV PATH=/opt/stepwell/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 STEPWELL_PORT=8000 \
+    ORT_DISABLE_TELEMETRY=1
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=4s --start-period=30s --retries=3 \
+    CMD ["python", "-c", "import os, urllib.request as u; u.urlopen('http://127.0.0.1:' + os.environ['STEPWELL_PORT'] + '/healthz', timeout=3)"]
+CMD ["stepwell", "serve"]

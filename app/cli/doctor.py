@@ -1,0 +1,131 @@
+"""`stepwell doctor`: what is wrong with this installation, and which setting or command would change it?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import pydantic
+import typer
+from pydantic import SecretStr
+from rich.markup import escape
+from rich.table import Table
+
+from app import errors, runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines import doctor as story
+from app.pipelines.doctor import Finding
+from app.store import health
+
+MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
+
+
+def doctor(
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Whose statistics are checked too; may be repeated.")
+    ] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Look at the database, the model and the settings; the exit status is 1 if anything is broken."""
+    try:
+        settings = options.settings(data_dir)
+    except pydantic.ValidationError as error:
+        findings, shown = _unusable(error), {}
+    else:
+        findings = options.run(_examined(settings, (options.LOCAL, *(user or ()))))
+        shown = _settings(settings)
+    if as_json:
+        told = [dataclasses.asdict(finding) for finding in findings]
+        typer.echo(json.dumps({"findings": told, "settings": {name: value for name, (value, _) in shown.items()}}))
+    else:
+        _print(findings, {name: value for name, (value, changed) in shown.items() if changed})
+    if any(finding.level == "error" for finding in findings):
+        raise typer.Exit(1)
+
+
+async def _examined(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+    findings = [_auth(settings), *await _database(settings, users), await _embedder(settings)]
+    if settings.database_url is None:
+        folder = runtime.data_dir(settings)
+        findings.append(story.disk(health.free_bytes(folder), str(folder)))
+    return findings
+
+
+def _auth(settings: Settings) -> Finding:
+    if settings.auth == "none":
+        return Finding("settings", "ok", f"AUTH=none: one user, on {settings.host} only")
+    return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
+
+
+async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+    model, dimension = settings.embedding
+    expected = story.Expected(model, dimension, many_users=settings.auth != "none", users=tuple(dict.fromkeys(users)))
+    try:
+        async with runtime.open_database(settings, pool_size=1) as database:
+            return await story.database(database, expected)
+    except Exception as error:
+        fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
+        return [Finding("database", "error", health.reason(error), fix)]
+
+
+async def _embedder(settings: Settings) -> Finding:
+    try:
+        async with runtime.open_embedder(settings) as embedder:
+            return await story.embedder(embedder)
+    except errors.StepwellError as error:
+        return Finding("embedder", "error", error.message, "Install again from the lock, or check STEPWELL_EMBEDDER.")
+
+
+def _unusable(error: pydantic.ValidationError) -> list[Finding]:
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    name = str(place[0]) if place else "the environment"
+    return f"STEPWELL_{name.upper()}" if name in Settings.model_fields else name
+
+
+def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
+    """Each variable's value with secrets masked, and whether it is not the default."""
+    shown = {}
+    names = type(settings).model_fields
+    for (variable, _default, _meaning), name in zip(settings.described(), names, strict=True):
+        value = getattr(settings, name)
+        shown[variable] = (_masked(value), value != names[name].default)
+    return shown
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return _address(value.get_secret_value())
+    return str(value) if isinstance(value, Path) else value
+
+
+def _address(secret: str) -> str:
+    """Scheme, user, host and database of an address; anything else is hidden."""
+    try:
+        parts = urlsplit(secret)
+        host = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return "***"
+    if not parts.scheme or not parts.netloc:
+        return "***"
+    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}"
+
+
+def _print(findings: list[Finding], changed: dict[str, Any]) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for finding in findings:
+        fix = f"\n[bold]→[/] {escape(finding.fix)}" if finding.fix else ""
+        table.add_row(MARKS[finding.level], finding.name, escape(finding.message) + fix)
+    options.out.print(table)
+    if changed:
+        options.out.print("\nSettings that are not the defaults:")
+        for name, value in changed.items():
+            options.out.print(f"  {name}={escape(str(value))}")

@@ -1,0 +1,208 @@
+"""Is everything as it should be, and if not, what should be changed?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.pipelines import keys
+from app.providers import base
+from app.store import health, schema
+from app.store.db import Database
+
+Level = Literal["ok", "warning", "error"]
+MOST_USERS = 20
+LOW_BYTES, SCARCE_BYTES = 200_000_000, 2_000_000_000
+POSTGRES = 15
+PGVECTOR, PGVECTOR_SOUND = (0, 8, 0), (0, 8, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `fix` names the setting or the command that would change it."""
+
+    name: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the settings ask of a database. `many_users`: row-level security must bind the role."""
+
+    model: str
+    dimension: int
+    many_users: bool
+    users: tuple[str, ...] = ()
+
+
+async def database(db: Database, expected: Expected) -> list[Finding]:
+    """Every finding about a database, in the order in which they should be put right. Raises nothing."""
+    try:
+        server = await health.server(db)
+    except Exception as error:
+        return [Finding("database", "error", health.reason(error), "Start Postgres, or correct DATABASE_URL.")]
+    findings = [
+        Finding("database", "ok", f"reached as {server.role}; it takes {server.bytes / 1e6:.0f} MB"),
+        _postgres(server),
+        _pgvector(server),
+        _role(server, many_users=expected.many_users),
+    ]
+    if not (server.migrated and server.may_use):
+        return [*findings, _unmigrated(server)]
+    return findings + [finding async for finding in _inside(db, expected)]
+
+
+async def _inside(db: Database, expected: Expected) -> AsyncIterator[Finding]:
+    """Findings about a database that has a schema; a check that fails is a finding itself."""
+    checks: Sequence[tuple[str, Callable[[], Awaitable[Finding]]]] = (
+        ("revision", lambda: _revision(db)),
+        ("embedding", lambda: _embedding(db, expected)),
+        ("schema", lambda: _schema(db, expected)),
+        ("leakproof", lambda: _leakproof(db)),
+        ("statistics", lambda: _statistics(db, expected)),
+        ("keys", lambda: _keys(db, many_users=expected.many_users)),
+    )
+    for name, check in checks:
+        try:
+            yield await check()
+        except Exception as error:
+            yield Finding(
+                name, "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
+            )
+
+
+def _postgres(server: health.Server) -> Finding:
+    if server.version_num < POSTGRES * 10_000:
+        fix = f"Move to Postgres {POSTGRES} or newer."
+        return Finding("postgres", "error", f"Postgres {server.version} is too old.", fix)
+    return Finding("postgres", "ok", f"Postgres {server.version}")
+
+
+def _pgvector(server: health.Server) -> Finding:
+    if server.vector is None:
+        return Finding(
+            "pgvector", "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
+        )
+    version = tuple(int(part) for part in re.findall(r"\d+", server.vector)[:3])
+    if version < PGVECTOR:
+        return Finding("pgvector", "error", f"pgvector {server.vector} lacks iterative scans.", _update_vector("0.8"))
+    if version < PGVECTOR_SOUND:
+        message = f"pgvector {server.vector} has bugs that may damage an HNSW index on vacuum; 0.8.4 mends them."
+        return Finding("pgvector", "warning", message, _update_vector("0.8.4"))
+    return Finding("pgvector", "ok", f"pgvector {server.vector}")
+
+
+def _update_vector(version: str) -> str:
+    return f"Install pgvector {version} or newer on the server, then ALTER EXTENSION vector UPDATE;"
+
+
+def _role(server: health.Server, *, many_users: bool) -> Finding:
+    found = [what for what, is_so in (
+        ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
+    ) if is_so]  # fmt: skip
+    if not found:
+        return Finding("role", "ok", f"row-level security binds {server.role}")
+    message = f"{server.role} {' and '.join(found)}, so row-level security does not bind it."
+    level: Level = "error" if many_users else "warning"
+    return Finding(
+        "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
+    )
+
+
+def _unmigrated(server: health.Server) -> Finding:
+    if server.migrated:
+        message = f"{server.role} has no rights in the schema stepwell."
+        return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
+    message = "The database has no schema of Stepwell's yet."
+    return Finding("revision", "error", message, "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set.")
+
+
+async def _revision(db: Database) -> Finding:
+    found, head = await health.revision(db), schema.head()
+    if found != head:
+        message = f"The database is at revision {found or 'none'}, this version needs {head}."
+        return Finding("revision", "error", message, "Run `stepwell db upgrade`.")
+    return Finding("revision", "ok", f"at revision {head}")
+
+
+async def _embedding(db: Database, expected: Expected) -> Finding:
+    found, wanted = await health.embedding(db), (expected.model, expected.dimension)
+    if found != wanted:
+        stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
+        message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
+        return Finding("embedding", "error", message, "Set STEPWELL_EMBEDDER back, or ingest into a new database.")
+    return Finding("embedding", "ok", f"vectors of {wanted[0]}, {wanted[1]} dimensions")
+
+
+async def _schema(db: Database, expected: Expected) -> Finding:
+    found = await health.differences(db, dimension=expected.dimension)
+    if not found:
+        return Finding("schema", "ok", "columns and indexes are there and valid")
+    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
+    return Finding("schema", "error", "; ".join(found[:5]), fix)
+
+
+async def _leakproof(db: Database) -> Finding:
+    missing = [name for name, leakproof in (await health.leakproof(db)).items() if not leakproof]
+    if not missing:
+        return Finding("leakproof", "ok", "phrases and metadata filters may use their indexes under row-level security")
+    message = (
+        f"{' and '.join(missing)} not LEAKPROOF: under row-level security, phrases and metadata filters may have to "
+        "read all of a user's rows instead of an index (measured: 11.4 ms in place of 0.6). Answers are the same."
+    )
+    fix = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
+    return Finding(
+        "leakproof",
+        "warning",
+        message,
+        f"As a superuser, if the server is yours (it leaks nothing; a dump does not keep it): {fix}",
+    )
+
+
+async def _statistics(db: Database, expected: Expected) -> Finding:
+    known = sorted({key.user_id for key in await keys.listed(db=db)} - set(expected.users))
+    users = (*expected.users, *known)[:MOST_USERS]
+    chunks = 0
+    for user_id in users:
+        found = await health.statistics(db, user_id)
+        chunks += found.chunks
+        if (found.counted_chunks, found.counted_tokens) != (found.chunks, found.tokens) or found.wrong:
+            message = (
+                f"A user's statistics count {found.counted_chunks} chunks and {found.counted_tokens} tokens, the rows "
+                f"are {found.chunks} and {found.tokens}; {found.wrong} of {found.sampled} lexemes have another "
+                "number of postings than documented."
+            )
+            return Finding("statistics", "error", message, "BM25 scores are off: ingest this user's documents again.")
+        if found.vectors != found.chunks:
+            message = f"{found.chunks - found.vectors} of a user's chunks have no vector."
+            return Finding("statistics", "warning", message, "Ingest this user's documents again.")
+    of = f" of {len(known) + len(expected.users)}" if len(known) + len(expected.users) > len(users) else ""
+    return Finding("statistics", "ok", f"right for {len(users)}{of} users with {chunks} chunks")
+
+
+async def _keys(db: Database, *, many_users: bool) -> Finding:
+    live = [key for key in await keys.listed(db=db) if key.revoked_at is None]
+    if many_users and not live:
+        return Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")
+    return Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")
+
+
+async def embedder(model: base.Embedder) -> Finding:
+    """Whether the model answers with what it promises. Raises ProviderError."""
+    vector = await model.embed_query("Is anybody there?")
+    if not base.is_usable(vector, model.model.dimension):
+        return Finding("embedder", "error", f"{model.model.name} answers nonsense.", "Check STEPWELL_EMBEDDER.")
+    return Finding("embedder", "ok", f"{model.model.name} answers with {len(vector)} dimensions")
+
+
+def disk(free: int, where: str) -> Finding:
+    """Whether `free` bytes are enough for the data folder `where`."""
+    if free < SCARCE_BYTES:
+        message = f"Only {free / 1e6:.0f} MB are free for {where}."
+        level: Level = "error" if free < LOW_BYTES else "warning"
+        return Finding("disk", level, message, "Make room, or set STEPWELL_DATA_DIR to a larger disk.")
+    return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")

@@ -1,0 +1,149 @@
+"""How does a benchmark come by its corpus?
+
+Made-up documents of one to four chunks, loaded in bulk as the tables' owner; a second user holds another twentieth, so
+that every statement must really keep users apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+import numpy as np
+import numpy.typing as npt
+
+from app.proof import bench_texts, bench_vectors
+from app.proof.bench_vectors import Mixer
+from app.store.benchmarks import Batch, Owner
+from app.text import lexical
+
+USER, OTHER_USER = "bench", "bench-other"
+OTHERS_SHARE = 0.05
+LARGEST_DOCUMENT = 4
+DOCUMENTS_A_BATCH = 800
+BUCKETS = 1_000
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Selectivity:
+    """A filter that a share of the documents passes: containment of one value."""
+
+    percent: float
+    metadata: dict[str, int]
+
+
+SELECTIVITIES = (
+    Selectivity(100.0, {}),
+    Selectivity(10.0, {"tenth": 3}),
+    Selectivity(1.0, {"hundredth": 42}),
+    Selectivity(0.1, {"thousandth": 421}),
+)
+
+
+async def build(owner: Owner, mixer: Mixer, *, chunks: int, seed: int, progress: Progress) -> None:
+    """Replace what this benchmark stored before by a corpus of `chunks` chunks. Raises Conflict; see `begin_load`."""
+    sizes = {USER: chunks, OTHER_USER: max(1, round(OTHERS_SHARE * chunks))}
+    await owner.begin_load(list(sizes))
+    rng = np.random.default_rng(seed)
+    done = 0
+    for user_id, size in sizes.items():
+        first_no = 1
+        for batch in batches(size, mixer, rng):
+            await owner.add(user_id, batch, first_no=first_no)
+            first_no += len(batch.of)
+            done += len(batch.of)
+            progress("loading", done, sum(sizes.values()))
+    progress("building postings", 0, 1)
+    await owner.derive(list(sizes))
+    progress("building postings", 1, 1)
+    progress("building indexes", 0, 1)
+    await owner.build_indexes(chunks=sum(sizes.values()), dimension=mixer.real.shape[1])
+    progress("building indexes", 1, 1)
+
+
+def batches(chunks: int, mixer: Mixer, rng: np.random.Generator) -> Iterator[Batch]:
+    """Documents with `chunks` chunks altogether."""
+    while chunks > 0:
+        counts = rng.integers(1, LARGEST_DOCUMENT + 1, DOCUMENTS_A_BATCH)
+        held = np.minimum(np.cumsum(counts), chunks)
+        counts = np.diff(held, prepend=0)
+        yield _batch(counts[counts > 0], mixer, rng)
+        chunks -= int(held[-1])
+
+
+def _batch(counts: npt.NDArray[np.int64], mixer: Mixer, rng: np.random.Generator) -> Batch:
+    of = np.repeat(np.arange(len(counts)), counts)
+    indices = np.concatenate([np.arange(count) for count in counts])
+    titles, texts = bench_texts.titles(len(counts), rng), bench_texts.chunks(len(of), rng)
+    contents, starts = _joined(texts, counts.tolist())
+    anchors = rng.integers(0, len(mixer.real), len(counts))
+    return Batch(
+        document_ids=_ids(len(counts), rng),
+        titles=titles,
+        contents=contents,
+        metadata=[_metadata(bucket) for bucket in rng.integers(0, BUCKETS, len(counts)).tolist()],
+        chunk_counts=counts.tolist(),
+        chunk_ids=_ids(len(of), rng),
+        of=of.tolist(),
+        indices=indices.tolist(),
+        starts=starts,
+        chunk_contents=texts,
+        indexed=[
+            lexical.index_text(f"{titles[place]}\n{text}", "english")
+            for place, text in zip(of.tolist(), texts, strict=True)
+        ],
+        vectors=mixer.around(anchors[of], rng),
+    )
+
+
+def _joined(texts: list[str], counts: list[int]) -> tuple[list[str], list[int]]:
+    """Each document's text, and where in it each chunk starts."""
+    contents, starts, place = [], [], 0
+    for count in counts:
+        own = texts[place : place + count]
+        lengths = [len(text) + 1 for text in own]
+        starts += [sum(lengths[:index]) for index in range(count)]
+        contents.append("\n".join(own))
+        place += count
+    return contents, starts
+
+
+def _metadata(bucket: int) -> str:
+    return json.dumps({"thousandth": bucket, "hundredth": bucket // 10, "tenth": bucket // 100})
+
+
+def _ids(count: int, rng: np.random.Generator) -> list[UUID]:
+    noise = rng.bytes(16 * count)
+    return [UUID(bytes=noise[start : start + 16], version=4) for start in range(0, 16 * count, 16)]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: six words of one chunk, and the vector of a real passage that was held back."""
+
+    words: tuple[str, ...]
+    vector: list[float]
+
+
+async def questions(
+    owner: Owner, asked: bench_vectors.Vectors, *, chunks: int, count: int, seed: int
+) -> list[Question]:
+    """`count` questions to the stored corpus of `chunks` chunks, the same in every run."""
+    rng = np.random.default_rng(seed)
+    numbers = 1 + rng.choice(chunks, min(count, chunks), replace=False)
+    sampled = await owner.sample(USER, sorted(numbers.tolist()))
+    return [
+        Question(bench_texts.question(content, rng), asked[place % len(asked)].tolist())
+        for place, (content, _vector) in enumerate(sampled)
+    ]
+
+
+async def distances(owner: Owner, *, chunks: int, count: int) -> bench_vectors.Distances:
+    """How far apart `count` of the stored vectors lie."""
+    numbers = 1 + np.random.default_rng(1).choice(chunks, min(count, chunks), replace=False)
+    sampled = await owner.sample(USER, numbers.tolist())
+    return bench_vectors.distances(bench_vectors.unit([vector for _content, vector in sampled]))

@@ -1,0 +1,112 @@
+"""What can be seen of the database's health?
+
+Facts only; the corridor judges them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import sqlalchemy as sa
+
+from app import errors
+from app.store import catalogue, db, sql, tables
+
+SAMPLE = 50
+_WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
+
+    version_num: int
+    version: str
+    vector: str | None
+    role: str
+    superuser: bool
+    bypasses: bool
+    owns: bool
+    migrated: bool
+    may_use: bool
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """A user's counts as they are kept (`counted_…`) and as the rows say."""
+
+    counted_chunks: int
+    chunks: int
+    counted_tokens: int
+    tokens: int
+    vectors: int
+    sampled: int
+    wrong: int
+
+
+async def server(database: db.Database) -> Server:
+    """The server behind the pool."""
+    async with database.shared() as connection:
+        row = (await connection.execute(sql.statement("health_server"))).one()
+        return Server(**row._mapping)
+
+
+async def leakproof(database: db.Database) -> dict[str, bool]:
+    """Whether each operator that searches use is leakproof, by the name that ALTER FUNCTION takes."""
+    async with database.shared() as connection:
+        rows = await connection.execute(sql.statement("health_leakproof"))
+        return {row.name: row.leakproof for row in rows}
+
+
+async def revision(database: db.Database) -> str | None:
+    """The revision that the database is at."""
+    async with database.shared() as connection:
+        found = await connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version"))
+        return None if found is None else str(found)
+
+
+async def embedding(database: db.Database) -> tuple[str, int] | None:
+    """Name and dimension of the model whose vectors are stored."""
+    identity = tables.embedding_identity.c
+    async with database.shared() as connection:
+        row = (await connection.execute(sa.select(identity.model, identity.dimension))).one_or_none()
+        return None if row is None else (row.model, row.dimension)
+
+
+async def differences(database: db.Database, *, dimension: int) -> list[str]:
+    """What columns and indexes lack or add, and which index is invalid, a sentence each."""
+    async with database.shared() as connection:
+        return await connection.run_sync(catalogue.differences, dimension)
+
+
+async def statistics(database: db.Database, user_id: str) -> Statistics:
+    """One user's statistics beside what they should be."""
+    async with database.reading(user_id) as reading:
+        bound = {"user_id": user_id, "sample": SAMPLE}
+        row = (await reading.execute(sql.statement("health_statistics"), bound)).one()
+        return Statistics(**row._mapping)
+
+
+def free_bytes(folder: Path) -> int:
+    """What is free on the disk of a folder, which need not exist yet."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def reason(error: BaseException) -> str:
+    """Why the database could not be used, without a word of its address."""
+    cause = db._root(error)
+    if isinstance(cause, _WRONG_PASSWORD):
+        return "Postgres refuses the role or its password."
+    if isinstance(cause, asyncpg.InvalidCatalogNameError):
+        return "There is no database of this name."
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
+        return "The role may not read what it should."
+    if isinstance(error, errors.StepwellError):
+        return error.message
+    return f"It failed with {type(cause).__name__}."

@@ -1,0 +1,19 @@
+-- What are this server, this role and this database?
+-- Columns: version_num, version, vector, role, superuser, bypasses, owns, migrated, may_use, bytes.
+SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
+       current_setting('server_version') AS version,
+       (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS vector,
+       CAST(current_user AS text) AS role, r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
+       EXISTS (
+           SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+           WHERE n.nspname = 'stepwell' AND c.relkind IN ('r', 'p') AND pg_has_role(current_user, c.relowner, 'USAGE')
+       ) AS owns,
+       EXISTS (
+           SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+           WHERE n.nspname = 'stepwell' AND c.relname = 'alembic_version'
+       ) AS migrated,
+       coalesce((SELECT has_schema_privilege(n.oid, 'USAGE') FROM pg_namespace AS n WHERE n.nspname = 'stepwell'), false)
+           AS may_use,
+       pg_database_size(current_database()) AS bytes
+FROM pg_roles AS r
+WHERE r.rolname = current_user

@@ -1,0 +1,92 @@
+"""The door's tests run the whole application on real Postgres; every caller is a user of its own with an API key."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import given
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.providers.fake import FakeEmbedder
+from app.store.db import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """A user with a client that sends the user's key."""
+
+    user_id: str
+    key: str
+    client: httpx.AsyncClient
+
+    async def search(self, query: str, **fields: Any) -> dict[str, Any]:
+        """The answer to a search that must succeed."""
+        response = await self.client.post("/api/rag/search", json={"query": query, **fields})
+        assert response.status_code == 200, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    async def add(self, content: str, uri: str | None = None, **fields: Any) -> dict[str, Any]:
+        """What became of a document that must be stored."""
+        response = await self.client.post("/api/rag/documents", json={"content": content, "uri": uri, **fields})
+        assert response.status_code in (200, 201), response.text
+        stored: dict[str, Any] = response.json()
+        return stored
+
+
+@pytest.fixture(scope="session")
+async def wide_template(new_place: Callable[..., Awaitable[Any]]) -> str:
+    return await given.template(new_place)
+
+
+@pytest.fixture(scope="module")
+async def place(new_place: Callable[..., Awaitable[Any]], wide_template: str) -> Any:
+    """The module's own database, for vectors of the offline model's length."""
+    return await new_place(wide_template)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> FakeEmbedder:
+    """What the application embeds with."""
+    return FakeEmbedder()
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
+    """The application as many users share it."""
+    async with given.running(Settings(auth="api_key"), await given.services(database, embedder)) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def open_app(database: Database) -> AsyncIterator[FastAPI]:
+    """The application for one user, without keys."""
+    async with given.running(Settings(auth="none"), await given.services(database)) as running:
+        yield running
+
+
+@pytest.fixture
+async def newcomer(app: FastAPI, database: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+    """Makes a user that nobody knew before, with a key of the given scopes."""
+    async with AsyncExitStack() as stack:
+
+        async def made(*scopes: str) -> Caller:
+            user_id = given.user()
+            key = await given.key(database, user_id, *scopes)
+            return Caller(
+                user_id, key, await stack.enter_async_context(given.calling(app, Authorization=f"Bearer {key}"))
+            )
+
+        yield made
+
+
+@pytest.fixture
+async def caller(newcomer: Callable[..., Awaitable[Caller]]) -> Caller:
+    """A user who may search and write."""
+    return await newcomer("search", "write")

@@ -1,0 +1,289 @@
+"""Do documents go in, come out and go away over HTTP as promised?"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+from conftest import Caller
+from toy import problem
+
+from app.api import uploads
+from app.providers.fake import FakeEmbedder
+
+DOCUMENTS = "/api/rag/documents"
+
+
+async def _upload(caller: Caller, *files: tuple[str, bytes], field: str = "files") -> httpx.Response:
+    return await caller.client.post(DOCUMENTS, files=[(field, (name, raw, "text/plain")) for name, raw in files])
+
+
+async def test_a_new_document_is_201_and_searchable_at_once_a_known_one_200_and_unchanged(caller: Caller) -> None:
+    body = {"content": "# Lime\n\nWe use lime.", "uri": "lime", "metadata": {"team": "masonry"}, "language": "en"}
+    first = await caller.client.post(DOCUMENTS, json=body)
+    assert first.status_code == 201
+    stored = first.json()
+    assert (stored["status"], stored["title"], stored["uri"], stored["warnings"]) == ("added", "Lime", "lime", [])
+    assert stored["chunk_count"] == stored["embedded"] == 1
+    assert [hit["document_id"] for hit in (await caller.search("lime"))["results"]] == [stored["document_id"]]
+    again = await caller.client.post(DOCUMENTS, json=body)
+    assert (again.status_code, again.json()["status"], again.json()["embedded"]) == (200, "unchanged", 0)
+    changed = await caller.client.post(DOCUMENTS, json={**body, "content": "We use cement."})
+    assert (changed.status_code, changed.json()["status"]) == (201, "replaced")
+    assert changed.json()["document_id"] == stored["document_id"]
+
+
+async def test_a_list_is_stored_one_by_one_and_counted(caller: Caller) -> None:
+    documents = [{"content": f"Note {n}.", "uri": f"note-{n}"} for n in range(3)]
+    first = await caller.client.post(DOCUMENTS, json=documents)
+    assert first.status_code == 201
+    assert [one["uri"] for one in first.json()["documents"]] == ["note-0", "note-1", "note-2"]
+    changed = [documents[0], {**documents[1], "content": "Changed."}, {"content": "New."}]
+    second = (await caller.client.post(DOCUMENTS, json=changed)).json()
+    assert (second["added"], second["replaced"], second["unchanged"], second["failed"]) == (1, 1, 1, [])
+    assert (await caller.client.post(DOCUMENTS, json=documents[:1])).status_code == 200
+
+
+async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_others_are_stored(caller: Caller) -> None:
+    hidden = "---\ntitle: only a head\n---\n"
+    response = await caller.client.post(DOCUMENTS, json=[{"content": "One."}, {"content": hidden, "uri": "empty"}])
+    assert response.status_code == 201
+    told = response.json()
+    assert (told["added"], len(told["documents"])) == (1, 1)
+    assert [(one["index"], one["uri"], one["code"]) for one in told["failed"]] == [(1, "empty", "invalid_request")]
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "content"),
+        ({"content": "\u200b "}, "content"),
+        ({"content": 5}, "content"),
+        ({"content": "x", "titel": "y"}, "titel"),
+        ({"content": "x", "uri": ""}, "uri"),
+        ({"content": "x", "uri": "u" * 2049}, "uri"),
+        ({"content": "x", "created_at": "now"}, "created_at"),
+        ({"content": "x", "created_at": "0001-01-01T00:00:00+23:59"}, "created_at"),
+        ({"content": "x", "metadata": {"big": "x" * 70_000}}, "metadata"),
+        ({"content": "x", "metadata": []}, "metadata"),
+        ([], "body"),
+        ([{"content": "x"}] * 501, "body"),
+        ([{"content": "x"}, {"content": ""}], "[1].content"),
+        ("text", "body"),
+        (None, "body"),
+    ],
+)
+async def test_what_is_no_document_is_refused_and_named(caller: Caller, body: Any, field: str) -> None:
+    response = await caller.client.post(DOCUMENTS, json=body)
+    assert response.status_code == 422, response.text
+    assert [e["field"] for e in response.json()["errors"]] == [field]
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+@pytest.mark.parametrize(("raw", "status"), [(b"", 422), (b"{", 422), (b"\xff", 400), (b'{"content": "\\ud800"}', 422)])
+async def test_a_body_that_is_no_json_is_refused(caller: Caller, raw: bytes, status: int) -> None:
+    response = await caller.client.post(DOCUMENTS, content=raw, headers={"Content-Type": "application/json"})
+    assert response.status_code == status
+    assert response.headers["content-type"] == "application/problem+json"
+    plain = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "text/plain"})
+    problem(plain, 415, "unsupported_media_type")
+
+
+async def test_files_of_a_form_are_stored(caller: Caller) -> None:
+    response = await _upload(caller, ("a.md", b"# Lime\n\nMortar."), ("b.txt", "# not a heading: é".encode("latin-1")))
+    assert response.status_code == 201
+    first, second = response.json()["documents"]
+    assert (first["title"], second["title"]) == ("Lime", "")
+    found = (await caller.client.get(f"{DOCUMENTS}/{second['document_id']}")).json()
+    assert (found["content"], found["metadata"]) == ("# not a heading: é", {"filename": "b.txt"})
+    assert (await _upload(caller, ("a.md", b"# Lime\n\nMortar."))).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("sent", "label"),
+    [
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("C:\\notes\\plan.md", "plan.md"),
+        ("x" * 300 + ".txt", "x" * 196 + ".txt"),
+        ("evil\u202etxt.md", "eviltxt.md"),
+        ("<script>alert(1).txt", "<script>alert(1).txt"),
+    ],
+)
+async def test_b12_a_file_name_is_a_label_and_never_a_path(caller: Caller, sent: str, label: str) -> None:
+    stored = (await _upload(caller, (sent, b"Lime."))).json()["documents"][0]
+    assert stored["uri"] is None
+    found = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}")).json()
+    assert found["metadata"] == {"filename": label}
+
+
+def test_b12_control_characters_leave_a_file_name() -> None:
+    assert uploads.label("a\x00b\x1f.txt") == "ab.txt"
+    assert uploads.label("../..") == ".."
+    assert uploads.label("") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a.exe", b"MZ")],
+)
+async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, raw: bytes) -> None:
+    response = await _upload(caller, (name, raw))
+    assert response.status_code == 422, response.text
+    assert response.json()["errors"][0]["field"] in ("files[0]", "content")
+
+
+async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
+    assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
+    many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))
+    assert many.status_code in (400, 422)
+    fields = await caller.client.post(DOCUMENTS, data={"title": "x"}, files={"files": ("a.txt", b"Lime.")})
+    assert fields.status_code in (400, 422)
+    for response in (many, fields):
+        assert response.headers["content-type"] == "application/problem+json"
+    broken = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "multipart/form-data"})
+    assert broken.status_code in (400, 422)
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_a_document_is_read_replaced_deleted_and_gone(caller: Caller) -> None:
+    stored = await caller.add("# Lime\n\nWe use lime.", "lime")
+    path = f"{DOCUMENTS}/{stored['document_id']}"
+    found = (await caller.client.get(path)).json()
+    assert (found["content"], found["language"]) == ("# Lime\n\nWe use lime.", "english")
+    replaced = await caller.client.put(path, json={"content": "We use cement."})
+    assert (replaced.status_code, replaced.json()["status"], replaced.json()["uri"]) == (200, "replaced", "lime")
+    assert (await caller.client.get(path)).json()["content"] == "We use cement."
+    deleted = await caller.client.delete(path)
+    counts = {"documents_deleted": 1, "chunks_deleted": 1, "vectors_deleted": 1, "mentions_deleted": 0}
+    assert (deleted.status_code, deleted.json()) == (200, counts)
+    for method in ("GET", "DELETE"):
+        problem(await caller.client.request(method, path), 404, "not_found")
+    problem(await caller.client.get(f"{path}/chunks"), 404, "not_found")
+    problem(await caller.client.put(path, json={"content": "x"}), 404, "not_found")
+    assert (await caller.search("cement"))["fallback_reason"] == "no_documents"
+
+
+async def test_the_uri_of_another_document_is_a_conflict(caller: Caller) -> None:
+    one = await caller.add("One.", "one")
+    await caller.add("Two.", "two")
+    response = await caller.client.put(f"{DOCUMENTS}/{one['document_id']}", json={"content": "x", "uri": "two"})
+    problem(response, 409, "conflict", "uri")
+
+
+@pytest.mark.parametrize("wrong", ["x", "123", "7f1e3c52", "null", "%00"])
+async def test_a_malformed_id_is_422_and_an_unknown_one_404(caller: Caller, wrong: str) -> None:
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/chunks")):
+        response = await caller.client.request(method, f"{DOCUMENTS}/{wrong}{path}")
+        assert response.status_code == (404 if wrong == "%00" else 422), response.text
+        problem(await caller.client.request(method, f"{DOCUMENTS}/{uuid4()}{path}"), 404, "not_found")
+
+
+async def test_chunks_come_in_order_page_by_page(caller: Caller) -> None:
+    text = "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} on stone. " * 60 + "End." for n in range(8))
+    stored = await caller.add(text, "well")
+    path, seen = f"{DOCUMENTS}/{stored['document_id']}/chunks", []
+    for offset in range(0, stored["chunk_count"] + 3, 3):
+        page = (await caller.client.get(path, params={"limit": 3, "offset": offset})).json()
+        assert page["total"] == stored["chunk_count"]
+        seen += page["chunks"]
+    assert [chunk["chunk_index"] for chunk in seen] == list(range(stored["chunk_count"]))
+    assert all(text[c["start_offset"] : c["end_offset"]] == c["content"] for c in seen)
+    for params in ({"limit": 0}, {"limit": 501}, {"offset": -1}, {"offset": 2**31}, {"limit": "x"}):
+        assert (await caller.client.get(path, params=params)).status_code == 422
+
+
+async def test_pages_neither_skip_nor_repeat_while_documents_come_in(caller: Caller) -> None:
+    before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = (
+            await caller.client.get(DOCUMENTS, params={"limit": 3, **({"cursor": cursor} if cursor else {})})
+        ).json()
+        seen += [document["document_id"] for document in page["documents"]]
+        await caller.add(f"Late note {len(seen)}.")
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert seen == before[::-1]
+
+
+async def test_documents_of_one_moment_are_paged_without_gaps(caller: Caller) -> None:
+    for n in range(5):
+        await caller.add(f"Note {n}.", created_at="2024-01-01T00:00:00Z")
+    seen, cursor = set(), None
+    while True:
+        page = (
+            await caller.client.get(DOCUMENTS, params={"limit": 2, **({"cursor": cursor} if cursor else {})})
+        ).json()
+        seen |= {document["document_id"] for document in page["documents"]}
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert len(seen) == 5
+
+
+def _cursor(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    [
+        "x",
+        "é",
+        "' OR 1=1",
+        "x" * 300,
+        _cursor("2024-01-01T00:00:00+00:00|nobody"),
+        _cursor(f"yesterday|{uuid4()}"),
+        _cursor(f"2024-01-01T00:00:00|{uuid4()}"),
+        _cursor(f"0001-01-01T00:00:00+23:59|{uuid4()}"),
+        _cursor(f"9999-12-31T23:59:59-23:59|{uuid4()}"),
+    ],
+)
+async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
+    response = await caller.client.get(DOCUMENTS, params={"cursor": cursor})
+    assert response.status_code == 422, response.text
+    assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
+
+
+async def test_another_users_cursor_shows_only_ones_own(caller: Caller, newcomer: Any) -> None:
+    other = await newcomer("search", "write")
+    for n in range(4):
+        await other.add(f"Theirs {n}.")
+    cursor = (await other.client.get(DOCUMENTS, params={"limit": 1})).json()["next_cursor"]
+    await caller.add("Mine.", created_at="2020-01-01")
+    shown = (await caller.client.get(DOCUMENTS, params={"cursor": cursor})).json()["documents"]
+    assert [document["uri"] for document in shown] == [None]
+    assert len(shown) == 1
+
+
+async def test_the_list_finds_a_uri_and_shows_no_text(caller: Caller) -> None:
+    await caller.add("One.", "one")
+    await caller.add("Two.", "two")
+    page = (await caller.client.get(DOCUMENTS, params={"uri": "two"})).json()
+    assert [(d["uri"], d["content"]) for d in page["documents"]] == [("two", None)]
+    for params in ({"limit": 0}, {"limit": 201}, {"limit": "x"}):
+        problem(await caller.client.get(DOCUMENTS, params=params), 422, "invalid_request", "limit")
+
+
+async def test_stats_count_what_is_stored(caller: Caller) -> None:
+    await caller.add("Kalk und Stein.", "de", language="de")
+    await caller.add("Lime and stone.", "en")
+    stats = (await caller.client.get("/api/rag/stats")).json()
+    assert (stats["documents"], stats["chunks"], stats["vectors"]) == (2, 2, 2)
+    assert stats["languages"] == {"german": 1, "english": 1}
+    assert (stats["embedding_model"], stats["embedding_dimension"]) == ("all-MiniLM-L6-v2", 384)
+
+
+async def test_a_failing_embedder_is_502_and_nothing_is_stored(caller: Caller, embedder: FakeEmbedder) -> None:
+    embedder.failing = True
+    try:
+        response = await caller.client.post(DOCUMENTS, json={"content": "Never seen."})
+        listed = await caller.client.post(DOCUMENTS, json=[{"content": "Never seen."}])
+    finally:
+        embedder.failing = False
+    problem(response, 502, "provider_failed")
+    problem(listed, 502, "provider_failed")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

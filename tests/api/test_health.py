@@ -1,0 +1,45 @@
+"""Does a load balancer learn what it must, and does an outage look like one?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import given
+from fastapi import FastAPI
+from toy import problem
+
+from app import __version__
+from app.config import Settings
+from app.store import db
+from app.store.db import Database
+
+NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
+
+
+async def test_a_healthy_service_says_so_without_a_key(app: FastAPI) -> None:
+    async with given.calling(app) as client:
+        alive, ready = await client.get("/healthz"), await client.get("/readyz")
+    assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+
+
+async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503(database: Database) -> None:
+    lost = db.connect(NOWHERE)
+    services = replace(await given.services(database), db=lost)
+    async with given.running(Settings(), services) as app, given.calling(app) as client:
+        assert (await client.get("/healthz")).status_code == 200
+        for response in (
+            await client.get("/readyz"),
+            await client.post("/api/rag/search", json={"query": "lime"}),
+            await client.get("/api/rag/documents"),
+            await client.get("/api/rag/stats"),
+        ):
+            problem(response, 503, "database_unavailable")
+            assert int(response.headers["retry-after"]) > 0
+    await lost.close()
+
+
+async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
+    services = replace(await given.services(database), expected_schema=("another-model", 384))
+    async with given.running(Settings(), services) as app, given.calling(app) as client:
+        problem(await client.get("/readyz"), 500, "schema_mismatch")

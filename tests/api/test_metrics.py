@@ -1,0 +1,166 @@
+"""What is counted, and who may read it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from app import errors
+from app.config import Settings
+from app.providers.counting import CountingEmbedder
+from app.providers.fake import FakeEmbedder
+from tests import given
+
+QUERY = "zebracanary lighthouse"
+
+
+class Broken(FakeEmbedder):
+    """An embedder whose provider is down for queries."""
+
+    async def embed_query(self, text: str) -> list[float]:
+        raise errors.ProviderError("down")
+
+
+@pytest.fixture
+async def services(database):
+    return await given.services(database)
+
+
+@pytest.fixture
+async def client(services) -> AsyncIterator:
+    async with given.running(Settings(), services) as app, given.calling(app) as calling:
+        yield calling
+
+
+async def counts(client, **headers) -> dict[str, float]:
+    """Every sample of /metrics by its name with labels."""
+    response = await client.get("/metrics", headers=headers)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    return samples(response.text)
+
+
+def samples(text: str) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    }
+
+
+async def test_requests_are_counted_by_route_template_method_and_status(client):
+    for unknown in ("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a12"):
+        await client.get(f"/api/rag/documents/{unknown}")
+    found = await counts(client)
+    labels = 'method="GET",route="/api/rag/documents/{document_id}",status="404"'
+    assert found[f"stepwell_http_requests_total{{{labels}}}"] == 2
+    timed = 'stepwell_http_request_duration_seconds_count{method="GET",route="/api/rag/documents/{document_id}"}'
+    assert found[timed] == 2
+    assert found["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
+
+
+async def test_what_a_caller_makes_up_becomes_no_label(client):
+    for path in ("/nowhere/canary", "/api/rag/documents/canary", "/docs/assets/canary.js"):
+        await client.request("CANARY", path)
+        await client.get(path)
+    text = (await client.get("/metrics")).text
+    assert "canary" not in text.lower()
+    assert 'method="other",route="unmatched",status="404"' in text
+
+
+async def test_a_search_counts_its_stages_and_its_answer(client):
+    stored = await client.post("/api/rag/documents", json={"content": f"The {QUERY} stands on a rock."})
+    assert stored.status_code in {200, 201}
+    before = await counts(client)
+    response = await client.post("/api/rag/search", json={"query": QUERY})
+    assert response.json()["results"]
+    after = await counts(client)
+    for stage in ("embed", "recall", "total"):
+        name = f'stepwell_search_stage_seconds_count{{stage="{stage}"}}'
+        assert after[name] - before.get(name, 0) == 1
+    total = 'stepwell_search_stage_seconds_sum{stage="total"}'
+    assert after[total] - before.get(total, 0) == pytest.approx(response.json()["took_ms"] / 1000)
+    assert after['stepwell_search_answers_total{found="true"}'] - before.get(
+        'stepwell_search_answers_total{found="true"}', 0
+    ) == 1  # fmt: skip
+    assert "zebracanary" not in (await client.get("/metrics")).text
+
+
+async def test_degraded_and_relaxed_answers_are_counted_by_name(database):
+    async with given.running(Settings(), await given.services(database, Broken())) as app, given.calling(app) as client:
+        await client.post("/api/rag/documents", json={"content": "Mooring lines are doubled before a gale."})
+        degraded = (await client.post("/api/rag/search", json={"query": "mooring"})).json()["degraded"]
+        relaxed = (await client.post("/api/rag/search", json={"query": '+mooring +absentword "no phrase"'})).json()
+        found = await counts(client)
+    assert "embedding_failed" in degraded
+    assert found['stepwell_search_degraded_total{code="embedding_failed"}'] == 2
+    (name,) = relaxed["relaxed"]
+    assert found[f'stepwell_search_relaxed_total{{name="{name}"}}'] == 1
+
+
+async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client):
+    texts = [{"content": "A first note on barnacles.", "uri": "barnacles"}, {"content": "​", "uri": "blank"}]
+    before = await counts(client)
+    for document in (texts[0], texts[0], {"content": "A second note on barnacles.", "uri": "barnacles"}):
+        assert (await client.post("/api/rag/documents", json=document)).is_success
+    several = await client.post("/api/rag/documents", json=[{"content": "---\ntitle: Only this\n---\n"}])
+    assert len(several.json()["failed"]) == 1
+    after = await counts(client)
+
+    def grown(name: str) -> float:
+        return after.get(name, 0) - before.get(name, 0)
+
+    for status in ("added", "unchanged", "replaced", "refused"):
+        assert grown(f'stepwell_ingest_documents_total{{status="{status}"}}') == 1
+    assert grown('stepwell_ingest_chunks_total{status="added"}') == 1
+    assert grown("stepwell_ingest_embedded_chunks_total") == 2, "unchanged content is not embedded again"
+
+
+async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
+    hanging = CountingEmbedder(given.Hanging())
+    async with given.running(Settings(), await given.services(database, hanging)) as app, given.calling(app) as client:
+        search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
+        while (during := await counts(client))["stepwell_embedding_queries_in_flight"] == 0:
+            assert not search.done()
+            await asyncio.sleep(0)  # a call inside one process need not give way
+        async with database.shared():
+            assert (await counts(client))["stepwell_db_connections_in_use"] == 1
+        search.cancel()
+        await asyncio.gather(search, return_exceptions=True)
+        after = await counts(client)
+    assert during["stepwell_searches_running"] == 1
+    assert (after["stepwell_embedding_queries_in_flight"], after["stepwell_searches_running"]) == (0, 0)
+    assert after["stepwell_db_connections_in_use"] == 0
+
+
+async def test_two_applications_do_not_share_their_counts(services):
+    async with given.running(Settings(), services) as one, given.running(Settings(), services) as other:
+        async with given.calling(one) as client:
+            await client.get("/healthz")
+        async with given.calling(other) as client:
+            assert not [name for name in await counts(client) if "/healthz" in name]
+
+
+async def test_with_api_keys_only_an_admin_reads_the_metrics(database, services, user):
+    keys = {scope: await given.key(database, user, scope) for scope in ("search", "admin")}
+    async with given.running(Settings(auth="api_key"), services) as app, given.calling(app) as client:
+        assert (await client.get("/metrics")).status_code == 401
+        assert (await client.get("/metrics", headers={"X-API-Key": keys["search"]})).status_code == 403
+        found = await counts(client, Authorization=f"Bearer {keys['admin']}")
+    assert not [name for name in found if user in name or keys["admin"] in name]
+
+
+async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
+    for access, status in (("open", 200), ("off", 404)):
+        async with (
+            given.running(Settings(auth="api_key", metrics=access), services) as app,
+            given.calling(app) as client,
+        ):
+            assert (await client.get("/metrics")).status_code == status
+
+
+async def test_the_build_is_named(client):
+    response = await client.get("/metrics")
+    version = (await client.get("/healthz")).json()["version"]
+    assert samples(response.text)[f'stepwell_build_info{{version="{version}"}}'] == 1

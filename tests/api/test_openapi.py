@@ -1,0 +1,112 @@
+"""Is the contract the committed one, valid, and true of the service?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import given
+import httpx
+import pytest
+from fastapi import FastAPI
+from openapi_spec_validator import validate
+
+from app import samples
+from app.cli import openapi
+
+COMMITTED = Path(__file__).parents[2] / "openapi" / "openapi.json"
+TEXT = openapi.text()
+DOCUMENT = json.loads(TEXT)
+PROMISED = {
+    *("search", "similar", "add_documents", "list_documents", "get_document", "replace_document", "delete_document"),
+    *("list_chunks", "stats", "healthz", "readyz"),
+}
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in DOCUMENT["paths"].items():
+        yield from ((method, path, operation) for method, operation in item.items() if "operationId" in operation)
+
+
+def path_of(path: str, operation: dict[str, Any]) -> str:
+    """The path with the first example of each of its parameters."""
+    for parameter in operation.get("parameters", []):
+        if parameter["in"] == "path":
+            value = next(iter(parameter["examples"].values()))["value"]
+            path = path.replace(f"{{{parameter['name']}}}", value)
+    return path
+
+
+def requests() -> Iterator[Any]:
+    """Every example of every operation, ready to be sent."""
+    for method, path, operation in operations():
+        content = operation.get("requestBody", {}).get("content", {})
+        bodies = {name: e["value"] for name, e in content.get("application/json", {}).get("examples", {}).items()}
+        assert bodies or not content, f"{operation['operationId']} has no example"
+        for name, body in (bodies or {"as it is": None}).items():
+            yield pytest.param(method, path_of(path, operation), body, id=f"{operation['operationId']}: {name}")
+
+
+@pytest.fixture(scope="module")
+async def client(open_app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a service that holds the sample notes."""
+    async with given.calling(open_app) as caller:
+        notes = [
+            {"content": path.read_text(encoding="utf-8"), "uri": path.name} for path in samples.NOTES.rglob("*.md")
+        ]
+        assert (await caller.post("/api/rag/documents", json=notes)).status_code in (200, 201)
+        yield caller
+
+
+def test_the_committed_contract_is_the_one_that_the_service_keeps() -> None:
+    assert COMMITTED.read_text(encoding="utf-8") == TEXT, "run: python -m app openapi --write openapi/openapi.json"
+
+
+def test_the_contract_is_valid_openapi() -> None:
+    validate(DOCUMENT)
+
+
+def test_operation_ids_are_unique_and_the_promised_ones_stay() -> None:
+    ids = [operation["operationId"] for *_, operation in operations()]
+    assert len(ids) == len(set(ids))
+    assert set(ids) >= PROMISED
+
+
+def test_every_operation_has_a_summary_a_tag_and_its_problems() -> None:
+    for _method, path, operation in operations():
+        assert operation["summary"]
+        assert operation["tags"]
+        if path.startswith("/api/"):
+            assert {"401", "403", "503"} <= operation["responses"].keys()
+            assert operation["security"]
+
+
+def test_every_problem_is_declared_as_problem_json() -> None:
+    for *_, operation in operations():
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(response["content"]) == ["application/problem+json"]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), list(requests()))
+async def test_an_example_can_be_sent_as_it_is(client: httpx.AsyncClient, method: str, path: str, body: Any) -> None:
+    response = await client.request(method, path, json=body)
+    assert response.status_code in (200, 201, 404), response.text
+    assert response.status_code != 404 or "{" in _template(path)
+
+
+@pytest.mark.parametrize("number", range(3))
+async def test_the_search_examples_find_something_in_the_sample_notes(client: httpx.AsyncClient, number: int) -> None:
+    examples = list(
+        DOCUMENT["paths"]["/api/rag/search"]["post"]["requestBody"]["content"]["application/json"]["examples"].values()
+    )
+    answer = (await client.post("/api/rag/search", json=examples[number]["value"])).json()
+    assert answer["results"]
+    assert answer["relaxed"] == []
+
+
+def _template(sent: str) -> str:
+    """The path in the contract that a sent path belongs to."""
+    return next(path for _method, path, operation in operations() if path_of(path, operation) == sent)

@@ -1,0 +1,204 @@
+"""Can one user reach another's things through any operation of the door?
+
+The matrix is made from the OpenAPI document, so an operation that is added is in it by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+from conftest import Caller
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.main import create_app
+
+DOCUMENT = create_app(Settings()).openapi()
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SECRET = "The quibblewort vault opens at midnight with the copper key."
+Newcomer = Callable[..., Awaitable[Caller]]
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Method, path and operation of everything under /api."""
+    for path, item in DOCUMENT["paths"].items():
+        if path.startswith("/api/"):
+            yield from ((method, path, operation) for method, operation in item.items() if "operationId" in operation)
+
+
+def schema_of(operation: dict[str, Any]) -> dict[str, Any]:
+    """The schema of an operation's JSON body."""
+    content = operation.get("requestBody", {}).get("content", {})
+    schema: dict[str, Any] = content.get("application/json", {}).get("schema", {})
+    while "$ref" in schema:
+        schema = DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return schema
+
+
+def example_of(operation: dict[str, Any]) -> Any:
+    """The first example of an operation's JSON body."""
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return next((example["value"] for example in content.get("examples", {}).values()), None)
+
+
+def ids_in(path: str, operation: dict[str, Any]) -> list[str]:
+    """The names of the single ids that an operation takes, in its path or its body."""
+    in_path = re.findall(r"{(\w+)}", path)
+    return in_path or [name for name in schema_of(operation).get("properties", {}) if name.endswith("_id")]
+
+
+WITH_IDS = [(method, path, operation) for method, path, operation in operations() if ids_in(path, operation)]
+ASKING = [
+    (method, path, operation)
+    for method, path, operation in operations()
+    if {"query", "vector"} & schema_of(operation).get("properties", {}).keys()
+]
+
+
+def named(cases: list[tuple[str, str, dict[str, Any]]]) -> list[Any]:
+    """The operations as parameters."""
+    return [pytest.param(*case, id=case[2]["operationId"]) for case in cases]
+
+
+@pytest.fixture
+async def alice(newcomer: Newcomer) -> Caller:
+    """Somebody with a secret."""
+    caller = await newcomer()
+    await caller.add(SECRET, "alices-own", metadata={"secret": True})
+    return caller
+
+
+@pytest.fixture
+async def bob(newcomer: Newcomer) -> Caller:
+    """Somebody else, with a note of his own."""
+    caller = await newcomer()
+    await caller.add("A note about copper and keys.", "mine")
+    return caller
+
+
+async def ids_of(caller: Caller) -> dict[str, str]:
+    """One id of each kind that a user has."""
+    hit = (await caller.search("quibblewort"))["results"][0]
+    return {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"]}
+
+
+def test_the_matrix_knows_every_kind_of_id_and_every_search() -> None:
+    kinds = {name for _method, path, operation in WITH_IDS for name in ids_in(path, operation)}
+    assert kinds == {"document_id", "chunk_id"}
+    assert {operation["operationId"] for *_, operation in ASKING} >= {"search", "similar"}
+    assert len(WITH_IDS) >= 5
+
+
+async def _answered(
+    caller: Caller, method: str, path: str, operation: dict[str, Any], given_id: str
+) -> tuple[int, Any]:
+    """Status and body of an operation on an id, without what differs by its nature."""
+    (name,) = ids_in(path, operation)
+    body = example_of(operation)
+    if name in schema_of(operation).get("properties", {}):
+        body = {name: given_id}
+    response = await caller.client.request(method, path.replace(f"{{{name}}}", given_id), json=body)
+    told = {key: value for key, value in response.json().items() if key != "request_id"}
+    return response.status_code, {key: str(value).replace(given_id, "ID") for key, value in told.items()}
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), named(WITH_IDS))
+async def test_anothers_id_is_answered_like_an_unknown_one(
+    alice: Caller, bob: Caller, method: str, path: str, operation: dict[str, Any]
+) -> None:
+    (name,) = ids_in(path, operation)
+    theirs = (await ids_of(alice))[name]
+    status, body = await _answered(bob, method, path, operation, theirs)
+    assert (status, body) == await _answered(bob, method, path, operation, str(uuid4()))
+    assert status == 404
+    assert (await alice.client.get("/api/rag/documents")).json()["documents"][0]["uri"] == "alices-own"
+    assert (await _answered(alice, method, path, operation, theirs))[0] == 200
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), named(ASKING))
+async def test_no_search_finds_anothers_chunks(
+    app: FastAPI,
+    alice: Caller,
+    bob: Caller,
+    owner: asyncpg.Connection,
+    method: str,
+    path: str,
+    operation: dict[str, Any],
+) -> None:
+    theirs = await _uuids(owner, alice.user_id)
+    vector = await app.state.services.embedder.embed_query(SECRET)
+    document_id = (await ids_of(alice))["document_id"]
+    tries: list[dict[str, Any]] = [
+        {"query": SECRET, "limit": 50, "explain": True},
+        {"query": f'"{SECRET}"', "mode": "lexical"},
+        {"query": SECRET, "mode": "semantic"},
+        {"query": SECRET, "filters": {"document_ids": [document_id]}},
+        {"query": SECRET, "filters": {"metadata": {"secret": True}}},
+        {"query": "quibblewor", "mode": "lexical"},
+        {"query": "quibblewort", "exclude_chunk_ids": sorted(await _uuids(owner, bob.user_id))},
+        {"vector": vector, "limit": 20},
+        {"vector": vector, "filters": {"document_ids": [document_id]}},
+    ]
+    properties = schema_of(operation)["properties"].keys()
+    fitting = [body for body in tries if body.keys() <= properties]
+    assert fitting
+    for body in fitting:
+        told = await bob.client.request(method, path, json=body)
+        assert told.status_code == 200, told.text
+        assert not set(UUID.findall(told.text)) & theirs
+        assert "alices-own" not in told.text
+        own = await alice.client.request(method, path, json=body)
+        assert set(UUID.findall(own.text)) & theirs, "the control must find what Bob must not"
+
+
+async def test_what_one_user_stored_does_not_weigh_in_anothers_scores(alice: Caller, bob: Caller) -> None:
+    before = await bob.search("copper quibblewort", mode="lexical", explain=True)
+    for n in range(5):
+        await alice.add(f"Copper quibblewort {n}.")
+    after = await bob.search("copper quibblewort", mode="lexical", explain=True)
+    assert before["explain"] == after["explain"]
+    assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
+
+
+async def test_listings_and_counts_are_ones_own(alice: Caller, bob: Caller) -> None:
+    for n in range(3):
+        await alice.add(f"More {n}.")
+    assert [d["uri"] for d in (await bob.client.get("/api/rag/documents")).json()["documents"]] == ["mine"]
+    assert (await bob.client.get("/api/rag/documents", params={"uri": "alices-own"})).json()["documents"] == []
+    assert (await bob.client.get("/api/rag/stats")).json()["documents"] == 1
+
+
+async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob: Caller) -> None:
+    mine = await bob.add(SECRET, "alices-own")
+    assert (mine["status"], mine["embedded"]) == ("added", 1)
+    assert mine["document_id"] != (await ids_of(alice))["document_id"]
+
+
+async def test_a_connection_that_forgot_its_user_sees_nothing_while_the_owner_sees_all(
+    place: Any, alice: Caller, bob: Caller, owner: asyncpg.Connection
+) -> None:
+    """The negative control: without row-level security, as the owner, the same statement leaks."""
+    everything = "SELECT chunk_id::text FROM stepwell.chunks"
+    theirs = await _uuids(owner, alice.user_id)
+    assert theirs & {row["chunk_id"] for row in await owner.fetch(everything)}
+    service = await place.connect("stepwell_service")
+    try:
+        assert await service.fetch(everything) == []
+        async with service.transaction():
+            await service.execute("SELECT stepwell.enter($1, 5000, 100)", bob.user_id)
+            seen = {row["chunk_id"] for row in await service.fetch(everything)}
+        assert seen
+        assert seen <= await _uuids(owner, bob.user_id)
+        assert await service.fetch(everything) == []
+    finally:
+        await service.close()
+
+
+async def _uuids(owner: asyncpg.Connection, user_id: str) -> set[str]:
+    rows = await owner.fetch("SELECT chunk_id::text AS id FROM stepwell.chunks WHERE user_id = $1", user_id)
+    return {row["id"] for row in rows}

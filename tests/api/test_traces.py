@@ -1,0 +1,53 @@
+"""FastAPI records spans where a provider exists; what a user wrote stays out of them."""
+
+from __future__ import annotations
+
+import pytest
+from opentelemetry import trace
+
+from app.config import Settings
+from tests import given
+
+CANARY = "numbatcanary"
+
+
+async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_word_of_the_user(database, monkeypatch):
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    async with given.running(Settings(), await given.services(database)) as app, given.calling(app) as client:
+        found = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-5"})
+        await client.get("/api/rag/documents", params={"uri": CANARY})
+    servers = [span for span in kept.get_finished_spans() if span.kind is trace.SpanKind.SERVER]
+    searched, listed = servers
+    assert searched.name == "POST /api/rag/search"
+    assert searched.attributes["http.response.status_code"] == 200
+    assert searched.attributes["stepwell.request_id"] == "r-5"
+    assert searched.attributes["stepwell.total_ms"] == found.json()["took_ms"]
+    assert listed.attributes["url.query"] == "REDACTED"
+    assert CANARY not in "".join(span.to_json() for span in kept.get_finished_spans())
+
+
+@pytest.mark.parametrize(("otel", "told"), [(True, 1), (False, 0)])
+async def test_spans_are_exported_to_the_standard_address_only_if_asked_for(database, monkeypatch, caplog, otel, told):
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
+    await _started(Settings(otel=otel), await given.services(database))
+    assert caplog.text.count("Invalid OTLP traces endpoint") == told
+
+
+async def _started(settings, services) -> None:
+    """Start and stop as a server does, through the ASGI lifespan, where FastAPI sets up its exporters."""
+    async with given.running(settings, services) as app:
+        messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+        async def receive():
+            return next(messages)
+
+        async def send(_):
+            pass
+
+        await app({"type": "lifespan", "app": app, "state": {}}, receive, send)

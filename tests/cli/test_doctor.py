@@ -1,0 +1,178 @@
+"""`stepwell doctor` names what is wrong and what would change it, and never falls over."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from app.cli import doctor as command
+from app.cli.root import app
+from app.config import Settings
+from app.pipelines import doctor
+from app.pipelines.doctor import Expected
+from app.providers.fake import FakeEmbedder
+from app.store import db, embedded, health
+from tests import given
+
+PASSWORD = "hunter2canary"
+
+
+@pytest.fixture
+async def expected(database) -> Expected:
+    model, dimension = (await given.services(database)).expected_schema
+    return Expected(model, dimension, many_users=True)
+
+
+async def found(database, expected) -> dict[str, doctor.Finding]:
+    return {finding.name: finding for finding in await doctor.database(database, expected)}
+
+
+async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, embedder, expected, user):
+    world = given.World(database, embedder, user_id=user)
+    await world.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
+    await given.key(database, user)
+    findings = await found(database, expected)
+    assert {finding.level for finding in findings.values()} == {"ok"}
+    assert "stepwell_service" in findings["database"].message
+    assert findings["postgres"].message.startswith("Postgres ")
+    assert findings["statistics"].message == "right for 1 users with 2 chunks"
+    assert findings["keys"].message == "1 API keys"
+
+
+async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(place, expected):
+    owner = db.connect(place.owner_dsn, pool_size=1)
+    strict = (await found(owner, expected))["role"]
+    lenient = (await found(owner, Expected(expected.model, expected.dimension, many_users=False)))["role"]
+    await owner.close()
+    assert (strict.level, lenient.level) == ("error", "warning")
+    assert "is a superuser" in strict.message
+    assert "stepwell_service" in strict.fix
+
+
+async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_installed(new_place):
+    empty = db.connect((await new_place()).service_dsn, pool_size=1)
+    findings = await found(empty, Expected("fake", 64, many_users=True))
+    await empty.close()
+    assert findings["revision"].level == findings["pgvector"].level == "error"
+    assert "stepwell db upgrade" in findings["revision"].fix
+    assert "CREATE EXTENSION vector" in findings["pgvector"].fix
+
+
+async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(new_place, template, embedder, user):
+    place = await new_place(template)
+    broken = db.connect(place.service_dsn, pool_size=1)
+    world = given.World(broken, embedder, user_id=user)
+    await world.add("Lime mortar sets slowly.")
+    owner = await place.connect()
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0000'")
+    await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
+    await owner.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_chunks_tsv'::regclass")
+    await owner.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) NOT LEAKPROOF")
+    await owner.execute("UPDATE stepwell.lexemes SET df = df + 1 WHERE lexeme = 'mortar'")
+    await owner.close()
+    findings = await found(broken, Expected("another", 64, many_users=True, users=(user,)))
+    await broken.close()
+    assert "0000" in findings["revision"].message
+    assert "fake (64 dimensions)" in findings["embedding"].message
+    assert "STEPWELL_EMBEDDER" in findings["embedding"].fix
+    assert "ix_embeddings_embedding is missing" in findings["schema"].message
+    assert "REINDEX INDEX stepwell.ix_chunks_tsv" in findings["schema"].message
+    assert findings["leakproof"].level == "warning"
+    assert "ALTER FUNCTION pg_catalog.ts_match_vq(tsvector,tsquery) LEAKPROOF;" in findings["leakproof"].fix
+    assert findings["statistics"].level == "error"
+    assert "1 of " in findings["statistics"].message
+    assert "mortar" not in findings["statistics"].message
+    assert "stepwell keys create" in findings["keys"].fix
+
+
+async def test_miscounted_chunks_and_missing_vectors_are_told_apart(new_place, template, embedder, user):
+    place = await new_place(template)
+    database = db.connect(place.service_dsn, pool_size=1)
+    await given.World(database, embedder, user_id=user).add("Lime mortar sets slowly.")
+    expected = Expected("fake", 64, many_users=False, users=(user,))
+    owner = await place.connect()
+    await owner.execute("DELETE FROM stepwell.embeddings")
+    missing = (await found(database, expected))["statistics"]
+    await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
+    miscounted = (await found(database, expected))["statistics"]
+    await owner.close()
+    await database.close()
+    assert (missing.level, missing.message) == ("warning", "1 of a user's chunks have no vector.")
+    assert miscounted.level == "error"
+
+
+@pytest.mark.parametrize(
+    ("version_num", "vector", "name", "level"),
+    [
+        (140_011, "0.8.6", "postgres", "error"),
+        (150_000, "0.8.6", "postgres", "ok"),
+        (180_004, "0.7.4", "pgvector", "error"),
+        (180_004, "0.8.3", "pgvector", "warning"),
+        (180_004, "0.8.4", "pgvector", "ok"),
+        (180_004, "0.10.0", "pgvector", "ok"),
+    ],
+)
+def test_versions_are_judged_as_numbers(version_num, vector, name, level):
+    server = health.Server(version_num, "x", vector, "r", False, False, False, True, True, 0)
+    judge = {"postgres": doctor._postgres, "pgvector": doctor._pgvector}[name]
+    assert judge(server).level == level
+
+
+def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
+    assert [doctor.disk(free, "/x").level for free in (10**8, 10**9, 10**10)] == ["error", "warning", "ok"]
+    assert health.free_bytes(tmp_path / "not" / "yet") > 0
+
+
+async def test_an_embedder_that_answers_zeros_is_an_error():
+    class Zeros(FakeEmbedder):
+        async def embed_query(self, text):
+            return [0.0] * self.model.dimension
+
+    assert (await doctor.embedder(FakeEmbedder())).level == "ok"
+    assert (await doctor.embedder(Zeros())).level == "error"
+
+
+@pytest.mark.parametrize(
+    ("address", "fix"),
+    [
+        (f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db", "Start Postgres, or correct DATABASE_URL."),
+        (f"mysql://stepwell_service:{PASSWORD}@127.0.0.1/db", "Correct DATABASE_URL."),
+        (f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:port/db", "Correct DATABASE_URL."),
+    ],
+)
+def test_a_database_that_is_not_there_is_a_finding_and_the_exit_status_1(monkeypatch, address, fix):
+    monkeypatch.setenv("DATABASE_URL", address)
+    ran = CliRunner().invoke(app, ["doctor", "--json"])
+    assert ran.exit_code == 1, ran.output
+    findings = {one["name"]: one for one in json.loads(ran.stdout)["findings"]}
+    assert (findings["database"]["level"], findings["database"]["fix"]) == ("error", fix)
+    assert findings["embedder"]["level"] == "ok", "the rest is looked at all the same"
+    assert PASSWORD not in ran.output
+
+
+def test_bad_settings_are_findings_too(monkeypatch):
+    monkeypatch.setenv("STEPWELL_PORT", "harbour")
+    monkeypatch.setenv("STEPWELL_HOST", "0.0.0.0")
+    ran = CliRunner().invoke(app, ["doctor"])
+    assert ran.exit_code == 1
+    assert "Correct STEPWELL_PORT." in ran.output
+    assert "harbour" not in ran.output
+
+
+def test_an_address_is_shown_without_its_password_and_its_parameters():
+    settings = Settings(database_url=f"postgresql://me:{PASSWORD}@db:5432/x?password={PASSWORD}")
+    shown = command._settings(settings)
+    assert shown["DATABASE_URL"] == ("postgresql://me:***@db:5432/x", True)
+    assert shown["STEPWELL_PORT"] == (8000, False)
+    assert command._address(PASSWORD) == "***"
+
+
+def test_a_missing_database_and_a_refused_role_are_named(server):
+    ghost = server.dsn(user=embedded.SERVICE_ROLE, database="ghost")
+    stranger = server.dsn(user="stranger")
+    for address, message in ((ghost, "no database of this name"), (stranger, "refuses the role")):
+        ran = CliRunner().invoke(app, ["doctor"], env={"DATABASE_URL": address})
+        assert ran.exit_code == 1
+        assert message in ran.output

@@ -1,0 +1,50 @@
+"""The gauges of the embedding model go up while it works and down again, whatever happens."""
+
+from __future__ import annotations
+
+import pytest
+
+from app import errors
+from app.providers.counting import CountingEmbedder
+from app.providers.fake import FakeEmbedder
+
+
+class Looking(FakeEmbedder):
+    """Notes what is in flight while it is asked."""
+
+    counted: CountingEmbedder
+    seen: tuple[int, int]
+
+    async def embed_query(self, text):
+        self.seen = (self.counted.queries_in_flight, self.counted.passages_in_flight)
+        return await super().embed_query(text)
+
+    async def embed_documents(self, texts):
+        self.seen = (self.counted.queries_in_flight, self.counted.passages_in_flight)
+        if "broken" in texts:
+            raise errors.ProviderError("down")
+        return await super().embed_documents(texts)
+
+
+@pytest.fixture
+def looking():
+    embedder = Looking()
+    embedder.counted = CountingEmbedder(embedder)
+    return embedder
+
+
+async def test_vectors_pass_through_and_are_counted_while_they_are_made(looking):
+    counted = looking.counted
+    assert counted.model == looking.model
+    assert await counted.embed_query("lime") == await FakeEmbedder().embed_query("lime")
+    assert looking.seen == (1, 0)
+    assert await counted.embed_documents(["a", "b"]) == await FakeEmbedder().embed_documents(["a", "b"])
+    assert looking.seen == (0, 2)
+    assert (counted.queries_in_flight, counted.passages_in_flight) == (0, 0)
+
+
+async def test_a_failure_leaves_nothing_in_flight(looking):
+    with pytest.raises(errors.ProviderError):
+        await looking.counted.embed_documents(["broken", "b", "c"])
+    assert looking.seen == (0, 3)
+    assert looking.counted.passages_in_flight == 0

@@ -1,0 +1,206 @@
+"""Is everything that was acknowledged still whole after Postgres was killed in the middle of an ingest?
+
+The real pipeline works against an embedded server of its own while all its processes are killed at random points.
+STEPWELL_TEST_KILLS=20 in the environment runs more of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import given
+import psutil
+import pytest
+from given import World, uris
+
+from app.pipelines import ingest
+from app.shapes import Upload
+from app.store import db, embedded, schema
+from app.store.db import Database
+
+KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "3"))
+A_KILL = 8
+"""Documents stored between two kills."""
+
+
+def _uploads() -> list[Upload]:
+    """Documents of one to five chunks; no two chunks are alike, and words come again in later documents."""
+    return [
+        Upload(
+            "\n\n".join(
+                f"# Part {part}\n\nStone {n} part {part} marker{n}x. " + "Lime mortar holds. " * 20
+                for part in range(1 + n % 5)
+            ),
+            uri=f"note-{n}",
+            metadata={"n": n},
+        )
+        for n in range((KILLS + 2) * A_KILL)
+    ]
+
+
+@pytest.fixture(scope="module")
+async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+    """A server of this module's own, made to die."""
+    with given.open_folder() as folder:
+        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
+            await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
+            yield started
+
+
+@pytest.fixture
+async def survivor(killable: embedded.EmbeddedPostgres) -> AsyncIterator[Database]:
+    """The database as the service uses it: told to have the server brought back when it is lost."""
+    opened = db.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, on_lost=killable.ensure_running)
+    yield opened
+    await opened.close()
+
+
+def _kill(server: embedded.EmbeddedPostgres) -> None:
+    """SIGKILL to every process of the server at once."""
+    assert server.postmaster_pid is not None
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        postmaster = psutil.Process(server.postmaster_pid)
+        for process in [*postmaster.children(recursive=True), postmaster]:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+
+
+async def _owner(server: embedded.EmbeddedPostgres) -> asyncpg.Connection:
+    await server.ensure_running()
+    return await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+
+
+async def test_what_was_acknowledged_is_whole_after_every_kill(
+    killable: embedded.EmbeddedPostgres, survivor: Database
+) -> None:
+    world = World(survivor)
+    chance = random.Random()
+    acknowledged: dict[str, int] = {}
+    kills, took = 0, 0.0
+    for upload in _uploads():
+        began = time.perf_counter()
+        storing = asyncio.create_task(_stored(world, upload))
+        if len(acknowledged) == (kills + 1) * A_KILL and kills < KILLS:
+            # Anywhere from before the write to after its commit.
+            await asyncio.wait({storing}, timeout=chance.uniform(0, took))
+            _kill(killable)
+            kills += 1
+        stored = await storing
+        took = time.perf_counter() - began
+        acknowledged[str(upload.uri)] = stored.chunk_count
+        if len(acknowledged) % A_KILL == 1:
+            await _check(killable, world, acknowledged, exactly=True)
+    assert kills == KILLS
+    answer = await world.ask("marker3x", mode="lexical")
+    assert set(uris(answer)) == {"note-3"}
+
+
+async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_completes_it(
+    killable: embedded.EmbeddedPostgres, survivor: Database
+) -> None:
+    """The caller dies with the server: nothing retries, and whatever is there must be whole."""
+    world = World(survivor)
+    uploads = _uploads()[:24]
+    acknowledged: dict[str, int] = {}
+
+    async def ingesting() -> None:
+        outcomes = ingest.many(uploads, world.user_id, db=survivor, embedder=world.embedder, cutting=world.cutting)
+        async for outcome in outcomes:
+            assert outcome.stored is not None
+            acknowledged[str(outcome.upload.uri)] = outcome.stored.chunk_count
+            reached.set()
+
+    reached = asyncio.Event()
+    running = asyncio.create_task(ingesting())
+    await reached.wait()
+    await asyncio.wait({running}, timeout=random.Random().uniform(0, 0.3))
+    _kill(killable)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await _check(killable, world, acknowledged, exactly=False)
+    statuses = Counter(outcome.stored and outcome.stored.status for outcome in await world.many(uploads))
+    assert statuses["unchanged"] >= len(acknowledged)
+    assert statuses["added"] + statuses["unchanged"] == len(uploads)
+    again = await world.many(uploads)
+    assert {outcome.stored and outcome.stored.status for outcome in again} == {"unchanged"}
+    complete = {str(o.upload.uri): o.stored.chunk_count for o in again if o.stored}
+    await _check(killable, world, complete, exactly=True)
+
+
+async def test_a_search_goes_on_with_the_same_database_object(
+    killable: embedded.EmbeddedPostgres, survivor: Database
+) -> None:
+    world = World(survivor)
+    await world.add("Lime mortar.", "note")
+    _kill(killable)
+    assert uris(await given.eventually(lambda: world.ask("lime"))) == ["note"]
+    assert survivor.in_use() == 0
+
+
+async def _stored(world: World, upload: Upload) -> Any:
+    return await ingest.run(upload, world.user_id, db=world.db, embedder=world.embedder, cutting=world.cutting)
+
+
+async def _check(
+    server: embedded.EmbeddedPostgres, world: World, acknowledged: dict[str, int], *, exactly: bool
+) -> None:
+    """Every acknowledged document is complete; what else is there is complete too; the statistics are a recount."""
+    owner = await _owner(server)
+    try:
+        rows = await owner.fetch(WHOLE, world.user_id)
+        statistics = await owner.fetch(STATISTICS, world.user_id)
+        lexemes = await owner.fetch(LEXEMES, world.user_id)
+    finally:
+        await owner.close()
+    stored = {row["uri"]: row["chunk_count"] for row in rows}
+    assert len(stored) == len(rows), "a uri is there twice"
+    assert acknowledged.items() <= stored.items()
+    assert not exactly or acknowledged == stored
+    assert [row["uri"] for row in rows if len({row["chunk_count"], row["chunks"], row["vectors"]}) > 1] == []
+    assert [dict(row) for row in statistics if not row["right"]] == []
+    assert [dict(row) for row in lexemes] == []
+
+
+WHOLE = """
+SELECT d.uri, d.chunk_count,
+       (SELECT count(*) FROM stepwell.chunks AS c WHERE c.user_id = $1 AND c.document_id = d.document_id) AS chunks,
+       (SELECT count(*) FROM stepwell.chunks AS c JOIN stepwell.embeddings AS e USING (user_id, chunk_no)
+        WHERE c.user_id = $1 AND c.document_id = d.document_id) AS vectors
+FROM stepwell.documents AS d WHERE d.user_id = $1
+"""
+STATISTICS = """
+SELECT s.config, s.chunks, s.tokens, s.chunks = coalesce(r.chunks, 0) AND s.tokens = coalesce(r.tokens, 0) AS right
+FROM stepwell.text_statistics AS s
+LEFT JOIN (SELECT config, count(*) AS chunks, sum(length) AS tokens
+           FROM stepwell.chunks WHERE user_id = $1 GROUP BY config) AS r USING (config)
+WHERE s.user_id = $1
+"""
+# Each lexeme of each chunk against the posting blocks and the frequencies, both ways; right is: no row.
+LEXEMES = """
+WITH held AS (
+    SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no, least(cardinality(t.positions), 255) AS tf
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t WHERE c.user_id = $1
+),
+posted AS (
+    SELECT p.lexeme, i.item >> 24 AS chunk_no, CAST((i.item >> 16) & 255 AS integer) AS tf
+    FROM stepwell.postings AS p CROSS JOIN LATERAL unnest(p.items) AS i (item) WHERE p.user_id = $1
+),
+wrong AS (
+    (SELECT * FROM held EXCEPT SELECT * FROM posted) UNION ALL (SELECT * FROM posted EXCEPT SELECT * FROM held)
+)
+SELECT lexeme, 'posting' AS what FROM wrong
+UNION ALL
+SELECT coalesce(l.lexeme, h.lexeme), 'df'
+FROM (SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1 AND df > 0) AS l
+FULL OUTER JOIN (SELECT lexeme, count(*) AS df FROM held GROUP BY lexeme) AS h ON h.lexeme = l.lexeme
+WHERE l.df IS DISTINCT FROM h.df
+"""

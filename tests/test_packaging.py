@@ -1,0 +1,277 @@
+"""What goes into the wheel and the image, and does the service behave in one?"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import zipfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from app.cli.root import app as cli
+from app.config import Settings
+from app.store import roles
+
+ROOT = Path(__file__).parents[1]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+PASSWORD = "s3rvice-p@ss"
+PATIENCE_S = 60.0
+
+
+# the wheel
+
+
+def test_the_wheel_holds_the_migrations_the_statements_the_model_the_samples_and_the_pages(tmp_path):
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    for path in (ROOT / "app").rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            assert path.relative_to(ROOT).as_posix() in packed
+    for path in (ROOT / "migrations").rglob("*.py"):
+        assert f"app/store/{path.relative_to(ROOT).as_posix()}" in packed
+    for suffix in (".sql", ".onnx", ".md", ".html", ".js"):
+        assert [name for name in packed if name.endswith(suffix)], f"the list above must hold some {suffix}"
+    assert not [name for name in packed if name.startswith(("tests/", "docs/", ".")) or name.endswith(".env")]
+
+
+# the image
+
+
+def _instructions() -> list[list[str]]:
+    joined = re.sub(r"\\\n", " ", re.sub(r"^\s*#.*$", "", DOCKERFILE, flags=re.MULTILINE))
+    return [line.split(maxsplit=1) for line in joined.splitlines() if line.strip()]
+
+
+def test_the_image_copies_only_files_that_exist_and_that_reach_the_builder():
+    ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
+    allowed = [line[1:] for line in ignored if line[0] == "!"]
+    assert ignored[0] == "*"
+    sources = [
+        word for name, rest in _instructions() if name == "COPY" and "--from" not in rest for word in rest.split()[:-1]
+    ]
+    assert sources
+    for source in sources:
+        assert (ROOT / source).exists(), source
+        assert any(fnmatch.fnmatch(source.removeprefix("./"), pattern) for pattern in allowed), source
+
+
+def test_the_image_runs_as_nobody_in_particular_and_gets_its_signals():
+    final = DOCKERFILE.rpartition("\nFROM ")[2]
+    last = {name: rest for name, rest in _instructions()}
+    assert json.loads(last["CMD"]) == ["stepwell", "serve"], "exec form: a shell would keep SIGTERM to itself"
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", last["USER"])
+    assert "COPY --from=builder /opt/stepwell /opt/stepwell" in final
+    assert "COPY . " not in DOCKERFILE
+    assert "--require-hashes" in DOCKERFILE
+
+
+def _health_command() -> list[str]:
+    (check,) = [rest for name, rest in _instructions() if name == "HEALTHCHECK"]
+    command: list[str] = json.loads(check.partition("CMD ")[2])
+    return [sys.executable, *command[1:]]
+
+
+# compose
+
+
+def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it():
+    db = COMPOSE["services"]["db"]
+    assert re.fullmatch(r"pgvector/pgvector:0\.8\.\d+-pg18", db["image"])
+    assert db["volumes"] == ["pgdata:/var/lib/postgresql"]
+    assert set(COMPOSE["volumes"]) == {"pgdata"}
+    assert "-h 127.0.0.1" in " ".join(db["healthcheck"]["test"])
+    assert "ports" not in db
+
+
+def test_compose_migrates_as_the_owner_and_serves_as_the_bound_role():
+    migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
+    assert migrate["environment"]["DATABASE_URL"] == api["environment"]["DATABASE_URL"]
+    assert api["environment"]["DATABASE_URL"].startswith("postgresql://stepwell_service:${STEPWELL_SERVICE_PASSWORD")
+    assert "OWNER" not in json.dumps(api), "the service never learns the owner's password"
+    assert migrate["depends_on"] == {"db": {"condition": "service_healthy"}}
+    assert api["depends_on"] == {"migrate": {"condition": "service_completed_successfully"}}
+    assert api["ports"] == ["127.0.0.1:${STEPWELL_PUBLISHED_PORT:-8000}:8000"]
+    assert (api["read_only"], api["tmpfs"], api["init"]) == (True, ["/tmp"], True)
+
+
+def test_every_setting_in_compose_is_one_and_together_they_are_accepted(monkeypatch):
+    for name in ("api", "migrate"):
+        environment = COMPOSE["services"][name]["environment"]
+        variables = {row[0] for row in Settings().described()}
+        assert set(environment) <= variables
+    for name, value in COMPOSE["services"]["api"]["environment"].items():
+        monkeypatch.setenv(name, re.sub(r"\$\{\w+(?::-(\w*)|:\?[^}]*)?\}", r"\1", str(value)))
+    settings = Settings()
+    assert (settings.auth, settings.host, settings.port, settings.metrics) == ("api_key", "0.0.0.0", 8000, "keyed")
+
+
+def test_secrets_come_from_a_file_that_git_ignores_and_none_is_committed():
+    asked = set(re.findall(r"\$\{(STEPWELL_\w*PASSWORD)", (ROOT / "compose.yaml").read_text()))
+    example = (ROOT / ".env.example").read_text()
+    assert asked == set(re.findall(r"^(STEPWELL_\w*PASSWORD)=$", example, flags=re.MULTILINE))
+    assert ".env" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+# the service in it
+
+
+def test_the_verifier_is_the_one_of_rfc_7677():
+    """RFC 7677, section 3: user `user`, password `pencil`; the server's signature there comes from this server key."""
+    import hashlib
+    import hmac
+    from base64 import b64decode, b64encode
+
+    made = roles.verifier("pencil", b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="))
+    head, _, keys = made.rpartition("$")
+    assert head == "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
+    exchanged = (
+        b"n=user,r=rOprNGfwEbeRWgbNEkqO,"
+        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,"
+        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
+    )
+    stored_key, server_key = (b64decode(part) for part in keys.split(":"))
+    assert b64encode(hmac.digest(server_key, exchanged, "sha256")) == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
+    proof = b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
+    signature = hmac.digest(stored_key, exchanged, "sha256")
+    client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+    assert hashlib.sha256(client_key).digest() == stored_key
+
+
+@pytest.fixture
+async def fresh(new_place) -> AsyncIterator[tuple[Any, str]]:
+    """An empty database where the service's role needs its password, as it does over a network; and its address."""
+    place = await new_place()
+    owner = await place.connect()
+    rules = Path(await owner.fetchval("SHOW hba_file"))
+    before = _put_first(rules, f"local {place.name} stepwell_service scram-sha-256\n")
+    await owner.execute("SELECT pg_reload_conf()")
+    await _until(lambda: _is_refused(place))
+    yield place, place.service_dsn.replace("stepwell_service@", f"stepwell_service:{PASSWORD.replace('@', '%40')}@")
+    _put_back(rules, before)
+    await owner.execute("SELECT pg_reload_conf()")
+    await owner.close()
+
+
+def _put_first(rules: Path, rule: str) -> str:
+    before = rules.read_text()
+    rules.write_text(rule + before)
+    return before
+
+
+def _put_back(rules: Path, before: str) -> None:
+    rules.write_text(before)
+
+
+async def _is_refused(place) -> bool:
+    try:
+        await (await place.connect("stepwell_service")).close()
+    except (asyncpg.InvalidPasswordError, asyncpg.InterfaceError):
+        return True
+    return False
+
+
+async def _until(happened: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not await happened():  # noqa: ASYNC110 - another process cannot set an event
+            await asyncio.sleep(0.02)
+
+
+async def _stepwell(*arguments: str, env: dict[str, str]) -> str:
+    """A command's stdout; in this process, which has loaded everything already."""
+    ran = await asyncio.to_thread(CliRunner().invoke, cli, arguments, env=env)
+    assert ran.exit_code == 0, ran.output
+    assert PASSWORD not in ran.output
+    return ran.stdout
+
+
+@asynccontextmanager
+async def _serving(env: dict[str, str]) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "app", "serve", cwd=ROOT, env={**env, "STEPWELL_PORT": str(port)},
+        stderr=asyncio.subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_sigterm(fresh):
+    place, service_dsn = fresh
+    settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": place.owner_dsn, "AUTH": "api_key"}
+    assert "revision" in await _stepwell("db", "upgrade", "--set-service-password", env=settings)
+    del settings["STEPWELL_MIGRATION_URL"]
+    key = (await _stepwell("keys", "create", "you", env=settings)).strip()
+    env = {**os.environ, **settings}
+    async with _serving(env) as (process, address), httpx.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
+        await _until(lambda: _answers(process, client))
+        assert (await client.post("/api/rag/search", json={"query": "lime"})).status_code == 401
+        client.headers["X-API-Key"] = key
+        assert (await client.post("/api/rag/documents", json={"content": "Lime sets slowly."})).status_code == 201
+        health = {**env, "STEPWELL_PORT": address.rpartition(":")[2]}
+        checked = await asyncio.create_subprocess_exec(*_health_command(), env=health)
+        assert await checked.wait() == 0
+        answer = await _asked_while_stopping(place, process, client)
+        assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
+
+
+async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClient) -> bool:
+    assert process.returncode is None, "the service did not start"
+    try:
+        return (await client.get("/healthz")).status_code == 200
+    except httpx.ConnectError:
+        return False
+
+
+async def _asked_while_stopping(place, process, client) -> httpx.Response:
+    """The answer to a search that a lock holds up until the service has been told to stop and stopped listening."""
+    owner = await place.connect()
+    locked = owner.transaction()
+    await locked.start()
+    await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
+    search = asyncio.create_task(client.post("/api/rag/search", json={"query": "lime"}))
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+    async def waits() -> bool:
+        return await owner.fetchval(waiting) > 0
+
+    await _until(waits)
+    process.send_signal(signal.SIGTERM)
+    await _until(lambda: _has_stopped_listening(client.base_url.port))
+    assert not search.done()
+    await locked.rollback()
+    await owner.close()
+    return await search
+
+
+async def _has_stopped_listening(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionRefusedError:
+        return True
+    writer.close()
+    return False
