@@ -6,21 +6,21 @@ A question walks downstairs once and an answer comes back up:
 
 app/
 ├── __main__.py      python -m app
-├── cli/             stepwell serve | demo | ingest | search | eval | db | keys | openapi: a file a family, thin
+├── cli/             stepwell serve | demo | ingest | search | eval | bench | db | keys | doctor | openapi: a file a family, thin
 ├── main.py          create_app(): the lifespan builds the pool and the providers; nothing happens at import
 ├── runtime.py       what every entry point needs: a database, an embedder and the limits, opened and closed together
 ├── config.py        one Settings; values are passed down, never imported by the rooms below
 ├── errors.py        the error tree, drawn in the docstring; status and code on each class
 ├── telemetry.py     logs and the request id
 ├── shapes.py        what travels between the rooms (frozen dataclasses)
-├── api/             THE DOOR      routers, wire models, auth, problem+json: HTTP in, HTTP out, nothing else
-├── pipelines/       THE CORRIDOR  one story a file, top to bottom: search, similar, ingest, documents
+├── api/             THE DOOR      routers, wire models, auth, problem+json, metrics: HTTP in, HTTP out, nothing else
+├── pipelines/       THE CORRIDOR  one story a file, top to bottom: search, similar, ingest, documents, keys, doctor
 ├── ranking/         THE SCALES    pure arithmetic on shapes: steering and confidence
 ├── text/            THE DESK      pure text: query analysis, cleaning, chunking, what the text index reads
 ├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too
 │   └── sql/         hybrid.sql and its sisters: the header says what it answers, its binds, its columns
 ├── providers/       THE WINDOWS   the only room that looks outside or loads a model
-├── proof/           THE SCALE PAN evaluation: it uses the corridor as anyone would
+├── proof/           THE SCALE PAN evaluation and benchmark: they use the corridor as anyone would
 ├── samples/         the notes of a small fictional company, and questions about them
 └── web/             THE SHOPFRONT vendored Swagger UI
 """

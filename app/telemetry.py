@@ -48,10 +48,10 @@ def configure(level: str = "info", json: bool = True) -> None:
     logging.getLogger("httpx").setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
 
 
-def _retrying(retry: RetryDetails) -> None:
+def _retrying(details: RetryDetails) -> None:
     # stamina's own line quotes all that the call was given: whole documents.
-    cause = type(retry.caused_by).__qualname__
-    told = {"call": retry.name, "cause": cause, "attempt": retry.retry_num, "wait_s": round(retry.wait_for, 2)}
+    cause = type(details.caused_by).__qualname__
+    told = {"call": details.name, "cause": cause, "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}
     log.warning("trying again", extra={"action": "retry", **told})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
@@ -100,11 +101,11 @@ def install(app: FastAPI, *, access: str) -> None:
     """
     app.state.metrics = metrics = Metrics()
     app.add_middleware(Counting, metrics=metrics)
-    metrics.watch("stepwell_db_connections_in_use", "Connections lent out now.", lambda: _now(app, _lent))
+    metrics.watch("stepwell_db_connections_in_use", "Connections lent out now.", partial(_now, app, _lent))
     metrics.watch("stepwell_searches_running", "Searches that hold a turn now.", lambda: app.state.gate.running)
     metrics.watch("stepwell_searches_waiting", "Searches that wait for a turn now.", lambda: app.state.gate.waiting)
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
-        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, lambda kind=kind: _now(app, _embedding(kind)))  # type: ignore[misc]
+        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_now, app, _embedding(kind)))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 

@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+
+# ONNX Runtime would report its use to its maker; it reads this once, when it is first imported.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251
+
 import onnxruntime
 from tokenizers import Tokenizer
 

@@ -29,6 +29,7 @@ Writing = NewType("Writing", Reading)
 _ENTER = sa.text(
     "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:ef_search AS integer))"
 )
+_REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 _UNREACHABLE = (
     ConnectionError,
     OSError,
@@ -122,6 +123,8 @@ class Database:
         cause = _root(error)
         if isinstance(cause, asyncpg.QueryCanceledError):
             return errors.DeadlineExceeded("The database did not answer within the time limit.")
+        if isinstance(cause, _REFUSED):
+            return errors.SchemaMismatch("The database refuses this role, or does not exist: check DATABASE_URL.")
         if isinstance(cause, exc.TimeoutError):
             return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
         if isinstance(

@@ -31,6 +31,14 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
+def breadth(candidates: int) -> int:
+    """The `hnsw.ef_search` for so many candidates, at most pgvector's 1,000.
+
+    A little more than asked for: the sort behind the scan reads one row too many, and would walk the graph again for it.
+    """
+    return min(max(40, candidates + candidates // 10), 1000)
+
+
 async def hybrid(db: Reading, ask: Recall) -> Recalled:
     """Run both legs, their fusion and the fetch of the content as one statement."""
     result = await db.execute(sql.statement("hybrid"), _binds(ask))

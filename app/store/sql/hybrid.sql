@@ -260,7 +260,7 @@ vector_leg AS MATERIALIZED (
     FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
 ),
 -- the fusion
-fused AS (
+fused AS MATERIALIZED (
     SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
            v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
            coalesce(:weight_vector / (:k + v.rank), 0) + coalesce(:weight_text / (:k + t.rank), 0) AS rrf_score,
@@ -272,30 +272,32 @@ fused AS (
     CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
                        (SELECT max(score) FROM text_leg) AS best_text) AS z
 ),
-best AS MATERIALIZED (
-    SELECT w.*, row_number() OVER (
-               ORDER BY round(CAST(w.score AS numeric), 12) DESC, least(w.vector_rank, w.text_rank), w.chunk_id) AS place
+best AS (
+    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
+           row_number() OVER (
+               ORDER BY round(CAST(w.score AS numeric), 12) DESC, least(w.vector_rank, w.text_rank), c.chunk_id) AS place
     FROM (
         SELECT f.*, CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
-                         ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score,
-               (SELECT c.chunk_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = f.chunk_no) AS chunk_id
+                         ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score
         FROM fused AS f
         WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
           AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
     ) AS w
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no
     ORDER BY place
     LIMIT :limit
 )
-SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri,
-       CASE WHEN :with_content THEN c.content ELSE '' END AS content,
-       c.chunk_index, c.start_offset, c.end_offset, c.heading_path, d.metadata,
-       b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score, b.vector_rank, b.text_rank,
+SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
+       CASE WHEN :with_content THEN b.content ELSE '' END AS content,
+       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
+       b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score,
+       b.vector_rank, b.text_rank,
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
-       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]') FROM terms AS t) AS terms
+       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
+        FROM terms AS t) AS terms
 FROM corpus AS u
 CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true
-LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = b.chunk_no
-LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
+LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
 ORDER BY b.place
