@@ -57,6 +57,7 @@ async def run(upload: Upload, user_id: str, *, db: Database, embedder: Embedder,
     """
     draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
     batch = _Batch([(upload, draft)])
+    await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
     return await _store(draft, user_id, batch, db=db)
 
@@ -89,6 +90,7 @@ async def many(
     async def embed_ahead() -> None:
         for group in _batches(uploads):
             batch = await asyncio.to_thread(_prepared, group, embedder.model.name, cutting)
+            await batch.recognise(user_id, db=db)
             await batch.embed(user_id, db=db, embedder=embedder)
             await ready.put(batch)
         await ready.put(None)
@@ -171,13 +173,22 @@ class _Batch:
     """Uploads in the order given, as drafts whose missing vectors are computed together, or refused."""
 
     uploads: list[tuple[Upload, Draft | errors.BadRequest]] = field(default_factory=list)
+    stored: dict[bytes, documents.Known] = field(default_factory=dict)
     vectors: dict[UUID, str] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
 
+    def drafts(self) -> list[Draft]:
+        """What is not refused."""
+        return [draft for _upload, draft in self.uploads if isinstance(draft, Draft)]
+
+    async def recognise(self, user_id: str, *, db: Database) -> None:
+        """Look up which drafts are stored already, so that nothing is done for those."""
+        self.stored = await _stored_before(user_id, [draft.identity for draft in self.drafts()], db=db)
+
     async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
-        """Fill in every chunk's vector: from the database where its text is known, else from the model."""
-        drafts = [draft for _upload, draft in self.uploads if isinstance(draft, Draft)]
-        texts = {chunk.embedding_key: chunk.embedded for draft in drafts for chunk in draft.chunks}
+        """Fill in every changed chunk's vector: from the database where its text is known, else from the model."""
+        changed = [draft for draft in self.drafts() if self.unchanged(draft) is None]
+        texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
         self.vectors = await _known(user_id, list(texts), db=db)
@@ -186,6 +197,11 @@ class _Batch:
         _checked(computed, len(missing), embedder.model.dimension)
         self.vectors |= {key: vectors.as_text(vector) for key, vector in zip(missing, computed, strict=True)}
         self.embedded = set(missing)
+
+    def unchanged(self, draft: Draft) -> UUID | None:
+        """The stored document that storing `draft` would not change."""
+        known = self.stored.get(draft.identity)
+        return known.document_id if known and known.same_as(draft) else None
 
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
@@ -228,6 +244,12 @@ async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) 
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
+async def _stored_before(user_id: str, identities: list[bytes], *, db: Database) -> dict[bytes, documents.Known]:
+    async with db.reading(user_id) as reading:
+        return await documents.find_many(reading, user_id, identities=identities)
+
+
+@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
 async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
     async with db.reading(user_id) as reading:
         return await documents.known_vectors(reading, user_id, keys=keys)
@@ -236,6 +258,8 @@ async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
 async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database) -> Stored:
     """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
+    if (same := batch.unchanged(draft)) is not None:
+        return _stored(same, "unchanged", draft, batch)
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
     return _stored(document_id, status, draft, batch)

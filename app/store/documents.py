@@ -54,9 +54,15 @@ class Known:
 
 async def find(db: Reading, user_id: str, *, identity: bytes) -> Known | None:
     """The user's document with this identity."""
-    query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    row = (await db.execute(query.where(_d.user_id == user_id, _d.identity == identity))).one_or_none()
-    return Known(*row) if row else None
+    return (await find_many(db, user_id, identities=[identity])).get(identity)
+
+
+async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -> dict[bytes, Known]:
+    """Those of the user's documents that have one of these identities."""
+    wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
+    query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
+    rows = await db.execute(query.where(_d.user_id == user_id, _d.identity == wanted))
+    return {identity: Known(*rest) for identity, *rest in rows}
 
 
 async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> dict[UUID, str]:

@@ -34,7 +34,7 @@ _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 def breadth(candidates: int) -> int:
     """The `hnsw.ef_search` for so many candidates, at most pgvector's 1,000.
 
-    A little more than asked for: the sort behind the scan reads one row too many, and would walk the graph again for it.
+    A little more than asked for: the sort behind the scan reads one row more, and would walk the graph again for it.
     """
     return min(max(40, candidates + candidates // 10), 1000)
 
