@@ -7,12 +7,16 @@ them late.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from starlette.requests import Request
 
 from app import errors
+from app.api import leaving
+
+T = TypeVar("T")
 
 
 class Gate:
@@ -52,9 +56,15 @@ class Gate:
             self._turns.release()
 
 
-@asynccontextmanager
-async def admitted(request: Request) -> AsyncIterator[None]:
-    """A turn at the application's gate."""
+async def admitted(request: Request, story: Callable[[], Awaitable[T]]) -> T:
+    """What `story` tells when its turn at the application's gate has come.
+
+    A caller who leaves gives up the turn, or the place in the queue. Raises Overloaded, ClientDisconnect.
+    """
     gate: Gate = request.app.state.gate
-    async with gate.turn():
-        yield
+
+    async def in_turn() -> T:
+        async with gate.turn():
+            return await story()
+
+    return await leaving.unless_gone(request, in_turn)

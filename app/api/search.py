@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Request
@@ -44,9 +45,8 @@ async def find(
     Any word of the query may match; quotes, `+` and `-` are strict. The answer says what it could not use.
     """
     query = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
-    async with admission.admitted(request):
-        answer = await search.run(query, db=use.db, embedder=use.embedder, budget=use.budget)
-    return _answered(answer, request)
+    story = partial(search.run, query, db=use.db, embedder=use.embedder, budget=use.budget)
+    return _answered(await admission.admitted(request, story), request)
 
 
 @router.post(
@@ -73,8 +73,7 @@ async def find_similar(
         exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
         candidates=use.candidates,
     )
-    async with admission.admitted(request):
-        return _answered(await similar.run(like, db=use.db), request)
+    return _answered(await admission.admitted(request, partial(similar.run, like, db=use.db)), request)
 
 
 def _answered(answer: Answer, request: Request) -> AnswerModel:

@@ -41,7 +41,7 @@ def breadth(candidates: int) -> int:
 
 async def hybrid(db: Reading, ask: Recall) -> Recalled:
     """Run both legs, their fusion and the fetch of the content as one statement."""
-    result = await db.execute(sql.statement("hybrid"), _binds(ask))
+    result = await db.execute(sql.statement("hybrid", *parts(ask)), binds(ask))
     return _recalled([row._mapping for row in result], ask)
 
 
@@ -53,9 +53,23 @@ async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     return [float(number) for number in json.loads(row.embedding)]
 
 
-def _binds(ask: Recall) -> dict[str, Any]:
-    with_vector = ask.vector is not None and ask.weights.vector > 0
-    with_text = ask.lexical is not None and bool(ask.lexical.words.folded) and ask.weights.text > 0
+def parts(ask: Recall) -> tuple[str, ...]:
+    """Which sections of the statement a question needs: a leg of weight 0 or without input is not run."""
+    lexical = ask.lexical
+    needed = {
+        "vector": ask.vector is not None and ask.weights.vector > 0,
+        "text": lexical is not None and bool(lexical.words.folded) and ask.weights.text > 0,
+        "filtered": bool(ask.filters),
+        "strict": lexical is not None and bool(lexical.strict),
+        "excluding": lexical is not None and bool(lexical.excluded),
+        "exclusions": bool(ask.exclude_chunk_ids),
+    }
+    return tuple(part for part, wanted in needed.items() if wanted)
+
+
+def binds(ask: Recall) -> dict[str, Any]:
+    """The statement's binds; those of sections that are left out are ignored."""
+    needed = parts(ask)
     return {
         "user_id": ask.user_id,
         "exact_floor": EXACT_FLOOR,
@@ -65,14 +79,11 @@ def _binds(ask: Recall) -> dict[str, Any]:
         "k": ask.k,
         "limit": ask.limit,
         "convex": ask.fusion == "convex",
-        "has_exclusions": bool(ask.exclude_chunk_ids),
         "exclude_chunk_ids": list(ask.exclude_chunk_ids),
         **filter_binds(ask.filters),
-        "with_vector": with_vector,
-        "embedding": vectors.as_text(ask.vector) if ask.vector is not None and with_vector else None,
-        "weight_vector": ask.weights.vector if with_vector else 0.0,
-        "with_text": with_text,
-        "weight_text": ask.weights.text if with_text else 0.0,
+        "embedding": vectors.as_text(ask.vector) if ask.vector is not None else None,
+        "weight_vector": ask.weights.vector if "vector" in needed else 0.0,
+        "weight_text": ask.weights.text if "text" in needed else 0.0,
         **_lexical_binds(ask.lexical or Lexical(IndexText("", ""))),
         "min_vector_score": ask.min_vector_score,
         "min_rrf_score": ask.min_rrf_score,
@@ -84,10 +95,8 @@ def _lexical_binds(lexical: Lexical) -> dict[str, Any]:
     return {
         "words_folded": lexical.words.folded,
         "words_plain": lexical.words.plain,
-        "strict": bool(lexical.strict),
         "strict_folded": [text.folded for text in lexical.strict],
         "strict_plain": [text.plain for text in lexical.strict],
-        "excluding": bool(lexical.excluded),
         "excluded_folded": [text.folded for text in lexical.excluded],
         "excluded_plain": [text.plain for text in lexical.excluded],
     }
@@ -97,7 +106,6 @@ def filter_binds(filters: Filters) -> dict[str, Any]:
     """The binds of `stepwell.passes`."""
     containing, matching = _metadata(filters.metadata)
     return {
-        "filtered": bool(filters),
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
         "containing": None if containing is None else json.dumps(containing),

@@ -224,7 +224,9 @@ def test_a_statement_declares_exactly_the_binds_it_uses(name) -> None:
     declared = re.findall(r"^-- :(\w+) ", source, re.MULTILINE)
     used = set(re.findall(r"(?<![:\w]):(\w+)", _body(name)))
     assert sorted(declared) == sorted(used), "each bind once, each used"
-    compiled = str(sql.statement(name))
+    sections = set(re.findall(r"^-- (?:if|unless) (.*)$", source, re.MULTILINE))
+    parts = {part for section in sections for part in section.split(" or ")}
+    compiled = str(sql.statement(name)) + str(sql.statement(name, *parts)) + str(sql.statement(name, "vector", "text"))
     assert all(re.search(rf"CAST\(:{bind} AS ", compiled) for bind in used)
 
 
@@ -286,3 +288,9 @@ def test_binds_that_are_not_declared_or_not_used_are_refused(source) -> None:
 def test_a_double_cast_goes_through_text() -> None:
     compiled = str(sql.compiled("-- A.\n-- :v text::vector\nSELECT :v, CAST(1 AS text)"))
     assert compiled == "SELECT CAST(CAST(:v AS text) AS vector), CAST(1 AS text)"
+
+
+def test_a_section_is_left_out_unless_one_of_its_parts_is_asked_for() -> None:
+    source = "-- A.\nSELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"
+    shown = {parts: "".join(str(sql.compiled(source, *parts)).split()) for parts in ((), ("a",), ("b",), ("a", "b"))}
+    assert shown == {(): "SELECT1,4", ("a",): "SELECT1,2,3", ("b",): "SELECT1,2,4", ("a", "b"): "SELECT1,2"}

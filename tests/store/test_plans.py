@@ -56,9 +56,9 @@ def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def _explain(database: Database, asked: Recall) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid').text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.parts(asked)).text}")
     async with database.reading(asked.user_id) as reading:
-        found = (await reading.execute(statement, recall._binds(asked))).scalar_one()
+        found = (await reading.execute(statement, recall.binds(asked))).scalar_one()
     return (json.loads(found) if isinstance(found, str) else found)[0]
 
 
@@ -225,9 +225,7 @@ async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(p
         for _ in range(8):
             await drafts.find(alone, drafts.ask(big, "balt", query, limit=3))
         async with alone.shared() as shared:
-            prepared = (
-                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH corpus%'"
-            )
+            prepared = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%corpus AS MATERIALIZED%'"
             plans = (await shared.execute(sa.text(prepared))).all()
     finally:
         await alone.close()

@@ -9,33 +9,29 @@
 -- RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al. 2009); convex is the
 -- weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
+-- Sections between `-- if` and `-- end` are left out where a query has no use for them (parts: vector, text, filtered,
+-- strict, excluding, exclusions), because planning what is dead costs as much as running it.
 -- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found, terms).
 -- :user_id text  whose chunks
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  weighs an exact scan against an index scan that most rows of the table do not pass
 -- :candidates bigint  how many chunks a leg hands to the fusion
--- :has_exclusions boolean  whether exclude_chunk_ids names any (a constant that folds)
 -- :exclude_chunk_ids uuid[]  chunks already seen
 -- :spend bigint  postings that may make candidates of the text leg
--- :filtered boolean  whether any filter is given (a constant that folds)
 -- :document_ids uuid[]  null: any
 -- :source_ids uuid[]  null: any
 -- :containing text::jsonb  metadata containment; null: any
 -- :matching text::jsonpath  a JSON path on metadata; null: any
 -- :created_after timestamptz  inclusive; null: any
 -- :created_before timestamptz  exclusive; null: any
--- :embedding text::vector  the query vector; null with with_vector false
+-- :embedding text::vector  the query vector
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  the same, accents kept
--- :strict boolean  whether there are any (a constant that folds)
 -- :excluded_folded text[]  words and phrases that no hit may hold, accents folded
 -- :excluded_plain text[]  the same, accents kept
--- :excluding boolean  whether there are any (a constant that folds)
 -- :words_folded text  what BM25 scores, accents folded
 -- :words_plain text  the same, accents kept
--- :with_text boolean  whether the text leg runs
--- :with_vector boolean  whether the vector leg runs
 -- :weight_vector float8  weight of the vector leg, 0 where it does not run
 -- :k float8  the constant of RRF
 -- :weight_text float8  weight of the text leg, 0 where it does not run
@@ -44,7 +40,13 @@
 -- :min_rrf_score float8  null: none
 -- :limit bigint  hits wanted
 -- :with_content boolean  false leaves the content empty
-WITH corpus AS MATERIALIZED (
+WITH
+-- if vector
+asked AS MATERIALIZED (
+    SELECT :embedding AS vector
+),
+-- end
+corpus AS MATERIALIZED (
     SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks,
            CAST(coalesce(sum(s.tokens), 0) AS float8) / greatest(coalesce(sum(s.chunks), 0), 1) AS average_length,
            coalesce(array_agg(s.config), '{}') AS configs
@@ -52,95 +54,118 @@ WITH corpus AS MATERIALIZED (
     WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 costs AS MATERIALIZED (
-    SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(r.reltuples, 0)) AS bigint)) AS exact_limit
+    SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(r.reltuples, 0)) AS bigint)) AS most
     FROM pg_class AS r
     WHERE r.oid = CAST('stepwell.embeddings' AS regclass)
 ),
+-- if exclusions
 unwanted AS MATERIALIZED (
     SELECT c.chunk_no
     FROM stepwell.chunks AS c
-    WHERE :has_exclusions AND c.user_id = :user_id AND c.chunk_id = ANY (:exclude_chunk_ids)
+    WHERE c.user_id = :user_id AND c.chunk_id = ANY (:exclude_chunk_ids)
 ),
+-- end
+-- if filtered
 allowed AS MATERIALIZED (
     SELECT d.document_id, d.chunk_count
     FROM stepwell.documents AS d
-    WHERE :filtered AND d.user_id = :user_id
+    WHERE d.user_id = :user_id
       AND stepwell.passes(
           d.document_id, d.source_id, d.metadata, d.created_at,
-          :document_ids, :source_ids, :containing,
-          :matching, :created_after, :created_before)
-    LIMIT (SELECT exact_limit + 1 FROM costs)
+          :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
+    LIMIT (SELECT most + 1 FROM costs)
 ),
 scope AS MATERIALIZED (
-    SELECT s.chunks, s.chunks <= c.exact_limit AS small
-    FROM costs AS c, (
-        SELECT CASE WHEN :filtered THEN (SELECT coalesce(sum(a.chunk_count), 0) FROM allowed AS a)
-                    ELSE (SELECT CAST(u.chunks AS bigint) FROM corpus AS u) END AS chunks
-    ) AS s
+    SELECT s.chunks, s.chunks <= c.most AS small
+    FROM costs AS c CROSS JOIN (SELECT CAST(coalesce(sum(a.chunk_count), 0) AS bigint) AS chunks FROM allowed AS a) AS s
 ),
 allowed_chunks AS MATERIALIZED (
-    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
+    SELECT e.chunk_no,
+-- if vector
+           e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+-- end
+-- unless vector
+           0 AS distance
+-- end
     FROM allowed AS a
     JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.document_id = a.document_id
-    WHERE :filtered AND (SELECT small FROM scope)
+    WHERE (SELECT small FROM scope)
 ),
--- the strict half of the query: phrases and required words, found through the GIN index
+-- end
+-- unless filtered
+scope AS MATERIALIZED (
+    SELECT CAST(u.chunks AS bigint) AS chunks, u.chunks <= c.most AS small FROM costs AS c CROSS JOIN corpus AS u
+),
+-- end
+-- phrases and required words, found through the GIN index
+-- if strict
 strict_queries AS MATERIALIZED (
     SELECT g.config, CAST(string_agg('(' || CAST(q.query AS text) || ')', ' & ') AS tsquery) AS query
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(:strict_folded, :strict_plain) AS p (folded, plain)
-    CROSS JOIN LATERAL phraseto_tsquery(
-        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
-    WHERE :strict AND numnode(q.query) > 0
+    CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
+        CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+    WHERE numnode(q.query) > 0
     GROUP BY g.config
 ),
 holding AS MATERIALIZED (
     SELECT c.chunk_no
     FROM strict_queries AS s
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.config = s.config AND c.tsv @@ s.query
-    WHERE :strict
 ),
+-- end
+-- if excluding
 barred_queries AS MATERIALIZED (
     SELECT g.config, q.query
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(:excluded_folded, :excluded_plain) AS p (folded, plain)
-    CROSS JOIN LATERAL phraseto_tsquery(
-        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
-    WHERE :excluding AND numnode(q.query) > 0
+    CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
+        CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+    WHERE numnode(q.query) > 0
 ),
+-- end
 -- the text leg
+-- if text
 words AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
-    CROSS JOIN LATERAL unnest(to_tsvector(
-        CAST(g.config AS regconfig), CASE WHEN g.config IN ('english', 'simple') THEN :words_folded
-                                          ELSE :words_plain END)) AS t
-    WHERE :with_text
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
+        CASE WHEN g.config IN ('english', 'simple') THEN :words_folded ELSE :words_plain END)) AS t
     GROUP BY t.lexeme
 ),
 terms AS MATERIALIZED (
     SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
            sum(q.df) OVER rarest_first <= q.spend
-           OR sum(q.df) OVER rarest_first - q.df <= (:candidates + x.excluded) * (row_number() OVER rarest_first - 1) AS nominates
+           OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS nominates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
                ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
                CAST(0.9 / nullif(u.average_length, 0) AS real) AS per_token,
-               CASE WHEN :filtered OR :strict OR :excluding THEN u.chunks * 1e6 ELSE :spend END AS spend
+-- if filtered or strict or excluding
+               u.chunks * 1e6 AS spend,
+-- end
+-- unless filtered or strict or excluding
+               :spend AS spend,
+-- end
+-- if exclusions
+               :candidates + (SELECT count(*) FROM unwanted) AS needed
+-- end
+-- unless exclusions
+               :candidates AS needed
+-- end
         FROM corpus AS u
         CROSS JOIN words AS w
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
     ) AS q
-    CROSS JOIN (SELECT count(*) AS excluded FROM unwanted) AS x
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 ),
 nominated AS MATERIALIZED (
     SELECT h.item >> 24 AS chunk_no,
-           sum(h.weight / (CAST(1 AS real)
-               + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real)) / CAST((h.item >> 16) & 255 AS real))) AS score
+           sum(h.weight / (CAST(1 AS real) + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real))
+                                             / CAST((h.item >> 16) & 255 AS real))) AS score
     FROM (
         SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
@@ -155,8 +180,8 @@ nominated AS MATERIALIZED (
 ),
 added AS MATERIALIZED (
     SELECT n.chunk_no,
-           sum(h.weight / (CAST(1 AS real)
-               + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real)) / CAST((h.item >> 16) & 255 AS real))) AS score
+           sum(h.weight / (CAST(1 AS real) + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real))
+                                             / CAST((h.item >> 16) & 255 AS real))) AS score
     FROM (
         SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
@@ -174,115 +199,151 @@ scored AS (
     SELECT n.chunk_no, n.score + coalesce(a.score, 0) AS score
     FROM nominated AS n
     LEFT JOIN added AS a ON a.chunk_no = n.chunk_no
+    WHERE true
+-- if strict
+      AND n.chunk_no IN (SELECT h.chunk_no FROM holding AS h)
+-- end
+-- if exclusions
+      AND n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+-- end
+-- if filtered
+      AND (NOT (SELECT small FROM scope) OR n.chunk_no IN (SELECT a.chunk_no FROM allowed_chunks AS a))
+-- end
 ),
 text_leg AS MATERIALIZED (
     SELECT f.chunk_no, f.score, row_number() OVER (ORDER BY f.score DESC, f.chunk_no) AS rank
     FROM (
-        (SELECT s.chunk_no, s.score
-         FROM scored AS s
-         WHERE NOT (:filtered OR :excluding)
-           AND (NOT :strict OR s.chunk_no IN (SELECT h.chunk_no FROM holding AS h))
-           AND (NOT :has_exclusions OR s.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
-         ORDER BY s.score DESC, s.chunk_no
-         LIMIT :candidates)
-        UNION ALL
-        (SELECT o.chunk_no, o.score
-         FROM (
-            SELECT s.chunk_no, s.score
-            FROM scored AS s
-            WHERE (:filtered OR :excluding)
-              AND (NOT :strict OR s.chunk_no IN (SELECT h.chunk_no FROM holding AS h))
-              AND (NOT :has_exclusions OR s.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
-              AND (NOT :filtered OR NOT (SELECT small FROM scope) OR s.chunk_no IN (SELECT a.chunk_no FROM allowed_chunks AS a))
-            ORDER BY s.score DESC, s.chunk_no
-            OFFSET 0
-         ) AS o
-         WHERE (NOT :filtered OR (SELECT small FROM scope) OR (
-                    SELECT stepwell.passes(
-                        d.document_id, d.source_id, d.metadata, d.created_at,
-                        :document_ids, :source_ids, :containing,
-                        :matching, :created_after, :created_before)
-                    FROM stepwell.chunks AS c
-                    JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
-                    WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
-           AND (NOT :excluding OR NOT (
-                    SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
-                    FROM stepwell.chunks AS c
-                    WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
-         LIMIT :candidates)
+-- unless filtered or excluding
+        SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no LIMIT :candidates
+-- end
+-- if filtered or excluding
+        SELECT o.chunk_no, o.score
+        FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
+        WHERE true
+-- if filtered
+          AND ((SELECT small FROM scope) OR (
+                SELECT stepwell.passes(
+                    d.document_id, d.source_id, d.metadata, d.created_at,
+                    :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
+                FROM stepwell.chunks AS c
+                JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
+                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+-- end
+-- if excluding
+          AND NOT (
+                SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
+                FROM stepwell.chunks AS c
+                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no)
+-- end
+        LIMIT :candidates
+-- end
     ) AS f
 ),
--- the vector leg: three ways, of which two fold away or find their gate shut
+-- end
+-- unless text
+terms AS MATERIALIZED (
+    SELECT CAST(NULL AS text) AS lexeme, 0 AS df, CAST(0 AS float8) AS idf, 0 AS times WHERE false
+),
+text_leg AS MATERIALIZED (
+    SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS real) AS score, CAST(NULL AS bigint) AS rank WHERE false
+),
+-- end
+-- the vector leg: over the graph and exactly, of which one finds its gate shut
+-- if vector
 nearest_by_index AS MATERIALIZED (
-    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
+    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
     FROM stepwell.embeddings AS e
-    WHERE :with_vector AND e.user_id = :user_id AND NOT (SELECT small FROM scope)
-      AND (NOT :has_exclusions OR e.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x))
-      AND (NOT :filtered OR (
-            SELECT stepwell.passes(
+    WHERE e.user_id = :user_id AND NOT (SELECT small FROM scope)
+-- if exclusions
+      AND e.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+-- end
+-- if filtered
+      AND (SELECT stepwell.passes(
                 d.document_id, d.source_id, d.metadata, d.created_at,
-                :document_ids, :source_ids, :containing,
-                :matching, :created_after, :created_before)
+                :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
             FROM stepwell.documents AS d
-            WHERE d.user_id = :user_id AND d.document_id = e.document_id))
-      AND (NOT :excluding OR NOT (
+            WHERE d.user_id = :user_id AND d.document_id = e.document_id)
+-- end
+-- if excluding
+      AND NOT (
             SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
             FROM stepwell.chunks AS c
-            WHERE c.user_id = :user_id AND c.chunk_no = e.chunk_no))
-    ORDER BY e.embedding <=> :embedding, e.chunk_no
+            WHERE c.user_id = :user_id AND c.chunk_no = e.chunk_no)
+-- end
+    ORDER BY e.embedding <=> (SELECT q.vector FROM asked AS q), e.chunk_no
     LIMIT :candidates
-),
-nearest_of_all AS (
-    SELECT e.chunk_no, e.embedding <=> :embedding AS distance
-    FROM stepwell.embeddings AS e
-    WHERE :with_vector AND NOT :filtered AND e.user_id = :user_id AND (SELECT small FROM scope)
-    OFFSET 0
 ),
 nearest_exactly AS MATERIALIZED (
     SELECT o.chunk_no, o.distance
     FROM (
         SELECT n.chunk_no, n.distance
-        FROM (SELECT chunk_no, distance FROM nearest_of_all
-              UNION ALL
-              SELECT chunk_no, distance FROM allowed_chunks WHERE :with_vector) AS n
-        WHERE NOT :has_exclusions OR n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+        FROM (
+-- if filtered
+            SELECT a.chunk_no, a.distance FROM allowed_chunks AS a
+-- end
+-- unless filtered
+            SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+            FROM stepwell.embeddings AS e
+            WHERE e.user_id = :user_id AND (SELECT small FROM scope)
+            OFFSET 0
+-- end
+        ) AS n
+-- if exclusions
+        WHERE n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+-- end
         ORDER BY n.distance, n.chunk_no
-        LIMIT CASE WHEN :excluding THEN NULL ELSE :candidates END
+-- unless excluding
+        LIMIT :candidates
+-- end
     ) AS o
-    WHERE NOT :excluding OR NOT (
+-- if excluding
+    WHERE NOT (
             SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
             FROM stepwell.chunks AS c
             WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no)
     LIMIT :candidates
+-- end
 ),
 vector_leg AS MATERIALIZED (
     SELECT n.chunk_no, 1 - n.distance AS score, row_number() OVER (ORDER BY n.distance, n.chunk_no) AS rank
     FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
 ),
--- the fusion
+-- end
+-- unless vector
+vector_leg AS MATERIALIZED (
+    SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS float8) AS score, CAST(NULL AS bigint) AS rank WHERE false
+),
+-- end
+-- the fusion; materialised, so that chunk_no is a plain column and the join behind it can use an index under RLS
 fused AS MATERIALIZED (
     SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
            v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
            coalesce(:weight_vector / (:k + v.rank), 0) + coalesce(:weight_text / (:k + t.rank), 0) AS rrf_score,
-           coalesce(:weight_vector * coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1), 0) * CAST(v.rank IS NOT NULL AS integer)
-           + coalesce(:weight_text * coalesce(t.score / nullif(z.best_text, 0), 1), 0) * CAST(t.rank IS NOT NULL AS integer)
-               AS convex_score
+           CASE WHEN v.rank IS NULL THEN 0
+                ELSE :weight_vector * coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1) END
+           + CASE WHEN t.rank IS NULL THEN 0
+                  ELSE :weight_text * coalesce(t.score / nullif(z.best_text, 0), 1) END AS convex_score
     FROM vector_leg AS v
     FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
     CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
                        (SELECT max(score) FROM text_leg) AS best_text) AS z
 ),
+front AS MATERIALIZED (
+    SELECT f.*, s.score, round(CAST(s.score AS numeric), 12) AS sorted, least(f.vector_rank, f.text_rank) AS better_rank
+    FROM fused AS f
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN :convex THEN f.convex_score ELSE f.rrf_score * (:k + 1) END
+               / (:weight_vector + :weight_text) AS score
+    ) AS s
+    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
+      AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
+    ORDER BY sorted DESC, better_rank
+    FETCH FIRST (:limit) ROWS WITH TIES
+),
 best AS (
     SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
-           row_number() OVER (
-               ORDER BY round(CAST(w.score AS numeric), 12) DESC, least(w.vector_rank, w.text_rank), c.chunk_id) AS place
-    FROM (
-        SELECT f.*, CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
-                         ELSE f.rrf_score * (:k + 1) / (:weight_vector + :weight_text) END AS score
-        FROM fused AS f
-        WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
-          AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
-    ) AS w
+           row_number() OVER (ORDER BY w.sorted DESC, w.better_rank, c.chunk_id) AS place
+    FROM front AS w
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no
     ORDER BY place
     LIMIT :limit

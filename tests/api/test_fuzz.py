@@ -1,0 +1,200 @@
+"""Can any request that follows the API's own description, or breaks it, make the service fail?
+
+schemathesis draws requests from the OpenAPI document, sound ones and ones with a flaw; a real server on a socket, with
+real Postgres behind it, answers them. The cases are the same in every run. With STEPWELL_FUZZ_CASES=10000 in the
+environment (`make fuzz`) there are so many of them, and others each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import given
+import hypothesis
+import pytest
+import requests
+import schemathesis
+import uvicorn
+from hypothesis import HealthCheck
+from hypothesis import strategies as st
+from schemathesis import Case, GenerationMode, Response
+from schemathesis.checks import load_all_checks, not_a_server_error
+from schemathesis.specs.openapi import checks
+
+from app.config import Settings
+from app.main import create_app
+from app.store import db
+
+WANTED = int(os.environ.get("STEPWELL_FUZZ_CASES", "0"))
+CASES = WANTED or 400
+NOTES = [
+    {"content": f"# Note {n}\n\nLime mortar, never cement; ERR_TIDE_{n}.", "uri": f"note-{n}", "metadata": {"n": n}}
+    for n in range(5)
+]
+
+
+def _cases(most: int) -> hypothesis.settings:
+    return hypothesis.settings(
+        max_examples=most,
+        derandomize=not WANTED,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=(hypothesis.Phase.generate,),
+    )
+
+
+API = schemathesis.openapi.from_dict(create_app(Settings()).openapi())
+OPERATIONS = {found.ok().definition.raw["operationId"]: found.ok() for found in API.get_all_operations()}
+WITH_INPUT = {name for name, operation in OPERATIONS.items() if [*operation.iter_parameters(), *operation.body]}
+SHARE = math.ceil(CASES / (2 * len(WITH_INPUT)))
+load_all_checks()
+CHECKS = [
+    not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+
+
+class Door:
+    """The service on a socket, and what is behind it."""
+
+    def __init__(self, dsn: str) -> None:
+        self.address = ""
+        self.session = requests.Session()
+        self.tally: Counter[int] = Counter()
+        self.known: dict[str, list[str]] = {}
+        self._dsn = dsn
+        self._listening = threading.Event()
+        self._server: uvicorn.Server | None = None
+
+    def serve(self) -> None:
+        """Serve until told to stop; everything lives in this thread's own loop."""
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        database = db.connect(self._dsn, pool_size=4, pool_wait_s=30)
+        self.session.headers["X-API-Key"] = await given.key(database, given.user(), "search", "write", "admin")
+        settings = Settings(auth="api_key", log_level="error")
+        async with given.running(settings, await given.services(database)) as app:
+            config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
+            self._server = uvicorn.Server(config)
+            serving = asyncio.create_task(self._server.serve())
+            while not self._server.started:
+                await asyncio.sleep(0)
+            port = self._server.servers[0].sockets[0].getsockname()[1]
+            self.address = f"http://127.0.0.1:{port}"
+            self._listening.set()
+            await serving
+        await database.close()
+
+    def begin(self) -> None:
+        """Store a few notes, so that some of what is asked for is there."""
+        self._listening.wait(60)
+        stored = self.session.post(f"{self.address}/api/rag/documents", json=NOTES).json()["documents"]
+        found = self.session.post(f"{self.address}/api/rag/search", json={"query": "lime", "limit": 5}).json()
+        self.known = {
+            "document_id": [document["document_id"] for document in stored],
+            "chunk_id": [hit["chunk_id"] for hit in found["results"]],
+        }
+
+    def stop(self) -> None:
+        """Have the server leave."""
+        assert self._server is not None
+        self._server.should_exit = True
+
+    def check(self, case: Case) -> None:
+        """Send one request and judge the answer."""
+        response = case.call(self.address, session=self.session, headers=dict(self.session.headers))
+        self.tally[response.status_code] += 1
+        case.validate_response(response, checks=CHECKS)
+        judge(response)
+
+
+def judge(response: Response) -> None:
+    """A refusal is a short problem that tells its own status and holds no more than the envelope."""
+    if response.status_code >= 400:
+        assert response.headers["content-type"] == ["application/problem+json"]
+        assert len(response.content) < 4_000
+        told = json.loads(response.content)
+        assert (told["status"], told["request_id"]) == (response.status_code, response.headers["x-request-id"][0])
+
+
+@pytest.fixture(scope="module")
+def door(place: Any) -> Iterator[Door]:
+    """The service, served from a thread with a loop of its own."""
+    made = Door(place.service_dsn)
+    thread = threading.Thread(target=made.serve)
+    thread.start()
+    made.begin()
+    yield made
+    made.stop()
+    thread.join(60)
+    made.session.close()
+    print(f"\n{made.tally.total():,} cases: {dict(sorted(made.tally.items()))}")
+
+
+@pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_no_request_made_from_the_description_breaks_the_service(door: Door, name: str, mode: GenerationMode) -> None:
+    if name not in WITH_INPUT and mode is GenerationMode.NEGATIVE:
+        pytest.skip("it takes nothing that could be wrong")
+    operation = OPERATIONS[name]
+    drawn = operation.as_strategy(generation_mode=mode)
+    known = st.none() | st.sampled_from(door.known["document_id"])
+    chunk = st.none() | st.sampled_from(door.known["chunk_id"])
+
+    @_cases(SHARE)
+    @hypothesis.given(drawn, known, chunk)
+    def asked(case: Case, document_id: str | None, chunk_id: str | None) -> None:
+        if document_id and case.path_parameters:
+            case.path_parameters["document_id"] = document_id
+        if chunk_id and isinstance(case.body, dict) and "chunk_id" in case.body:
+            case.body = {**case.body, "chunk_id": chunk_id}
+        door.check(case)
+
+    asked()
+
+
+_TEXT = st.text(st.characters(codec=None), max_size=60)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+_BODIES: dict[str, Callable[..., st.SearchStrategy[Any]]] = {
+    "search": lambda: st.fixed_dictionaries({"query": _TEXT}, optional={"filters": st.just({}) | _filters()}),
+    "similar": lambda: st.fixed_dictionaries({"vector": st.lists(st.floats(), min_size=384, max_size=384)}),
+    "documents": lambda: st.fixed_dictionaries(
+        {"content": _TEXT}, optional={"title": _TEXT, "uri": _TEXT, "language": _TEXT, "metadata": _VALUES}
+    ),
+}
+
+
+def _filters() -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries({"metadata": st.dictionaries(_TEXT, _VALUES, max_size=4)})
+
+
+@pytest.mark.parametrize("name", _BODIES)
+def test_no_text_or_number_that_json_can_write_breaks_the_service(door: Door, name: str) -> None:
+    """NUL, halves of surrogate pairs, NaN and infinities among them, which no schema can describe."""
+
+    @_cases(SHARE)
+    @hypothesis.given(_BODIES[name]() | _VALUES)
+    def sent(body: object) -> None:
+        headers = {"Content-Type": "application/json"}
+        answered = door.session.post(f"{door.address}/api/rag/{name}", data=json.dumps(body), headers=headers)
+        door.tally[answered.status_code] += 1
+        assert answered.status_code < 500, answered.text
+        judge(Response.from_any(answered))
+
+    sent()
