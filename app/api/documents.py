@@ -83,7 +83,7 @@ DocumentId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
     ),
 ]
-_WRITES = problems.responses(401, 403, 413, 415, 422, 502, 503)
+_WRITES = problems.responses(400, 401, 403, 413, 415, 422, 502, 503)
 _READS = problems.responses(401, 403, 404, 422, 503)
 
 

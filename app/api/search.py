@@ -53,7 +53,7 @@ async def find(
     "/similar",
     operation_id="similar",
     summary="Find similar passages",
-    responses=problems.responses(401, 403, 404, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 404, 413, 415, 422, 503, 504),
 )
 async def find_similar(
     asked: Annotated[SimilarRequest, Body(openapi_examples=_LIKE)],

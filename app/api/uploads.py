@@ -10,6 +10,7 @@ import asyncio
 import re
 
 from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors
@@ -20,6 +21,7 @@ from app.text import cleaning
 MOST_FILES = 100
 MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 TEXT = (".txt", ".text", ".log", "")
+_WANTED = f"Send 1 to {MOST_FILES} files as multipart/form-data in the field `files`, and nothing else."
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -30,11 +32,17 @@ def is_multipart(request: Request) -> bool:
 
 async def read(request: Request) -> list[Upload]:
     """The form's files as uploads. Raises BadRequest naming `files`."""
-    async with request.form(max_files=MOST_FILES, max_fields=0) as form:
-        files = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
-        if not files or len(files) != len(form.multi_items()):
-            raise errors.BadRequest("Send one or more files in the field `files`, and nothing else.", field="files")
-        return [await _upload(place, file) for place, file in enumerate(files)]
+    try:
+        async with request.form(max_files=MOST_FILES, max_fields=0) as form:
+            files = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
+            if not files or len(files) != len(form.multi_items()):
+                raise errors.BadRequest(_WANTED, field="files")
+            return [await _upload(place, file) for place, file in enumerate(files)]
+    except HTTPException as error:
+        # The parser's own words for a form that is broken, or holds too much; the body's cap must stay a 413.
+        if error.status_code != 400:
+            raise
+        raise errors.BadRequest(_WANTED, field="files") from error
 
 
 async def _upload(place: int, file: UploadFile) -> Upload:

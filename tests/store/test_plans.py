@@ -225,7 +225,9 @@ async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(p
         for _ in range(8):
             await drafts.find(alone, drafts.ask(big, "balt", query, limit=3))
         async with alone.shared() as shared:
-            prepared = "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE '%corpus AS MATERIALIZED%'"
+            prepared = (
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH%corpus%'"
+            )
             plans = (await shared.execute(sa.text(prepared))).all()
     finally:
         await alone.close()

@@ -41,7 +41,7 @@ def compiled(source: str, *parts: str) -> sa.TextClause:
 
 
 def _pruned(source: str, parts: frozenset[str]) -> str:
-    """The source without the sections, `-- if a or b` or `-- unless a or b` to `-- end`, that `parts` do not ask for."""
+    """The source without the sections (`-- if a or b`, `-- unless a or b`, to `-- end`) that `parts` do not ask for."""
     kept: list[str] = []
     wanted = [True]
     for line in source.splitlines():
