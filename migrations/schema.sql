@@ -153,6 +153,7 @@ text_statistics pk_text_statistics PRIMARY KEY (user_id, config)
 -- indexes
 CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv)
 CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks USING btree (user_id, embedding_key)
+CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id)
 CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents USING btree (user_id, source_id)
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
@@ -201,14 +202,17 @@ tenants ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwe
 text_statistics ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 
 -- functions
-CREATE OR REPLACE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_ef_search integer)
+CREATE OR REPLACE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer)
  RETURNS void
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+    stored float8 := (SELECT reltuples FROM pg_class WHERE oid = CAST('stepwell.embeddings' AS regclass));
+    breadth float8 := p_candidates * (1.1 + 0.5 * greatest(0, log(2, CAST(greatest(stored, 1) / 20000 AS numeric))));
 BEGIN
     EXECUTE format('SET LOCAL stepwell.user_id = %L', p_user);
     EXECUTE format('SET LOCAL statement_timeout = %s', p_timeout_ms);
-    EXECUTE format('SET LOCAL hnsw.ef_search = %s', p_ef_search);
+    EXECUTE format('SET LOCAL hnsw.ef_search = %s', least(1000, CAST(ceil(breadth) AS integer)));
     SET LOCAL lock_timeout = '10s';
     SET LOCAL hnsw.iterative_scan = 'strict_order';
     SET LOCAL hnsw.max_scan_tuples = 2147483647;

@@ -88,7 +88,7 @@ def _index(text: str) -> IndexText:
 
 async def find(db: Database, asked: Recall) -> Recalled:
     """The hybrid statement's answer, asked as the corridor asks it."""
-    async with db.reading(asked.user_id, ef_search=max(100, asked.candidates)) as reading:
+    async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
         return await recall.hybrid(reading, asked)
 
 

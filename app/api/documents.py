@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 from uuid import UUID
@@ -11,7 +10,6 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
-from app import errors
 from app.api import auth, bodies, cursors, problems, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
@@ -195,8 +193,8 @@ async def _json(request: Request) -> object:
     await strict.read()
     try:
         return await strict.json()
-    except (AttributeError, json.JSONDecodeError) as error:
-        raise errors.BadRequest("Send a document as JSON, or files as multipart/form-data.", field="body") from error
+    except AttributeError as error:
+        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
 
 
 def _validated(adapter: TypeAdapter[Any], given: object) -> Any:

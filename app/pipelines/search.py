@@ -93,7 +93,7 @@ async def _search(query: Query, course: Course, *, db: Database, embedder: Embed
     vector = await _vector(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
     ask = _ask(query, parsed, plan, vector)
     with course.timed("recall"):
-        async with db.reading(query.user_id, ef_search=recall.breadth(query.candidates)) as reading:
+        async with db.reading(query.user_id, candidates=query.candidates) as reading:
             found = await recall.hybrid(reading, ask)
     if plan.weights.text > 0 and not found.terms:
         course.degraded.append("no_text_terms")
@@ -164,7 +164,7 @@ async def _relaxed(
         if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
             ask = replace(ask, vector=await _vector(parsed.text, course, embedder=embedder, budget=budget))
         with course.timed("relax"):
-            async with db.reading(ask.user_id, ef_search=recall.breadth(ask.candidates)) as reading:
+            async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
                 looser = await relaxation.loosened(step, ask, found, reading)
                 more = await recall.hybrid(reading, looser) if looser is not None else None
         if looser is not None and more is not None and more.candidates:

@@ -33,7 +33,7 @@ async def run(like: Likeness, *, db: Database) -> Answer:
     """The nearest chunks by cosine similarity. Raises NotFound where the chunk is nobody's or another user's."""
     course = search.Course()
     with course.timed("total"):
-        async with db.reading(like.user_id, ef_search=recall.breadth(like.candidates)) as reading:
+        async with db.reading(like.user_id, candidates=like.candidates) as reading:
             vector = await _vector(like, reading)
             excluded = like.exclude_chunk_ids + ((like.chunk_id,) if like.chunk_id else ())
             ask = Recall(

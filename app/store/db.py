@@ -27,7 +27,7 @@ Reading = NewType("Reading", AsyncConnection)
 Writing = NewType("Writing", Reading)
 
 _ENTER = sa.text(
-    "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:ef_search AS integer))"
+    "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 )
 _REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 _UNREACHABLE = (
@@ -69,15 +69,15 @@ class Database:
         self._on_lost = on_lost
 
     @asynccontextmanager
-    async def reading(self, user_id: str, *, ef_search: int = 100) -> AsyncIterator[Reading]:
-        """Open a READ ONLY transaction that sees one user's rows.
+    async def reading(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[Reading]:
+        """Open a READ ONLY transaction that sees one user's rows and walks HNSW for so many candidates.
 
         Raises DatabaseUnavailable, DeadlineExceeded.
         """
         async with self._translated(), self._engine.connect() as connection:
             await connection.execution_options(postgresql_readonly=True)
             async with connection.begin():
-                await self._enter(connection, user_id, self._limits.read_ms, ef_search)
+                await self._enter(connection, user_id, self._limits.read_ms, candidates)
                 yield Reading(connection)
 
     @asynccontextmanager
@@ -109,8 +109,8 @@ class Database:
         """How many connections are lent out now."""
         return int(getattr(self._engine.pool, "checkedout", lambda: 0)())
 
-    async def _enter(self, connection: AsyncConnection, user_id: str, timeout_ms: int, ef_search: int) -> None:
-        await connection.execute(_ENTER, {"user_id": user_id, "timeout_ms": timeout_ms, "ef_search": ef_search})
+    async def _enter(self, connection: AsyncConnection, user_id: str, timeout_ms: int, candidates: int) -> None:
+        await connection.execute(_ENTER, {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates})
 
     @asynccontextmanager
     async def _translated(self) -> AsyncIterator[None]:

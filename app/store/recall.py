@@ -18,25 +18,20 @@ from app.shapes import Candidate, Filters, IndexText, Lexical, Recall, Recalled,
 from app.store import sql, vectors
 from app.store.db import Reading
 
-EXACT_FLOOR = 3_000
-"""Chunks up to which an exact scan costs less than a walk through the HNSW graph."""
+EXACT_FLOOR = 4_000
+"""Chunks up to which an exact scan costs less than a walk through the HNSW graph (docs/benchmarks.md)."""
 
-EXACT_FACTOR = 5.0
-"""A tuple that the graph visits costs about five times a tuple of an exact scan."""
+EXACT_FACTOR = 25.0
+"""What a row costs that the graph visits, in rows of an exact scan of everything a user has."""
 
-SPEND = 40_000
-"""Postings that make candidates of the text leg: all of them up to some 300,000 chunks at the median query."""
+EXACT_FACTOR_FILTERED = 10.0
+"""The same against an exact scan that a filter scatters over the table."""
+
+SPEND = 20_000
+"""Postings that make candidates of the text leg (docs/decisions/0001)."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
-
-
-def breadth(candidates: int) -> int:
-    """The `hnsw.ef_search` for so many candidates, at most pgvector's 1,000.
-
-    A little more than asked for: the sort behind the scan reads one row more, and would walk the graph again for it.
-    """
-    return min(max(40, candidates + candidates // 10), 1000)
 
 
 async def hybrid(db: Reading, ask: Recall) -> Recalled:
@@ -73,7 +68,7 @@ def binds(ask: Recall) -> dict[str, Any]:
     return {
         "user_id": ask.user_id,
         "exact_floor": EXACT_FLOOR,
-        "exact_factor": EXACT_FACTOR,
+        "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in needed else EXACT_FACTOR,
         "spend": SPEND,
         "candidates": ask.candidates,
         "k": ask.k,

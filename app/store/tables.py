@@ -101,6 +101,7 @@ documents = Table(
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
     Index(None, "user_id", "created_at", "document_id"),
     Index(None, "user_id", "source_id"),
+    Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
 )
 
 chunks = Table(

@@ -158,6 +158,9 @@ TABLES = (
     CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents (user_id, created_at, document_id)
     """,
     """
+    CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
+    """,
+    """
     CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents (user_id, source_id)
     """,
     """
@@ -279,12 +282,15 @@ INLINE = (
 )
 
 ENTER = """
-CREATE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_ef_search integer) RETURNS void
+CREATE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS void
 LANGUAGE plpgsql AS $$
+DECLARE
+    stored float8 := (SELECT reltuples FROM pg_class WHERE oid = CAST('stepwell.embeddings' AS regclass));
+    breadth float8 := p_candidates * (1.1 + 0.5 * greatest(0, log(2, CAST(greatest(stored, 1) / 20000 AS numeric))));
 BEGIN
     EXECUTE format('SET LOCAL stepwell.user_id = %L', p_user);
     EXECUTE format('SET LOCAL statement_timeout = %s', p_timeout_ms);
-    EXECUTE format('SET LOCAL hnsw.ef_search = %s', p_ef_search);
+    EXECUTE format('SET LOCAL hnsw.ef_search = %s', least(1000, CAST(ceil(breadth) AS integer)));
     SET LOCAL lock_timeout = '10s';
     SET LOCAL hnsw.iterative_scan = 'strict_order';
     SET LOCAL hnsw.max_scan_tuples = 2147483647;

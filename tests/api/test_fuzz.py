@@ -85,7 +85,7 @@ class Door:
         database = db.connect(self._dsn, pool_size=4, pool_wait_s=30)
         key = await given.key(database, given.user(), "search", "write", "admin")
         # Else a drawn header would take this one's place, and every answer be 401.
-        self.session.headers |= {"Authorization": f"Bearer {key}", "X-API-Key": key}
+        self.session.headers.update({"Authorization": f"Bearer {key}", "X-API-Key": key})
         settings = Settings(auth="api_key", log_level="error")
         async with given.running(settings, await given.services(database)) as app:
             config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
@@ -101,7 +101,7 @@ class Door:
 
     def begin(self) -> None:
         """Store a few notes, so that some of what is asked for is there."""
-        self._listening.wait(60)
+        assert self._listening.wait(60), "the service did not start"
         stored = self.session.post(f"{self.address}/api/rag/documents", json=NOTES).json()["documents"]
         found = self.session.post(f"{self.address}/api/rag/search", json={"query": "lime", "limit": 5}).json()
         self.known = {

@@ -55,6 +55,7 @@ def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every scope counts as too large for an exact scan."""
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
 
 
 def at(*first: float) -> Vector:
@@ -638,6 +639,7 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
         with monkeypatch.context() as patch:
             patch.setattr(recall, "EXACT_FLOOR", 0)
             patch.setattr(recall, "EXACT_FACTOR", 0.0)
+            patch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
             graph = await drafts.find(database, wanted)
         assert (exact.vector_plan, graph.vector_plan) == ("exact", "hnsw")
         assert (exact.vector_found, exact.text_found) == (graph.vector_found, graph.text_found)
@@ -656,6 +658,7 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
 
 async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope(monkeypatch, database, large) -> None:
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
     for floor, metadata, plan in (
         (CORPUS, None, "exact"),
         (CORPUS - 1, None, "hnsw"),
@@ -675,5 +678,6 @@ async def test_a_big_table_makes_a_filtered_scope_exact_up_to_the_square_root_of
     scope = 30
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
+        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
         wanted = drafts.ask(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
         assert (await drafts.find(database, wanted)).vector_plan == plan

@@ -52,6 +52,7 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
 def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
 
 
 async def _explain(database: Database, asked: Recall) -> Plan:
@@ -201,7 +202,7 @@ SETTINGS = {
     "plan_cache_mode": "force_custom_plan",
     "hnsw.iterative_scan": "strict_order",
     "hnsw.max_scan_tuples": "2147483647",
-    "hnsw.ef_search": "250",
+    "hnsw.ef_search": "242",
     "statement_timeout": "5s",
     "lock_timeout": "10s",
     "max_parallel_workers_per_gather": "0",
@@ -210,7 +211,7 @@ SETTINGS = {
 
 
 async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_has_not(database, user) -> None:
-    async with database.reading(user, ef_search=250) as reading:
+    async with database.reading(user, candidates=220) as reading:
         found = {name: await reading.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS}
     assert found == SETTINGS
     async with database.shared() as shared:

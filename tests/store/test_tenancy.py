@@ -57,6 +57,7 @@ async def test_a_search_finds_the_asking_users_chunks_only(
     if graph:
         monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
         monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
     query = await embedder.embed_query("copper")
     for user in twins:
         for options in ({}, {"strict": ["copper"]}, {"excluded": ["violin"]}):
