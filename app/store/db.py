@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, NewType
 
@@ -29,6 +29,7 @@ Writing = NewType("Writing", Reading)
 _ENTER = sa.text(
     "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 )
+_REACH = sa.text("SELECT 1")
 _REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 _UNREACHABLE = (
     ConnectionError,
@@ -74,11 +75,9 @@ class Database:
 
         Raises DatabaseUnavailable, DeadlineExceeded.
         """
-        async with self._translated(), self._engine.connect() as connection:
-            await connection.execution_options(postgresql_readonly=True)
-            async with connection.begin():
-                await self._enter(connection, user_id, self._limits.read_ms, candidates)
-                yield Reading(connection)
+        binds = {"user_id": user_id, "timeout_ms": self._limits.read_ms, "candidates": candidates}
+        async with self._transaction(_ENTER, binds, read_only=True) as connection:
+            yield Reading(connection)
 
     @asynccontextmanager
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
@@ -86,20 +85,20 @@ class Database:
 
         Raises DatabaseUnavailable, DeadlineExceeded.
         """
-        async with self._translated(), self._engine.begin() as connection:
-            await self._enter(connection, user_id, self._limits.write_ms, 100)
+        binds = {"user_id": user_id, "timeout_ms": self._limits.write_ms, "candidates": 100}
+        async with self._transaction(_ENTER, binds) as connection:
             yield Writing(Reading(connection))
 
     @asynccontextmanager
     async def shared(self) -> AsyncIterator[Writing]:
         """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity."""
-        async with self._translated(), self._engine.begin() as connection:
+        async with self._transaction(_REACH, {}) as connection:
             yield Writing(Reading(connection))
 
     async def ping(self) -> None:
         """Reach the server once; raises DatabaseUnavailable."""
-        async with self.shared() as connection:
-            await connection.execute(sa.text("SELECT 1"))
+        async with self.shared():
+            pass
 
     async def close(self) -> None:
         """Give all connections back."""
@@ -109,8 +108,36 @@ class Database:
         """How many connections are lent out now."""
         return int(getattr(self._engine.pool, "checkedout", lambda: 0)())
 
-    async def _enter(self, connection: AsyncConnection, user_id: str, timeout_ms: int, candidates: int) -> None:
-        await connection.execute(_ENTER, {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates})
+    @asynccontextmanager
+    async def _transaction(
+        self, first: sa.TextClause, binds: dict[str, object], *, read_only: bool = False
+    ) -> AsyncIterator[AsyncConnection]:
+        """A transaction whose first statement has shown that the connection lives.
+
+        A pooled connection may have died unnoticed: then all idle ones go, and a new one is tried, once. That spares
+        every other transaction the three round trips of a ping.
+        """
+        async with self._translated():
+            try:
+                connection, stack = await self._begun(first, binds, read_only)
+            except (exc.DBAPIError, *_UNREACHABLE) as error:
+                if not _is_lost(error):
+                    raise
+                await self._engine.dispose()
+                connection, stack = await self._begun(first, binds, read_only)
+            async with stack:
+                yield connection
+
+    async def _begun(
+        self, first: sa.TextClause, binds: dict[str, object], read_only: bool
+    ) -> tuple[AsyncConnection, AsyncExitStack]:
+        async with AsyncExitStack() as stack:
+            connection = await stack.enter_async_context(self._engine.connect())
+            if read_only:
+                await connection.execution_options(postgresql_readonly=True)
+            await stack.enter_async_context(connection.begin())
+            await connection.execute(first, binds)
+            return connection, stack.pop_all()
 
     @asynccontextmanager
     async def _translated(self) -> AsyncIterator[None]:
@@ -131,7 +158,7 @@ class Database:
             cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError
         ):
             return errors.DatabaseUnavailable("The database is busy with another change; try again shortly.")
-        if isinstance(cause, _UNREACHABLE) or _is_disconnect(error):
+        if _is_lost(error):
             log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
             if self._on_lost is not None:
                 await asyncio.shield(self._on_lost())
@@ -150,8 +177,9 @@ def _root(error: BaseException) -> BaseException:
     return seen
 
 
-def _is_disconnect(error: BaseException) -> bool:
-    return isinstance(error, exc.DBAPIError) and error.connection_invalidated
+def _is_lost(error: BaseException) -> bool:
+    invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    return invalidated or isinstance(_root(error), _UNREACHABLE)
 
 
 def normalised(dsn: str) -> str:
@@ -177,12 +205,10 @@ def connect(
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:
-    """An engine whose connections prefer answers over notices and are checked before they are lent."""
+    """An engine whose connections prefer answers over notices."""
     settings = {
         "application_name": "stepwell",
         "client_min_messages": "warning",
         "citus.propagate_set_commands": "local",
     }
-    return create_async_engine(
-        normalised(dsn), pool_pre_ping=True, connect_args={"server_settings": settings, "timeout": 5}, **options
-    )
+    return create_async_engine(normalised(dsn), connect_args={"server_settings": settings, "timeout": 5}, **options)
