@@ -1,5 +1,6 @@
 # make demo   from nothing to an answered question        make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
+# make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,7 +11,7 @@ UV := $(BIN)/python -m uv
 COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
 RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
-.PHONY: demo serve test check format lock schema openapi clean
+.PHONY: demo serve test fuzz faults check format lock schema openapi clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -20,6 +21,12 @@ serve: $(RUN)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: $(VENV)/.dev
+	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/test_fuzz.py -s $(ARGS)
+
+faults: $(VENV)/.dev
+	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py -s $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -55,10 +55,8 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address that the service listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
-    max_concurrent_searches: int = Field(
-        16, ge=1, description="Searches running at once; further ones wait their turn."
-    )
-    max_waiting_searches: int = Field(64, ge=0, description="Searches waiting at once; further ones get 503 at once.")
+    max_concurrent_searches: int = Field(4, ge=1, description="Searches running at once; further ones wait their turn.")
+    max_waiting_searches: int = Field(8, ge=0, description="Searches waiting at once; further ones get 503 at once.")
 
     # logs, counts and traces
     log_level: Literal["debug", "info", "warning", "error"] = Field(

@@ -58,13 +58,13 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
-    app.state.gate = admission.Gate(running=chosen.max_concurrent_searches, waiting=chosen.max_waiting_searches)
     bodies.install(app, max_bytes=chosen.max_body_bytes)
     for router in (search.router, documents.router, health.router):
         app.include_router(router)
     docs.install(app)
     traces.install(app)
     problems.install(app)
+    admission.install(app, running=chosen.max_concurrent_searches, waiting=chosen.max_waiting_searches)
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
     return app

@@ -11,12 +11,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
+from fastapi import FastAPI
 from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
-from app.api import leaving
+from app.api import leaving, problems
 
 T = TypeVar("T")
+SEARCHES = frozenset({"/api/rag/search", "/api/rag/similar"})
+_BUSY = "Too many searches are running; try again shortly."
 
 
 class Gate:
@@ -42,7 +46,7 @@ class Gate:
     async def turn(self) -> AsyncIterator[None]:
         """Wait for a turn and hold it. Raises Overloaded where too many wait already."""
         if self._turns.locked() and self._waiting >= self._most_waiting:
-            raise errors.Overloaded("Too many searches are running; try again shortly.")
+            raise errors.Overloaded(_BUSY)
         self._waiting += 1
         try:
             await self._turns.acquire()
@@ -68,3 +72,34 @@ async def admitted(request: Request, story: Callable[[], Awaitable[T]]) -> T:
             return await story()
 
     return await leaving.unless_gone(request, in_turn)
+
+
+def install(app: FastAPI, *, running: int, waiting: int) -> None:
+    """Let so many searches run and wait at once. Call it after `problems.install`."""
+    app.state.gate = Gate(running=running, waiting=waiting)
+    app.add_middleware(Shedding, most=running + waiting)
+
+
+class Shedding:
+    """Turns searches beyond `most` away before anything is read, looked up or parsed for them.
+
+    In a burst, refusing late costs so much that those who were admitted have to wait for it.
+    """
+
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        self.app = app
+        self._most = most
+        self._present = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in SEARCHES:
+            await self.app(scope, receive, send)
+        elif self._present >= self._most:
+            busy, wait = errors.Overloaded, {"Retry-After": str(errors.Overloaded.retry_after_s)}
+            await problems.respond(scope, busy.status, _BUSY, code=busy.code, headers=wait)(scope, receive, send)
+        else:
+            self._present += 1
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._present -= 1

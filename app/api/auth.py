@@ -20,8 +20,8 @@ _bearer = HTTPBearer(auto_error=False, description="An API key, with AUTH=api_ke
 _header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, with AUTH=api_key only.")
 
 
-def services(request: Request) -> Services:
-    """The parts that the application was started with."""
+async def services(request: Request) -> Services:
+    """The parts that the application was started with. (Not `async`, it would cost every request a thread.)"""
     found: Services = request.app.state.services
     return found
 
@@ -44,7 +44,7 @@ class Scope:
         presented = bearer.credentials if bearer else header
         if not presented:
             raise errors.Unauthorized("Send an API key as `Authorization: Bearer …` or `X-API-Key`.")
-        key = await keys.recognise(presented, db=services(request).db)
+        key = await keys.recognise(presented, db=request.app.state.services.db)
         if not {self.needed, "admin"} & set(key.scopes):
             raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
         return key.user_id

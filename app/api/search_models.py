@@ -63,11 +63,16 @@ class Filters(wire.WireModel):
         )
 
 
-Weight = Annotated[wire.Number, Field(ge=0, le=100)]
+def _to_a_millionth(weight: float) -> float:
+    return round(weight, 6)
+
+
+# Postgres refuses a product that is too small for a float, which a weight of 5e-324 makes of any score.
+Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millionth)]
 
 
 class Weights(wire.WireModel):
-    """How much each leg counts. A leg of weight 0 is not run."""
+    """How much each leg counts, to a millionth. A leg of weight 0 is not run."""
 
     vector: Weight = Field(1.0, description="Weight of the vector leg.")
     text: Weight = Field(1.0, description="Weight of the text leg.")

@@ -185,15 +185,15 @@ async def test_a15_an_odd_metadata_key_is_compared_and_never_run(reader: Caller,
 
 
 @pytest.mark.parametrize("many", [1_001, 10_000, 40_000])
-@pytest.mark.parametrize("place", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
-async def test_a16_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, place: str, many: int) -> None:
+@pytest.mark.parametrize("listed", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
+async def test_a16_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
     def fields(count: int) -> dict[str, Any]:
         ids = [str(uuid4()) for _ in range(count)]
-        outer, _, inner = place.partition(".")
+        outer, _, inner = listed.partition(".")
         return {outer: {inner: ids} if inner else ids}
 
     assert (await _asked(reader, **fields(1_000))).status_code == 200
-    problem(await _asked(reader, **fields(many)), 422, "invalid_request", place)
+    problem(await _asked(reader, **fields(many)), 422, "invalid_request", listed)
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,19 @@ async def test_a17_a_vector_that_finds_nothing_is_refused(caller: Caller, number
     assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in told["detail"]
 
 
-@pytest.mark.parametrize("numbers", [[3e38] * 384, [1e-20] * 384, [0] * 383 + [1]])
+@pytest.mark.parametrize("numbers", [[3e38] * 384, [1e-20] * 384, [0] * 383 + [1], [5e-324] * 383 + [1]])
 async def test_a17_a_vector_of_extreme_numbers_that_fit_is_answered(reader: Caller, numbers: list[float]) -> None:
     response = await reader.client.post(SIMILAR, json={"vector": numbers})
     assert (response.status_code, len(response.json()["results"])) == (200, 2)
+
+
+@pytest.mark.parametrize("fusion", ["rrf", "convex"])
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-7])
+async def test_a17_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
+    answer = await reader.search("lime", weights={"vector": weight, "text": 1}, fusion=fusion)
+    assert [(hit["uri"], hit["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
+    response = await _asked(reader, weights={"vector": weight, "text": weight})
+    problem(response, 422, "no_leg", "weights")
 
 
 @pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])

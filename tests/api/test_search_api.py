@@ -235,7 +235,7 @@ async def test_a20_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
 
 async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(reader: Caller, app: Any) -> None:
     gate = app.state.gate
-    taken = [gate.turn() for _ in range(16)]
+    taken = [gate.turn() for _ in range(app.state.settings.max_concurrent_searches)]
     for turn in taken:
         await turn.__aenter__()
     gate._most_waiting, before = 0, gate._most_waiting

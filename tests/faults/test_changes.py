@@ -1,0 +1,85 @@
+"""Does the vector leg still find what is nearest after many changes, a VACUUM and a restart? (row D15)"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import asyncpg
+import given
+import pytest
+from given import World
+from standing import FULL
+
+from app.providers.fake import FakeEmbedder
+from app.providers.minilm import MODEL
+from app.shapes import Upload
+from app.store import db, embedded, schema
+from app.store.db import Database
+
+STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (250, 60, 10)
+WORDS = [f"w{number}" for number in range(400)]
+EXACT = """
+SELECT c.chunk_id FROM stepwell.chunks AS c JOIN stepwell.embeddings AS e USING (user_id, chunk_no)
+WHERE c.user_id = $1 ORDER BY CAST(e.embedding AS text)::vector <=> $2::vector, c.chunk_no LIMIT 20
+"""
+
+
+def _note(number: int, version: int) -> Upload:
+    words = random.Random(f"{number}.{version}").choices(WORDS, k=12)
+    return Upload(" ".join(words), uri=f"note-{number}")
+
+
+async def _recall(world: World, server: embedded.EmbeddedPostgres) -> float:
+    """The share of the twenty truly nearest that the vector leg finds, over a few questions."""
+    owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    found = 0
+    for number in range(ASKED):
+        text = " ".join(random.Random(f"question {number}").choices(WORDS, k=6))
+        vector = str(await FakeEmbedder().embed_query(text))
+        nearest = {row["chunk_id"] for row in await owner.fetch(EXACT, world.user_id, vector)}
+        answer = await world.ask(text, mode="semantic", limit=20)
+        found += len(nearest & {hit.candidate.chunk_id for hit in answer.hits})
+    await owner.close()
+    return found / (20 * ASKED)
+
+
+async def _change(world: World, server: embedded.EmbeddedPostgres) -> None:
+    await world.many([_note(number, 1) for number in range(CHANGED)])
+    owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    gone = [f"note-{number}" for number in range(CHANGED, 2 * CHANGED)]
+    await owner.execute("DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)", world.user_id, gone)
+    await owner.execute("VACUUM ANALYZE stepwell.embeddings")
+    await owner.close()
+
+
+def _connected(server: embedded.EmbeddedPostgres) -> Database:
+    return db.connect(server.service_dsn, pool_size=4, pool_wait_s=30)
+
+
+@pytest.fixture
+async def server() -> Any:
+    """A server of the test's own, to be restarted."""
+    with given.open_folder() as folder:
+        started = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
+        await started.start()
+        await schema.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+        yield started
+        await started.stop()
+
+
+async def test_d15_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(server: Any) -> None:
+    world = World(_connected(server), user_id="local")
+    await world.many([_note(number, 0) for number in range(STORED)])
+    before = await _recall(world, server)
+    await _change(world, server)
+    changed = await _recall(world, server)
+    await world.db.close()
+    await server.stop()
+    await server.start()
+    world.db = _connected(server)
+    restarted = await _recall(world, server)
+    await world.db.close()
+    print(f"D15: recall@20 {before:.3f}, after changes {changed:.3f}, after a restart {restarted:.3f}")
+    assert min(changed, restarted) >= before - 0.01
+    assert before >= 0.95

@@ -1,0 +1,195 @@
+"""What does a caller see while Postgres is away, cuts connections, is busy or slow? (rows D3 to D7)"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import given
+import httpx
+import pytest
+import standing
+from given import World
+from standing import DOCUMENTS, SEARCH, unavailable
+
+from app import errors, runtime
+from app.config import Settings
+from app.pipelines.search import Budget
+from app.providers.minilm import MODEL
+from app.store import db, embedded, schema
+from app.store.db import Database, Limits
+
+LIME = {"query": "lime"}
+
+
+@asynccontextmanager
+async def _serving(
+    place: Any, *, budget: Budget | None = None, settings: Settings | None = None, **options: Any
+) -> AsyncIterator[tuple[httpx.AsyncClient, Database, Any]]:
+    """The service on one database with a note in it, over a socket."""
+    database = db.connect(place.service_dsn, **{"pool_wait_s": 30.0, **options})
+    try:
+        await World(database, user_id="local").add("We use lime.", "lime")
+        services = replace(await given.services(database), budget=budget or Budget())
+        async with (
+            given.running(settings or Settings(auth="none"), services) as app,
+            standing.listening(app) as client,
+        ):
+            yield client, database, app
+    finally:
+        await database.close()
+
+
+async def _hits(client: httpx.AsyncClient) -> int:
+    response = await client.post(SEARCH, json=LIME)
+    assert response.status_code == 200, response.text
+    return len(response.json()["results"])
+
+
+@pytest.fixture
+async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+    """A migrated server that a test may stop and start."""
+    with given.open_folder() as folder:
+        server = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
+        await server.start()
+        await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+        yield server
+        await server.stop()
+
+
+async def test_d3_postgres_goes_down_and_comes_back(stoppable: embedded.EmbeddedPostgres) -> None:
+    async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
+        assert (await client.get("/readyz")).status_code == 200
+        await stoppable.stop()
+        for method, path, body in (
+            ("POST", SEARCH, LIME),
+            ("GET", DOCUMENTS, None),
+            ("GET", "/readyz", None),
+        ):
+            began = time.perf_counter()
+            unavailable(await client.request(method, path, json=body))
+            print(f"D3 {path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
+        assert (await client.get("/healthz")).status_code == 200
+        await stoppable.start()
+        assert await _hits(client) == 1
+        assert (await client.get("/readyz")).status_code == 200
+        assert database.in_use() == 0
+
+
+async def test_d3_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: embedded.EmbeddedPostgres) -> None:
+    settings = Settings(database_url=stoppable.service_dsn)
+    await stoppable.stop()
+    opening = runtime.open_services(settings)
+    starting = asyncio.create_task(opening.__aenter__())
+    await asyncio.wait({starting}, timeout=0.5)
+    assert not starting.done()
+    await stoppable.start()
+    services = await starting
+    assert await World(services.db).uris() == []
+    await opening.__aexit__(None, None, None)
+
+
+@pytest.mark.skipif(not standing.FULL, reason="a start gives up after twenty seconds")
+async def test_d3_a_start_gives_up_on_a_database_that_stays_away() -> None:
+    with given.open_folder() as folder, pytest.raises(errors.DatabaseUnavailable):
+        async with runtime.open_services(Settings(database_url=f"postgresql://x@/x?host={folder}")):
+            pass
+
+
+async def test_d4_connections_that_were_cut_are_replaced_before_anybody_notices(place: Any) -> None:
+    async with _serving(place, pool_size=4) as (client, _database, _app):
+        async with standing.held(place) as hold:
+            asked = [asyncio.create_task(_hits(client)) for _ in range(4)]
+            await hold.reached(4)
+            await hold.release()
+            assert await asyncio.gather(*asked) == [1] * 4
+            assert await hold.terminate() == 4
+        assert await asyncio.gather(*(_hits(client) for _ in range(8))) == [1] * 8
+
+
+async def test_d4_a_search_whose_connection_is_cut_is_told_to_come_back(place: Any) -> None:
+    async with _serving(place, pool_size=2) as (client, database, _app), standing.held(place) as hold:
+        asked = asyncio.create_task(client.post(SEARCH, json=LIME))
+        await hold.reached(1)
+        await hold.terminate()
+        unavailable(await asked)
+        await hold.release()
+        assert await _hits(client) == 1
+        assert database.in_use() == 0
+
+
+async def test_d5_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any) -> None:
+    async with _serving(place, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
+        async with standing.held(place) as hold:
+            asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
+            await hold.reached(2)
+            began = time.perf_counter()
+            unavailable(await client.post(SEARCH, json=LIME))
+            print(f"D5: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to wait")
+            unavailable(await client.get("/readyz"))
+            assert (await client.get("/healthz")).status_code == 200
+            await hold.release()
+        assert await asyncio.gather(*asked) == [1, 1]
+        assert database.in_use() == 0
+
+
+@pytest.mark.parametrize(
+    ("limits", "budget"),
+    [(Limits(read_ms=300), Budget()), (Limits(), Budget(whole_s=0.3))],
+    ids=["statement timeout", "deadline of the search"],
+)
+async def test_d6_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: Limits, budget: Budget) -> None:
+    async with _serving(place, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
+        async with standing.held(place) as hold:
+            began = time.perf_counter()
+            response = await client.post(SEARCH, json=LIME)
+            print(f"D6: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
+            assert (response.status_code, response.json()["code"]) == (504, "search_timeout")
+            await hold.reached(0)
+            assert database.in_use() == 0
+        assert await _hits(client) == 1
+
+
+@pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar"])
+async def test_d7_a_caller_who_leaves_takes_the_query_along(place: Any, path: str) -> None:
+    body = LIME if path == SEARCH else {"vector": [0.1] * 384}
+    async with _serving(place, pool_size=2) as (client, database, app), standing.held(place) as hold:
+        asked = asyncio.create_task(client.post(path, json=body))
+        await hold.reached(1)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        began = time.perf_counter()
+        await hold.reached(0)
+        print(f"D7: the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
+
+        async def returned() -> bool:
+            return database.in_use() == 0 and app.state.gate.running == 0
+
+        await standing.until(returned)
+        await hold.release()
+        assert await _hits(client) == 1
+
+
+async def test_d7_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> None:
+    settings = Settings(auth="none", max_concurrent_searches=1, max_waiting_searches=1)
+    async with _serving(place, settings=settings) as (client, _database, app), standing.held(place) as hold:
+        running = asyncio.create_task(_hits(client))
+        await hold.reached(1)
+        queued = asyncio.create_task(client.post(SEARCH, json=LIME))
+        await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
+        unavailable(await client.post(SEARCH, json=LIME), "overloaded")
+        queued.cancel()
+        await standing.until(lambda: _is(lambda: app.state.gate.waiting == 0))
+        another = asyncio.create_task(_hits(client))
+        await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
+        await hold.release()
+        assert await asyncio.gather(running, another) == [1, 1]
+
+
+async def _is(so: Any) -> bool:
+    return bool(so())

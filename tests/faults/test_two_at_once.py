@@ -1,0 +1,42 @@
+"""May two instances start at once where there is nothing yet? (row D19)"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import given
+import standing
+from standing import DOCUMENTS, SEARCH
+
+from app.providers.minilm import MODEL
+from app.store import schema
+
+INSTANCES = 4 if standing.FULL else 2
+
+
+async def test_d19_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
+    with given.open_folder() as folder:
+        async with AsyncExitStack() as stack:
+            data = str(folder / "data")
+            starting = [await stack.enter_async_context(_instance(data)) for _ in range(INSTANCES)]
+            await asyncio.gather(*(standing.answers(*one) for one in starting))
+            (_, first), *others = starting
+            assert (await first.post(DOCUMENTS, json={"content": "We use lime.", "uri": "lime"})).status_code == 201
+            for _, other in others:
+                found = (await other.post(SEARCH, json={"query": "lime"})).json()["results"]
+                assert [hit["uri"] for hit in found] == ["lime"]
+
+
+def _instance(data: str) -> Any:
+    return standing.process(STEPWELL_DATA_DIR=data, DATABASE_URL="")
+
+
+async def test_d19_upgrades_of_an_empty_database_that_start_together_make_one_schema(
+    new_place: Callable[..., Awaitable[Any]],
+) -> None:
+    place = await new_place()
+    upgrades = (schema.upgrade(place.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
+    assert set(await asyncio.gather(*upgrades)) == {schema.head()}
