@@ -10,6 +10,7 @@ import stamina
 
 from app import config, errors
 from app.config import Settings
+from app.pipelines import naming
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
 from app.pipelines.services import Services
@@ -81,9 +82,15 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
-    """Bring the database to this version's schema; returns the revision."""
+    """Bring the database to this version's schema, and what is stored to its reading of names; returns the revision."""
     model, dimension = settings.embedding
-    return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    revision = await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+    try:
+        await naming.backfill(owner)
+    finally:
+        await owner.close()
+    return revision
 
 
 def data_dir(settings: Settings) -> Path:

@@ -16,6 +16,7 @@ from uuid import UUID
 import stamina
 
 from app import errors
+from app.pipelines import naming
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
@@ -74,6 +75,8 @@ async def replace(
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
+        if status != "unchanged":
+            await naming.link(writing, user_id, document_id)
     return _stored(document_id, status, draft, batch)
 
 
@@ -238,6 +241,8 @@ async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database) -> 
     """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
+        if status != "unchanged":
+            await naming.link(writing, user_id, document_id)
     return _stored(document_id, status, draft, batch)
 
 
