@@ -9,15 +9,19 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.pipelines import documents, ingest, search
+from app.pipelines import documents, ingest, multihop, search
+from app.pipelines.extraction import Extractor
+from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
 from app.shapes import Fusion, Mode, Query
 
 LARGEST_LIMIT = 50
+LARGEST_MULTIHOP_LIMIT = 20
+MULTIHOP = "multihop"
 MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "auto", "vector": "semantic", "text": "lexical"}
 """How a strategy is asked: `hybrid` is both legs as the service fuses them by default, `auto` all defaults. They differ
 where entities guide a search."""
@@ -45,16 +49,23 @@ async def run(
     mode: str,
     services: Services,
     fusion: Fusion = "auto",
+    extractor: Extractor = "auto",
+    merge: Merge = "linked",
+    max_hops: int = 2,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Report:
-    """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`."""
+    """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`.
+
+    `extractor`, `merge` and `max_hops` count in the mode `multihop`.
+    """
+    hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
     loaded = beir.load(folder)
     user_id = _user_of(folder)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     rankings, took = [], []
     for place, question in enumerate(loaded.questions):
         start = time.perf_counter()
-        rankings.append(await _ranking(question.text, user_id, MODES[mode], fusion, services))
+        rankings.append(await _ranking(question.text, user_id, MODES.get(mode, "auto"), fusion, hopping, services))
         took.append((time.perf_counter() - start) * 1000)
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
@@ -107,7 +118,14 @@ async def _forget_others(uris: set[str], user_id: str, services: Services) -> No
         after = (page[-1].created_at, page[-1].document_id)
 
 
-async def _ranking(text: str, user_id: str, mode: Mode, fusion: Fusion, services: Services) -> list[str]:
+async def _ranking(
+    text: str,
+    user_id: str,
+    mode: Mode,
+    fusion: Fusion,
+    hopping: tuple[Extractor, Merge, int] | None,
+    services: Services,
+) -> list[str]:
     query = Query(
         user_id,
         text,
@@ -117,7 +135,16 @@ async def _ranking(text: str, user_id: str, mode: Mode, fusion: Fusion, services
         k=services.rrf_k,
         candidates=services.candidates,
     )
-    answer = await search.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
+    if hopping is None:
+        answer = await search.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
+    else:
+        extractor, merge, max_hops = hopping
+        question = multihop.Question(
+            replace(query, limit=LARGEST_MULTIHOP_LIMIT), max_hops=max_hops, extractor=extractor, merge=merge
+        )
+        answer = await multihop.run(
+            question, db=services.db, embedder=services.embedder, budget=services.budget, llm=services.llm
+        )
     return list(dict.fromkeys(str(hit.candidate.uri) for hit in answer.hits))
 
 

@@ -98,9 +98,7 @@ async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: s
 
 async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The entities that are matched in any spelling of case, by those of the keys that name them."""
-    rows = await db.execute(
-        sql.statement("known_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
-    )
+    rows = await db.execute(sql.statement("known_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]})
     found: dict[str, list[UUID]] = {}
     for row in rows:
         found.setdefault(row.name_key.decode(), []).append(row.entity_id)
