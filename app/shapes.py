@@ -324,7 +324,7 @@ class StandingName:
 
 @dataclass(frozen=True, slots=True)
 class Via:
-    """How a later hop came to a chunk: the name, where it stands, how many chunks hold it, and how many steps it took."""
+    """How a later hop came to a chunk: the name, where it stands, in how many chunks, and how many steps it took."""
 
     name: str
     kind: Literal["linked", "shared", "named", "expanded"]

@@ -1,7 +1,7 @@
 """In which order do the chunks of several hops, or of several lists, come?
 
-classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once` (SPEC §5). linked: a sum of signals that are
-all measured against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5).
+classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once` (SPEC §5). linked: a sum of signals, each
+against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5).
 rrf: `Σ weight / (k + rank)`, ranks from 1, nothing for a list that lacks the chunk (Cormack et al. 2009).
 Ties go to the earlier hop, then to the id, so that an order is total and does not depend on the input's.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 HOP_1_BONUS = 0.0005
@@ -33,6 +33,7 @@ BEST_LINKED = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named"
 """The linked sum of a chunk that every signal holds for perfect: scores are shares of it."""
 
 Id = TypeVar("Id", UUID, str)
+"""Chunks have UUIDs; hits from elsewhere may have any id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopped:
+class Hopped(Generic[Id]):
     """A chunk that a hop found, with its RRF score in that hop's list."""
 
-    chunk_id: UUID
-    document_id: UUID
+    chunk_id: Id
+    document_id: Id
     hop: int
     rrf_score: float
 
@@ -59,9 +60,9 @@ def linked(signals: Mapping[str, float]) -> Scored:
     return Scored(sum(parts.values()), parts)
 
 
-def classic(found: Iterable[Hopped]) -> dict[UUID, Scored]:
+def classic(found: Iterable[Hopped[Id]]) -> dict[Id, Scored]:
     """The classic score of every chunk; one that two hops found counts for the earlier."""
-    kept: dict[UUID, Hopped] = {}
+    kept: dict[Id, Hopped[Id]] = {}
     for chunk in sorted(found, key=lambda chunk: (chunk.hop, -chunk.rrf_score)):
         kept.setdefault(chunk.chunk_id, chunk)
     appearing = Counter(chunk.document_id for chunk in kept.values())
@@ -73,7 +74,7 @@ def best_classic(first_place: float) -> float:
     return first_place + HOP_1_BONUS + SINGLE_DOCUMENT_BONUS
 
 
-def _classic(chunk: Hopped, *, single: bool) -> Scored:
+def _classic(chunk: Hopped[Id], *, single: bool) -> Scored:
     parts = {"rrf": chunk.rrf_score}
     if chunk.hop == 1:
         parts["hop_1"] = HOP_1_BONUS

@@ -6,6 +6,7 @@ The one place that runs `links.sql`, `names_of_chunks.sql` and `chunks_by_id.sql
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from app.shapes import Candidate, Filters, Led, StandingName, Vector
@@ -75,8 +76,10 @@ async def chunks(
         fields = dict(row._mapping)
         similarity = fields.pop("similarity")
         fields["heading_path"] = tuple(fields["heading_path"])
-        found[row.chunk_id] = (Candidate(**fields, score=0.0, **dict.fromkeys(_SCORES)), similarity)
+        found[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
     return found
 
 
-_SCORES = ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
+_NO_SCORES: dict[str, Any] = dict.fromkeys(
+    ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
+)

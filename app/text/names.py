@@ -39,16 +39,15 @@ def _set(words: str) -> frozenset[str]:
 
 _PARTICLES = _set("of de da do del della des der den di du la le las los van von zu al el bin ibn y e et und for the")
 _FUNCTION = _set(
-    "a an the this that these those it its he she they we you i his her their our my your him them us me who whom whose "
-    "what when where why which how and or but nor so yet if as at by for from in into of off on onto out over to up with "
-    "without after before during until since while because although though however therefore thus then than there here "
-    "is are was were be been being am do does did done has have had can could will would shall should may might must not "
-    "no yes all any some many much more most other another each every both few several such only own same too very also "
-    "just about above again against between through under below near "
-    "der die das den dem des ein eine einer eines und oder aber ist sind war im am zu mit auf für von bei nach "
-    "le la les l d des du un une et ou est sont dans pour avec sur au aux ce cette il elle ils elles on nous vous "
-    "el los las una unos y o es son en con por para su sus lo al del se "
-    "os as um uma e em no na com il gli di che nel della i"
+    "a an the this that these those it its he she they we you i his her their our my your him them us me who whom "
+    "whose what when where why which how and or but nor so yet if as at by for from in into of off on onto out "
+    "over to up with without after before during until since while because although though however therefore thus "
+    "then than there here is are was were be been being am do does did done has have had can could will would "
+    "shall should may might must not no yes all any some many much more most other another each every both few "
+    "several such only own same too very also just about above again against between through under below near der "
+    "die das den dem des ein eine einer eines und oder aber ist sind war im zu mit auf für von bei nach le la les "
+    "l d du un une et ou est sont dans pour avec sur au aux ce cette il elle ils elles nous vous el los las una "
+    "unos y o es son en con por para su sus lo al del se os um uma e em na com gli di che nel della "
 )
 _CALENDAR = _set(
     "january february march april may june july august september october november december "

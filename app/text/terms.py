@@ -25,7 +25,7 @@ _UNUSABLE = re.compile(
 def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
     """Up to MOST names and rare words of the passages that the query does not hold, the rarest first.
 
-    `chunks` tells for a name's key how many of the `total` chunks hold it; words are rare where the passages repeat them.
+    `chunks` tells for a name's key how many of the `total` chunks hold it; a lower-case word counts if it is repeated.
     """
     asked = names.sequences(query)
     found: dict[str, tuple[float, str]] = {}

@@ -1,4 +1,4 @@
-"""Names: which reading of names a document's mentions come from, so that stored documents are read again when it changes.
+"""Names: by which rules a document was read, so that what is stored is read again when they change.
 
 Revision ID: 0002
 Revises: 0001
