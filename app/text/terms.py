@@ -18,7 +18,7 @@ LONGEST = 80
 NAME_BONUS = 2.0
 _WORD = re.compile(r"[^\W\d_]{4,40}")
 _UNUSABLE = re.compile(
-    r"[^\w\s.,'’&()/+#-]|https?:|www\.|//|--|@|[\w-]+\.(?:com|org|net|io|dev|ru|cn|info|xyz)\b", re.IGNORECASE
+    r"^[+-]|[^\w\s.,'’&()/+#-]|https?:|www\.|//|--|@|[\w-]+\.(?:com|org|net|io|dev|ru|cn|info|xyz)\b", re.IGNORECASE
 )
 
 

@@ -18,7 +18,7 @@ from app.store import db, documents, tables, vectors
 from app.store.db import Database
 
 BLOCK = 128
-WORDS = "harbour lantern river castle violin copper meadow thunder pepper saddle".split()
+WORDS = ["harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle"]
 COUNTED = """
 SELECT c.chunk_no, c.length, c.config, t.lexeme, cardinality(t.positions) AS tf
 FROM stepwell.chunks AS c LEFT JOIN LATERAL unnest(c.tsv) AS t ON true
@@ -228,7 +228,7 @@ async def test_deleting_leaves_no_row_behind_but_the_users_own(put, delete, owne
     stored = await put(drafts.draft(*(f"copper river {n}" for n in range(200))))
     entity = "11111111-1111-1111-1111-111111111111"
     await owner.execute(
-        "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) VALUES ($1, $2, 'x', $3, 'text')",
+        "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) VALUES ($1, $2, 'x', $3, 'user')",
         user, entity, kept,
     )  # fmt: skip
     await owner.execute(
