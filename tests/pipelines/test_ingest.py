@@ -135,12 +135,7 @@ async def test_a_provider_that_fails_leaves_the_old_version(world: World) -> Non
 
 
 async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(world: World) -> None:
-    given_ = [
-        Upload("One.", uri="1"),
-        Upload("\u200b \n", uri="2"),
-        Upload("Three.", uri="3"),
-        Upload("x", uri="u" * 3000),
-    ]
+    given_ = [Upload("One.", uri="1"), Upload("\u200b \n", uri="2"), Upload("Three.", uri="3"), Upload("x", uri="u" * 3000)]
     outcomes = await world.many(given_)
     assert [outcome.upload for outcome in outcomes] == given_
     assert [outcome.stored is not None for outcome in outcomes] == [True, False, True, False]
@@ -217,7 +212,9 @@ async def test_a_reader_during_replacements_sees_one_version_and_never_half(worl
     """Every chunk of a version carries its mark; a search that saw two marks, or too few chunks, saw half."""
     world.cutting = ingest.Cutting(40, 0)
     marks = ("alpha", "beta")
-    versions = {mark: "\n\n".join(f"# Part {n}\n\n" + f"{mark} stone {n}. " * 12 for n in range(6)) for mark in marks}
+    versions = {
+        mark: "\n\n".join(f"# Part {n}\n\n" + f"{mark} stone {n}. " * 12 for n in range(6)) for mark in marks
+    }
     sizes = {mark: (await world.add(versions[mark], "note")).chunk_count for mark in marks}
     done = asyncio.Event()
     seen: list[str] = []

@@ -49,9 +49,7 @@ async def test_real_vectors_find_what_shares_no_word_with_the_question(real_worl
 async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: World, limit: int) -> None:
     answer = await shelf.ask("buoy", limit=limit)
     assert len(answer.hits) == min(limit, len(SHELF))
-    assert [hit.candidate.score for hit in answer.hits] == sorted(
-        (h.candidate.score for h in answer.hits), reverse=True
-    )
+    assert [hit.candidate.score for hit in answer.hits] == sorted((h.candidate.score for h in answer.hits), reverse=True)
 
 
 async def test_a_failing_embedder_leaves_the_text_leg_and_says_so(shelf: World) -> None:
@@ -182,9 +180,7 @@ async def test_without_explain_nothing_is_explained(shelf: World) -> None:
 
 async def test_detail_says_how_much_text_comes_back(world: World) -> None:
     await world.add("# Long\n\n" + " ".join(f"lime {place}" for place in range(120)), "long")
-    by_detail = {
-        detail: (await world.ask("lime", detail=detail, limit=1)).hits[0] for detail in ("ids", "preview", "full")
-    }
+    by_detail = {detail: (await world.ask("lime", detail=detail, limit=1)).hits[0] for detail in ("ids", "preview", "full")}
     full = by_detail["full"].candidate.content
     assert by_detail["ids"].candidate.content == ""
     assert by_detail["preview"].candidate.content == full[: search.PREVIEW_CHARACTERS]
@@ -194,9 +190,7 @@ async def test_detail_says_how_much_text_comes_back(world: World) -> None:
 
 @pytest.mark.parametrize("query", ['"gauge answered"', "ERR_TIDE_4012", "which codes are there"])
 async def test_confidence_does_not_depend_on_how_much_text_comes_back(shelf: World, query: str) -> None:
-    await shelf.add(
-        "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end"
-    )
+    await shelf.add("Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end")
     sure = [[h.confidence for h in (await shelf.ask(query, detail=d)).hits] for d in ("ids", "preview", "full")]
     assert sure[0] == sure[1] == sure[2]
     assert sure[0][0] == "very_high"
@@ -233,9 +227,7 @@ async def test_excluded_chunks_stay_away_from_both_legs(shelf: World) -> None:
 
 
 async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: World) -> None:
-    stored = await shelf.add(
-        "Lime with a note.", "noted", metadata={"team": "masonry", "year": 2024, "on": "2024-05-06"}
-    )
+    stored = await shelf.add("Lime with a note.", "noted", metadata={"team": "masonry", "year": 2024, "on": "2024-05-06"})
     for metadata in ({"team": "masonry"}, {"year": {"gte": 2024, "lt": 2025}}, {"on": {"gt": "2024-05-05T23:00:00Z"}}):
         assert uris(await shelf.ask("lime", filters=Filters(metadata=metadata))) == ["noted"]
     assert uris(await shelf.ask("dog", filters=Filters(document_ids=(stored.document_id,)))) == ["noted"]
