@@ -300,7 +300,7 @@ class Led:
     chunk_id: UUID
     document_id: UUID
     similarity: float | None
-    named: bool = False
+    named_name: str | None = None
     linked: float | None = None
     linked_chunks: int | None = None
     linked_steps: int | None = None

@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
 from app import errors
 from app.pipelines import extraction, search
 from app.pipelines.extraction import Extracted, Extractor
-from app.pipelines.search import Budget, Course, Retrieved
+from app.pipelines.search import Budget, Course
+from app.pipelines.trail import Trail
 from app.providers.base import Embedder, Llm
 from app.ranking import merge, steering
 from app.ranking.merge import Hopped, Scored
-from app.shapes import Answer, Candidate, Hit, Hop, Led, ParsedQuery, Query, Recall, Recalled, Via, Weights
+from app.shapes import Answer, Hit, Hop, ParsedQuery, Query, Recall, Recalled, Weights
 from app.store import links, recall
 from app.store.db import Database
 from app.text import cleaning, names
@@ -47,36 +48,6 @@ class Question:
     max_hops: int = 2
     extractor: Extractor = "auto"
     merge: Merge = "linked"
-
-
-@dataclass(slots=True)
-class Trail:
-    """What the hops have found so far."""
-
-    first: Retrieved
-    relaxed: bool = False
-    hops: list[Hop] = field(default_factory=list)
-    hop_of: dict[UUID, int] = field(default_factory=dict)
-    documents: dict[UUID, UUID] = field(default_factory=dict)
-    candidates: dict[UUID, Candidate] = field(default_factory=dict)
-    signals: dict[UUID, dict[str, float]] = field(default_factory=dict)
-    similarity: dict[UUID, float] = field(default_factory=dict)
-    rrf: dict[UUID, float] = field(default_factory=dict)
-    via: dict[UUID, Via] = field(default_factory=dict)
-    led: set[UUID] = field(default_factory=set)
-
-    def raise_signal(self, chunk_id: UUID, name: str, value: float, via: Via | None = None) -> None:
-        """Keep the larger value of a signal; the name behind it leads to the chunk unless a link does already."""
-        signals = self.signals.setdefault(chunk_id, {})
-        if value <= signals.get(name, 0.0):
-            return
-        signals[name] = value
-        known = self.via.get(chunk_id)
-        if via is not None and (known is None or _PRIORITY[via.kind] <= _PRIORITY[known.kind]):
-            self.via[chunk_id] = via
-
-
-_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "expanded": 3}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +84,8 @@ async def _walk(question: Question, means: Means) -> Answer:
     fusion = "rrf" if question.merge == "classic" else query.fusion
     wide = replace(query, limit=query.candidates, fusion=fusion, detail="full", min_confidence=None)
     first = await search.retrieve(wide, means.course, db=means.db, embedder=means.embedder, budget=means.budget)
-    trail = _started(question, first)
-    trail.relaxed = bool(means.course.relaxed)
+    relaxed = bool(means.course.relaxed)
+    trail = Trail.begun(query.text, first, width=_width(question), relaxed=relaxed)
     if trail.hop_of:
         for number in range(2, question.max_hops + 1):
             if not await _hop(number, question, trail, means):
@@ -122,29 +93,8 @@ async def _walk(question: Question, means: Means) -> Answer:
     return await _answer(question, trail, means)
 
 
-def _started(question: Question, first: Retrieved) -> Trail:
-    """Hop 1 as the first stretch of the trail."""
-    trail = Trail(first)
-    for place, candidate in enumerate(first.found.candidates):
-        _note(trail, candidate)
-        trail.rrf[candidate.chunk_id] = candidate.rrf_score or 0.0
-        trail.raise_signal(candidate.chunk_id, "fused", candidate.score)
-        if candidate.vector_score is not None:
-            trail.similarity[candidate.chunk_id] = candidate.vector_score
-        if place < _width(question):
-            trail.hop_of[candidate.chunk_id] = 1
-    best = max(trail.similarity.values(), default=None)
-    trail.hops.append(Hop(1, question.query.text, len(trail.hop_of), best_similarity=best))
-    return trail
-
-
 def _width(question: Question) -> int:
     return max(LEAST, question.query.limit)
-
-
-def _note(trail: Trail, candidate: Candidate) -> None:
-    trail.documents.setdefault(candidate.chunk_id, candidate.document_id)
-    trail.candidates.setdefault(candidate.chunk_id, candidate)
 
 
 async def _hop(number: int, question: Question, trail: Trail, means: Means) -> bool:
@@ -165,6 +115,7 @@ async def _hop(number: int, question: Question, trail: Trail, means: Means) -> b
         )
         if not found.terms:
             return False
+        trail.extracted[number] = found
         with means.course.timed("hops"):
             fresh = await _brought(number, question, trail, found, best, means)
     except errors.StepwellError as error:
@@ -198,8 +149,8 @@ async def _brought(
     """Search with the terms, and under `linked` follow names; returns the chunks that are new."""
     expanded = await _expanded(question, trail, found, means)
     if question.merge == "classic":
-        return await _appended(number, question, trail, found, expanded, means)
-    return await _followed(number, question, trail, found, expanded, best, means)
+        return await _appended(number, question, trail, expanded, means)
+    return await _followed(number, question, trail, expanded, best, means)
 
 
 async def _expanded(question: Question, trail: Trail, found: Extracted, means: Means) -> Recalled:
@@ -239,29 +190,23 @@ def _weights(ask: Recall) -> Weights:
     return steering.EVEN if both and ask.fusion == "convex" else ask.weights
 
 
-async def _appended(
-    number: int, question: Question, trail: Trail, found: Extracted, expanded: Recalled, means: Means
-) -> list[UUID]:
+async def _appended(number: int, question: Question, trail: Trail, expanded: Recalled, means: Means) -> list[UUID]:
     """Under `classic`, what the expanded query found, none of which was seen before."""
     ids = [candidate.chunk_id for candidate in expanded.candidates]
     async with means.db.reading(question.query.user_id) as reading:
         near = await links.chunks(reading, question.query.user_id, ids, vector=trail.first.ask.vector)
     for candidate in expanded.candidates:
-        chunk_id = candidate.chunk_id
-        trail.candidates[chunk_id] = candidate
-        trail.documents[chunk_id] = candidate.document_id
-        trail.rrf[chunk_id] = candidate.rrf_score or 0.0
-        trail.hop_of[chunk_id] = number
-        trail.similarity[chunk_id] = (near[chunk_id][1] if chunk_id in near else None) or 0.0
-        trail.via[chunk_id] = _term_of(candidate, found)
-    return ids
+        _read, similarity = near.get(candidate.chunk_id, (candidate, None))
+        for known in (trail.rrf, trail.candidates):
+            known.pop(candidate.chunk_id, None)
+        trail.note(candidate, rrf_score=candidate.rrf_score, similarity=similarity)
+    return trail.enter(ids, number)
 
 
 async def _followed(
     number: int,
     question: Question,
     trail: Trail,
-    found: Extracted,
     expanded: Recalled,
     best: Sequence[UUID],
     means: Means,
@@ -284,14 +229,13 @@ async def _followed(
     trail.led.update(sources)
     brought: dict[UUID, None] = {}
     for place, candidate in enumerate(expanded.candidates):
-        trail.raise_signal(candidate.chunk_id, "expanded", fade * candidate.score, _term_of(candidate, found))
+        trail.raise_signal(candidate.chunk_id, "expanded", fade * candidate.score)
         if place < _width(question):
             brought[candidate.chunk_id] = None
     for chunk in led:
-        _weigh(chunk, trail, brought)
-    fresh = [chunk_id for chunk_id in brought if chunk_id not in trail.hop_of and chunk_id in trail.documents]
-    trail.hop_of.update(dict.fromkeys(fresh, number))
-    return fresh
+        if trail.take(chunk):
+            brought[chunk.chunk_id] = None
+    return trail.enter(brought, number)
 
 
 def _weight(chunk_id: UUID, trail: Trail) -> float:
@@ -302,38 +246,13 @@ def _weight(chunk_id: UUID, trail: Trail) -> float:
     return SOURCE_WEIGHT * min(1.0, merge.linked(trail.signals[chunk_id]).score / merge.BEST_LINKED)
 
 
-def _weigh(chunk: Led, trail: Trail, brought: dict[UUID, None]) -> None:
-    """Take over one chunk's signals from what the names led to."""
-    trail.documents[chunk.chunk_id] = chunk.document_id
-    if chunk.similarity is not None:
-        trail.similarity[chunk.chunk_id] = chunk.similarity
-        trail.raise_signal(chunk.chunk_id, "cos", chunk.similarity)
-    if chunk.named:
-        trail.raise_signal(chunk.chunk_id, "named", 1.0, Via("", "named"))
-    if chunk.shared and chunk.shared_name:
-        via = Via(chunk.shared_name, "shared", chunk.shared_source, chunk.shared_chunks, 1)
-        trail.raise_signal(chunk.chunk_id, "shared", chunk.shared, via)
-    if chunk.linked and chunk.linked_name:
-        via = Via(chunk.linked_name, "linked", chunk.linked_source, chunk.linked_chunks, chunk.linked_steps)
-        trail.raise_signal(chunk.chunk_id, "linked", chunk.linked, via)
-    if chunk.named or chunk.linked or chunk.shared:
-        brought[chunk.chunk_id] = None
-
-
-def _term_of(candidate: Candidate, found: Extracted) -> Via:
-    """The term that the chunk's title or text holds, else the first one."""
-    told = names.sequences(f"{candidate.title}\n{candidate.content}")
-    term = next((term for term in found.terms if names.key(term) in told), found.terms[0])
-    return Via(term, "expanded", found.sources.get(term))
-
-
 def _ordered(question: Question, trail: Trail) -> list[UUID]:
     return merge.ordered(_scores(question, trail), trail.hop_of)
 
 
 def _scores(question: Question, trail: Trail) -> Mapping[UUID, Scored]:
     """Every chunk's combined score; where no further hop worked, hop 1's own."""
-    if len(trail.hop_of) == trail.hops[0].result_count and not trail.led:
+    if trail.stayed:
         chunks = (trail.candidates[chunk_id] for chunk_id in trail.hop_of)
         return {chunk.chunk_id: Scored(chunk.score, {"fused": chunk.score}) for chunk in chunks}
     if question.merge == "classic":
@@ -386,7 +305,6 @@ def _hit(chunk_id: UUID, question: Question, trail: Trail, scored: Scored) -> Hi
     candidate = replace(trail.candidates[chunk_id], score=min(1.0, scored.score / _best_possible(question, trail)))
     hit = search.hit_of(candidate, question.query, trail.first, relaxed=trail.relaxed)
     hop = trail.hop_of.get(chunk_id, 1)
-    via = trail.via.get(chunk_id) if hop > 1 else None
     signals = trail.signals.get(chunk_id, {})
     ways = tuple(name for name in ("linked", "shared", "named", "expanded") if signals.get(name))
     explain = (
@@ -397,14 +315,14 @@ def _hit(chunk_id: UUID, question: Question, trail: Trail, scored: Scored) -> Hi
         strategies=tuple(dict.fromkeys((*hit.strategies, *ways))),
         hop=hop,
         combined_score=scored.score,
-        via=via,
+        via=trail.way_to(chunk_id),
         explain=explain,
     )
 
 
 def _best_possible(question: Question, trail: Trail) -> float:
     """The combined score of a chunk that is first in everything."""
-    if len(trail.hop_of) == trail.hops[0].result_count and not trail.led:
+    if trail.stayed:
         return 1.0
     if question.merge == "linked":
         return merge.BEST_LINKED

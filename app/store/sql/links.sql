@@ -158,7 +158,7 @@ found AS (
     UNION SELECT chunk_no FROM shared
 )
 SELECT c.chunk_id, c.document_id, 1 - (v.embedding <=> :embedding) AS similarity,
-       t.chunk_no IS NOT NULL AS named,
+       te.name AS named_name,
        l.weight AS linked, CAST(l.chunks AS integer) AS linked_chunks, l.steps AS linked_steps,
        le.name AS linked_name, lc.chunk_id AS linked_source,
        s.weight * greatest(coalesce(1 - (v.embedding <=> :embedding), 0.5), 0) AS shared,
@@ -166,7 +166,8 @@ SELECT c.chunk_id, c.document_id, 1 - (v.embedding <=> :embedding) AS similarity
 FROM found AS f
 JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = f.chunk_no
 JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = f.chunk_no
-LEFT JOIN (SELECT DISTINCT chunk_no FROM titled_by_question) AS t ON t.chunk_no = f.chunk_no
+LEFT JOIN titled_by_question AS t ON t.chunk_no = f.chunk_no
+LEFT JOIN stepwell.entities AS te ON te.user_id = :user_id AND te.entity_id = t.entity_id
 LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no
 LEFT JOIN stepwell.entities AS le ON le.user_id = :user_id AND le.entity_id = l.entity_id
 LEFT JOIN stepwell.chunks AS lc ON lc.user_id = :user_id AND lc.chunk_no = l.source_no
