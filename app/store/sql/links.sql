@@ -4,7 +4,8 @@
 -- w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second step leads on from the five best. shared: the chunk
 -- and a source hold the same name, which 2 to 50 chunks (n) hold, w / (1 + ln n) times the cosine to the question.
 -- Sources: the given chunks with their weights, and chunks of documents that the question names with weight 1; the ten
--- best. Filters and exclusions bind what is led to. Columns: a row a chunk; similarity is null without a vector.
+-- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or scalar, so that no join
+-- ever reads all of a user's entities. Columns: a row a chunk; similarity is null without a vector.
 -- :user_id text  whose chunks
 -- :source_ids uuid[]  chunks that lead on
 -- :weights float8[]  their weights, 0 to 1
@@ -68,12 +69,15 @@ steps AS MATERIALIZED (
     SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks
     FROM sources AS s
     JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no AND m.kind = 'text'
-    JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = m.entity_id AND e.origin <> 'text'
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
+    ) AS e
     CROSS JOIN LATERAL (
         SELECT count(*) AS chunks
         FROM (SELECT FROM stepwell.mentions AS o
               WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
     ) AS n
+    WHERE e.origin <> 'text'
 ),
 linked_once AS MATERIALIZED (
     SELECT DISTINCT ON (m.chunk_no)
@@ -103,12 +107,15 @@ second_steps AS MATERIALIZED (
     SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks
     FROM second_sources AS s
     JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no AND m.kind = 'text'
-    JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = m.entity_id AND e.origin <> 'text'
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
+    ) AS e
     CROSS JOIN LATERAL (
         SELECT count(*) AS chunks
         FROM (SELECT FROM stepwell.mentions AS o
               WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
     ) AS n
+    WHERE e.origin <> 'text'
 ),
 linked AS MATERIALIZED (
     SELECT DISTINCT ON (a.chunk_no) a.*
@@ -157,23 +164,25 @@ found AS (
     UNION SELECT chunk_no FROM linked
     UNION SELECT chunk_no FROM shared
 )
-SELECT c.chunk_id, c.document_id, 1 - (v.embedding <=> :embedding) AS similarity,
-       te.name AS named_name,
+SELECT c.chunk_id, c.document_id, v.similarity,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = t.entity_id) AS named_name,
        l.weight AS linked, CAST(l.chunks AS integer) AS linked_chunks, l.steps AS linked_steps,
-       le.name AS linked_name, lc.chunk_id AS linked_source,
-       s.weight * greatest(coalesce(1 - (v.embedding <=> :embedding), 0.5), 0) AS shared,
-       CAST(s.chunks AS integer) AS shared_chunks, se.name AS shared_name, sc.chunk_id AS shared_source
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = l.entity_id) AS linked_name,
+       (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = l.source_no) AS linked_source,
+       s.weight * greatest(coalesce(v.similarity, 0.5), 0) AS shared, CAST(s.chunks AS integer) AS shared_chunks,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = s.entity_id) AS shared_name,
+       (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = s.source_no) AS shared_source
 FROM found AS f
-JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = f.chunk_no
-JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = f.chunk_no
+CROSS JOIN LATERAL (
+    SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
+) AS c
+CROSS JOIN LATERAL (
+    SELECT 1 - (o.embedding <=> :embedding) AS similarity
+    FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
+) AS v
 LEFT JOIN titled_by_question AS t ON t.chunk_no = f.chunk_no
-LEFT JOIN stepwell.entities AS te ON te.user_id = :user_id AND te.entity_id = t.entity_id
 LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no
-LEFT JOIN stepwell.entities AS le ON le.user_id = :user_id AND le.entity_id = l.entity_id
-LEFT JOIN stepwell.chunks AS lc ON lc.user_id = :user_id AND lc.chunk_no = l.source_no
 LEFT JOIN shared AS s ON s.chunk_no = f.chunk_no
-LEFT JOIN stepwell.entities AS se ON se.user_id = :user_id AND se.entity_id = s.entity_id
-LEFT JOIN stepwell.chunks AS sc ON sc.user_id = :user_id AND sc.chunk_no = s.source_no
 WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
   AND (NOT :filtered OR (
         SELECT stepwell.passes(
