@@ -16,17 +16,27 @@ rarest AS MATERIALIZED (
     SELECT q.config, q.query, r.lexeme
     FROM queries AS q
     CROSS JOIN LATERAL (
-        SELECT w.lexeme, coalesce(l.df, 0) AS df
+        SELECT w.lexeme
         FROM unnest(tsvector_to_array(to_tsvector(CAST(q.config AS regconfig), q.phrase))) AS w (lexeme)
-        LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme COLLATE "C"
+        LEFT JOIN LATERAL (
+            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+        ) AS l ON true
         ORDER BY coalesce(l.df, 0), w.lexeme
         LIMIT 1
     ) AS r
+),
+nominated AS MATERIALIZED (
+    SELECT r.config, r.query, unnest(p.items) >> 24 AS chunk_no
+    FROM rarest AS r
+    CROSS JOIN LATERAL (
+        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+    ) AS p
 )
-SELECT c.chunk_no, c.document_id, c.content
-FROM rarest AS r
-JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = r.lexeme COLLATE "C"
-CROSS JOIN LATERAL unnest(p.items) AS i (item)
-JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = i.item >> 24 AND c.config = r.config
-WHERE c.document_id <> :document_id AND c.tsv @@ r.query
+SELECT n.chunk_no, c.document_id, c.content
+FROM nominated AS n
+CROSS JOIN LATERAL (
+    SELECT o.document_id, o.content, o.config, o.tsv
+    FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = n.chunk_no LIMIT 1
+) AS c
+WHERE c.config = n.config AND c.document_id <> :document_id AND c.tsv @@ n.query
 LIMIT :limit
