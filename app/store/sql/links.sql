@@ -68,7 +68,10 @@ sources AS MATERIALIZED (
 steps AS MATERIALIZED (
     SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks
     FROM sources AS s
-    JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no AND m.kind = 'text'
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
+    ) AS m
     CROSS JOIN LATERAL (
         SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
     ) AS e
@@ -84,9 +87,13 @@ linked_once AS MATERIALIZED (
            m.chunk_no, m.document_id, s.entity_id, s.weight, s.chunks, s.chunk_no AS source_no, 1 AS steps,
            1 - (v.embedding <=> :embedding) AS similarity
     FROM steps AS s
-    JOIN stepwell.mentions AS m
-      ON m.user_id = :user_id AND m.entity_id = s.entity_id AND m.kind = 'title' AND m.document_id <> s.document_id
-    JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = m.chunk_no
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no, o.document_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+    ) AS v
     WHERE (NOT :filtered OR (
         SELECT stepwell.passes(
             d.document_id, d.source_id, d.metadata, d.created_at,
@@ -106,7 +113,10 @@ second_sources AS MATERIALIZED (
 second_steps AS MATERIALIZED (
     SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks
     FROM second_sources AS s
-    JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no AND m.kind = 'text'
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
+    ) AS m
     CROSS JOIN LATERAL (
         SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
     ) AS e
@@ -124,8 +134,10 @@ linked AS MATERIALIZED (
         UNION ALL
         SELECT m.chunk_no, s.entity_id, s.weight, s.chunks, s.chunk_no, 2
         FROM second_steps AS s
-        JOIN stepwell.mentions AS m
-          ON m.user_id = :user_id AND m.entity_id = s.entity_id AND m.kind = 'title' AND m.document_id <> s.document_id
+        CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
+    ) AS m
     ) AS a
     ORDER BY a.chunk_no, a.weight DESC, a.steps, a.entity_id, a.source_no
 ),
@@ -136,7 +148,10 @@ shared_names AS MATERIALIZED (
         FROM (
             SELECT m.entity_id, s.chunk_no, s.weight
             FROM sources AS s
-            JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.chunk_no = s.chunk_no
+            CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no OFFSET 0
+    ) AS m
             WHERE m.entity_id NOT IN (SELECT q.entity_id FROM question AS q)
         ) AS h
         CROSS JOIN LATERAL (
@@ -153,7 +168,10 @@ shared_names AS MATERIALIZED (
 shared AS MATERIALIZED (
     SELECT DISTINCT ON (m.chunk_no) m.chunk_no, s.entity_id, s.weight, s.chunks, s.source_no
     FROM shared_names AS s
-    JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.entity_id = s.entity_id
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id OFFSET 0
+    ) AS m
     ORDER BY m.chunk_no, s.weight DESC, s.entity_id
 ),
 found AS (
