@@ -18,7 +18,7 @@ from app.store import db, documents, tables, vectors
 from app.store.db import Database
 
 BLOCK = 128
-WORDS = ["harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle"]
+WORDS = "harbour lantern river castle violin copper meadow thunder pepper saddle".split()
 COUNTED = """
 SELECT c.chunk_no, c.length, c.config, t.lexeme, cardinality(t.positions) AS tf
 FROM stepwell.chunks AS c LEFT JOIN LATERAL unnest(c.tsv) AS t ON true
