@@ -6,7 +6,7 @@ A question walks downstairs once and an answer comes back up:
 
 app/
 ├── __main__.py      python -m app
-├── cli/             serve | demo | ingest | search | eval | bench | db | keys | doctor | openapi: a file a family
+├── cli/             serve, demo, ingest, search, multihop, eval, bench, db, keys, doctor, openapi: a file a family
 ├── main.py          create_app(): the lifespan builds the pool and the providers; nothing happens at import
 ├── runtime.py       what every entry point needs: a database, an embedder and the limits, opened and closed together
 ├── config.py        one Settings; values are passed down, never imported by the rooms below
@@ -14,9 +14,9 @@ app/
 ├── telemetry.py     logs and the request id
 ├── shapes.py        what travels between the rooms (frozen dataclasses)
 ├── api/             THE DOOR      routers, wire models, auth, problem+json, metrics: HTTP in, HTTP out, nothing else
-├── pipelines/       THE CORRIDOR  one story a file, top to bottom: search, similar, ingest, documents, keys, doctor
-├── ranking/         THE SCALES    pure arithmetic on shapes: steering and confidence
-├── text/            THE DESK      pure text: query analysis, cleaning, chunking, what the text index reads
+├── pipelines/       THE CORRIDOR  one story a file: search, multihop, rerank, similar, ingest, naming, documents, keys
+├── ranking/         THE SCALES    pure arithmetic on shapes: steering, confidence, merge and diversity
+├── text/            THE DESK      pure text: analysis, cleaning, chunking, names, terms, what the text index reads
 ├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too
 │   └── sql/         hybrid.sql and its sisters: the header says what it answers, its binds, its columns
 ├── providers/       THE WINDOWS   the only room that looks outside or loads a model

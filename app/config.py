@@ -76,6 +76,19 @@ class Settings(BaseSettings):
     query_cache_size: int = Field(10_000, ge=0, description="Query vectors kept in memory.")
     embed_timeout_s: float = Field(3.0, gt=0, description="After this a search goes on without a vector.")
 
+    llm: Literal["none", "gemini", "openai", "ollama"] = Field(
+        "none", description="Which language model names terms for a further hop; none: stored names and statistics do."
+    )
+    llm_url: str | None = Field(
+        None, description="Where it answers; needed for openai (any compatible endpoint), ollama has a local default."
+    )
+    llm_model: str | None = Field(None, description="Its name; Gemini and Ollama have a default.")
+    llm_api_key: SecretStr | None = Field(None, description="Its key; for Gemini, GEMINI_API_KEY is read too.")
+    gemini_api_key: SecretStr | None = Field(
+        None, validation_alias=_either("GEMINI_API_KEY"), description="Key for Gemini."
+    )
+    llm_timeout_s: float = Field(4.0, gt=0, description="After this a hop goes on with stored names.")
+
     # search
     sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
     write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
@@ -91,6 +104,14 @@ class Settings(BaseSettings):
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value else None
+
+    @model_validator(mode="after")
+    def _an_llm_that_can_be_asked(self) -> Settings:
+        if self.llm == "openai" and not (self.llm_url and self.llm_model):
+            raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
+        if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
+            raise ValueError("STEPWELL_LLM=gemini needs GEMINI_API_KEY or STEPWELL_LLM_API_KEY")
+        return self
 
     @model_validator(mode="after")
     def _no_open_door(self) -> Settings:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
-from app.api import admission, bodies, docs, documents, health, metrics, problems, request_ids, search, traces
+from app.api import admission, bodies, docs, documents, health, metrics, multihop, problems, request_ids, search, traces
 from app.config import Settings
 from app.pipelines.services import Services
 
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     )
     app.state.settings = chosen
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for router in (search.router, documents.router, health.router):
+    for router in (search.router, multihop.router, documents.router, health.router):
         app.include_router(router)
     docs.install(app)
     traces.install(app)

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import stamina
 
 from app import config, errors
 from app.config import Settings
+from app.pipelines import naming
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
 from app.pipelines.services import Services
-from app.providers.base import Embedder
+from app.providers.base import Embedder, Llm
 from app.providers.caching import CachingEmbedder
+from app.providers.chat import ChatLlm
 from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
 from app.store import db, embedded, schema
 from app.store.db import Database, Limits
 
+if TYPE_CHECKING:
+    from app.providers.gemini import GeminiLlm
+
+OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
 START_RETRY_S = 20.0
 """How long a start waits for a database that is not there yet."""
 
@@ -35,14 +43,16 @@ async def open_services(settings: Settings, *, pool_size: int | None = None) -> 
         database = await stack.enter_async_context(open_database(settings, pool_size=pool_size))
         await _checked(database, settings)
         embedder = await stack.enter_async_context(open_embedder(settings))
+        llm = await stack.enter_async_context(open_llm(settings))
         yield Services(
             db=database,
             embedder=embedder,
             cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap),
-            budget=Budget(settings.embed_timeout_s, settings.search_timeout_s),
+            budget=Budget(settings.embed_timeout_s, settings.search_timeout_s, settings.llm_timeout_s),
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,
             expected_schema=settings.embedding,
+            llm=llm,
         )
 
 
@@ -81,9 +91,15 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
-    """Bring the database to this version's schema; returns the revision."""
+    """Bring the database to this version's schema, and what is stored to its reading of names; returns the revision."""
     model, dimension = settings.embedding
-    return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    revision = await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+    try:
+        await naming.backfill(owner)
+    finally:
+        await owner.close()
+    return revision
 
 
 def data_dir(settings: Settings) -> Path:
@@ -99,6 +115,41 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
         yield CountingEmbedder(CachingEmbedder(model, size=settings.query_cache_size))
     finally:
         await model.aclose()
+
+
+@asynccontextmanager
+async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
+    """The configured language model; None where there is none."""
+    if settings.llm == "none":
+        yield None
+        return
+    model = await asyncio.to_thread(_llm, settings)
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
+    key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
+    secret = key.get_secret_value() if key else None
+    if settings.llm == "gemini":
+        # Its package takes a second to import.
+        from app.providers import gemini
+
+        return gemini.GeminiLlm(
+            api_key=secret or "",
+            model=settings.llm_model or gemini.MODEL,
+            url=settings.llm_url,
+            timeout_s=settings.llm_timeout_s,
+        )
+    return ChatLlm(
+        kind="ollama" if settings.llm == "ollama" else "openai",
+        url=settings.llm_url or OLLAMA_URL,
+        model=settings.llm_model or OLLAMA_MODEL,
+        api_key=secret,
+        timeout_s=settings.llm_timeout_s,
+    )
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

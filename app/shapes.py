@@ -295,6 +295,59 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class Led:
+    """A chunk to which names lead, with the weight of each way and the name that leads there; see `links.sql`."""
+
+    chunk_id: UUID
+    document_id: UUID
+    similarity: float | None
+    named_name: str | None = None
+    linked: float | None = None
+    linked_chunks: int | None = None
+    linked_steps: int | None = None
+    linked_name: str | None = None
+    linked_source: UUID | None = None
+    shared: float | None = None
+    shared_chunks: int | None = None
+    shared_name: str | None = None
+    shared_source: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StandingName:
+    """A name in one of some chunks: its words, how many chunks hold it, and the first of those chunks that does."""
+
+    name: str
+    name_key: str
+    chunks: int
+    chunk_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Via:
+    """How a later hop came to a chunk: the name, where it stands, in how many chunks, and how many steps it took."""
+
+    name: str
+    kind: Literal["linked", "shared", "named", "expanded"]
+    source_chunk_id: UUID | None = None
+    chunks: int | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One retrieval round: what was asked, with which terms from whom, and how many chunks were new to it."""
+
+    hop: int
+    query: str
+    result_count: int
+    expanded_terms: tuple[str, ...] = ()
+    extractor: Literal["llm", "entities", "statistical"] | None = None
+    error: str | None = None
+    best_similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One answer: the candidate, how sure we are of it, and the reasons for its place."""
 
@@ -302,6 +355,9 @@ class Hit:
     confidence: Confidence
     strategies: tuple[str, ...]
     explain: Json | None = None
+    hop: int | None = None
+    combined_score: float | None = None
+    via: Via | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,3 +377,5 @@ class Answer:
     relaxed: tuple[str, ...]
     timings: Mapping[str, float]
     explain: Json | None = None
+    hops: tuple[Hop, ...] | None = None
+    total_results: int | None = None

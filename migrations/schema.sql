@@ -32,6 +32,7 @@ documents.created_at timestamp with time zone NOT NULL DEFAULT now()
 documents.document_id uuid NOT NULL
 documents.identity bytea NOT NULL
 documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
+documents.names_version integer NOT NULL DEFAULT 0
 documents.source_id uuid
 documents.title text NOT NULL
 documents.updated_at timestamp with time zone NOT NULL DEFAULT now()
@@ -154,6 +155,7 @@ text_statistics pk_text_statistics PRIMARY KEY (user_id, config)
 CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv)
 CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks USING btree (user_id, embedding_key)
 CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
+CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names_version)
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id)
 CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents USING btree (user_id, source_id)
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')

@@ -11,13 +11,14 @@ from typing import Annotated
 import typer
 
 from app import config, runtime, samples, telemetry
-from app.cli import ingest, options, search, serve
+from app.cli import ingest, multihop, options, search, serve
 from app.config import Settings
+from app.pipelines import multihop as story
 from app.pipelines.services import Services
 from app.shapes import Query, Upload
 
 SHOWN = ("hybrid", "technical")
-"""The kinds of sample questions that the demo asks, one of each."""
+"""The kinds of sample questions that the demo asks of the hybrid search, one of each."""
 
 
 def demo(
@@ -25,7 +26,7 @@ def demo(
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Ingest the sample notes, ask two questions of them, and leave the service running."""
+    """Ingest the sample notes, ask three questions of them, and leave the service running."""
     settings = config.load(data_dir=data_dir, port=port)
     telemetry.configure("error", settings.log_json)
     options.run(_demo(settings, serve_after=serve_after))
@@ -40,6 +41,9 @@ async def _demo(settings: Settings, *, serve_after: bool) -> None:
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
             search.show(await search.ask(Query(options.LOCAL, question.text, limit=3), services), question.text)
+        linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
+        several = story.Question(Query(options.LOCAL, linked.text, limit=5), 2, "auto", "linked")
+        options.out.print(multihop.chain(await multihop.ask(several, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)
             await serve.listen(_with_free_port(settings), services, stack.pop_all())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from app import runtime, shapes
+from app import runtime
 from app.cli import options
 from app.config import Settings
 from app.proof import evaluation
@@ -24,6 +24,23 @@ class Mode(StrEnum):
     hybrid = "hybrid"
     vector = "vector"
     text = "text"
+    multihop = "multihop"
+
+
+class Extractor(StrEnum):
+    """Who names the terms of a further hop."""
+
+    auto = "auto"
+    llm = "llm"
+    entities = "entities"
+    statistical = "statistical"
+
+
+class Merge(StrEnum):
+    """How the chunks of several hops are ordered."""
+
+    linked = "linked"
+    classic = "classic"
 
 
 class Fusion(StrEnum):
@@ -38,11 +55,15 @@ def evaluate(
     folder: Annotated[Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.")],
     mode: Annotated[Mode, typer.Option(help="auto: all defaults; hybrid: without entities; or one leg.")] = Mode.auto,
     fusion: Annotated[Fusion, typer.Option(help="rrf: even weights; auto: the service's choice.")] = Fusion.auto,
+    extractor: Annotated[Extractor, typer.Option(help="With --mode multihop: who names terms.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="With --mode multihop: how hops are merged.")] = Merge.linked,
+    max_hops: Annotated[int, typer.Option(min=2, max=4, help="With --mode multihop.")] = 2,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
-    report = options.run(_evaluate(folder, mode.value, fusion.value, options.settings(data_dir)))
+    asked = {"mode": mode.value, "fusion": fusion.value, "extractor": extractor.value, "merge": merge.value}
+    report = options.run(_evaluate(folder, {**asked, "max_hops": max_hops}, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
         return
@@ -52,7 +73,7 @@ def evaluate(
     options.out.print(table)
 
 
-async def _evaluate(folder: Path, mode: str, fusion: shapes.Fusion, settings: Settings) -> evaluation.Report:
+async def _evaluate(folder: Path, asked: dict[str, Any], settings: Settings) -> evaluation.Report:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
@@ -61,4 +82,4 @@ async def _evaluate(folder: Path, mode: str, fusion: shapes.Fusion, settings: Se
             bar.update(tasks[stage], completed=done, total=total)
 
         async with runtime.open_services(settings) as services:
-            return await evaluation.run(folder, mode=mode, fusion=fusion, services=services, progress=shown)
+            return await evaluation.run(folder, **asked, services=services, progress=shown)

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app import __version__, errors
-from app.cli import bench, database, demo, doctor, evaluate, ingest, keys, openapi, search, serve
+from app.cli import bench, database, demo, doctor, evaluate, ingest, keys, multihop, openapi, search, serve
 
 app = typer.Typer(
     name="stepwell",
@@ -23,6 +23,7 @@ app.command("serve")(serve.serve)
 app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
+app.command("multihop")(multihop.multihop)
 app.command("eval")(evaluate.evaluate)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)

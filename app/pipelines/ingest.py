@@ -16,6 +16,7 @@ from uuid import UUID
 import stamina
 
 from app import errors
+from app.pipelines import naming
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
@@ -75,6 +76,8 @@ async def replace(
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
+        if status != "unchanged":
+            await naming.link(writing, user_id, document_id)
     return _stored(document_id, status, draft, batch)
 
 
@@ -262,6 +265,8 @@ async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database) -> 
         return _stored(same, "unchanged", draft, batch)
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
+        if status != "unchanged":
+            await naming.link(writing, user_id, document_id)
     return _stored(document_id, status, draft, batch)
 
 

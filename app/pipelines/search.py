@@ -49,6 +49,7 @@ class Budget:
 
     embed_s: float = 3.0
     whole_s: float = 10.0
+    llm_s: float = 4.0
 
 
 @dataclass(slots=True)
@@ -87,10 +88,25 @@ async def run(query: Query, *, db: Database, embedder: Embedder, budget: Budget 
         raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
 
 
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One round of recall: what was understood, asked and found."""
+
+    parsed: ParsedQuery
+    plan: steering.Plan
+    ask: Recall
+    found: Recalled
+
+
 async def _search(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Answer:
+    return answered(query, await retrieve(query, course, db=db, embedder=embedder, budget=budget), course)
+
+
+async def retrieve(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Retrieved:
+    """Run both legs, and relax the query where they find nothing."""
     parsed = analysis.parse(query.text)
     plan = steering.choose(query.mode, query.fusion, query.weights, parsed.query_type)
-    vector = await _vector(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
+    vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
     ask = _ask(query, parsed, plan, vector)
     with course.timed("recall"):
         async with db.reading(query.user_id, candidates=query.candidates) as reading:
@@ -99,10 +115,10 @@ async def _search(query: Query, course: Course, *, db: Database, embedder: Embed
         course.degraded.append("no_text_terms")
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
-    return _answer(query, parsed, replace(plan, weights=ask.weights), found, course)
+    return Retrieved(parsed, replace(plan, weights=ask.weights), ask, found)
 
 
-async def _vector(text: str, course: Course, *, embedder: Embedder, budget: Budget) -> Vector | None:
+async def vector_of(text: str, course: Course, *, embedder: Embedder, budget: Budget) -> Vector | None:
     """The query's vector, or None with the reason noted."""
     try:
         with course.timed("embed"):
@@ -162,7 +178,7 @@ async def _relaxed(
     """The first relaxation that brings anything, noted by name; all unchanged where none does."""
     for step in relaxation.STEPS:
         if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
-            ask = replace(ask, vector=await _vector(parsed.text, course, embedder=embedder, budget=budget))
+            ask = replace(ask, vector=await vector_of(parsed.text, course, embedder=embedder, budget=budget))
         with course.timed("relax"):
             async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
                 looser = await relaxation.loosened(step, ask, found, reading)
@@ -173,8 +189,10 @@ async def _relaxed(
     return ask, found
 
 
-def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, course: Course) -> Answer:
-    hits = list(_hits(query, parsed, plan, found, relaxed=bool(course.relaxed)))[: query.limit]
+def answered(query: Query, retrieved: Retrieved, course: Course) -> Answer:
+    """What a flat search answers."""
+    parsed, plan, found = retrieved.parsed, retrieved.plan, retrieved.found
+    hits = list(_hits(query, retrieved, relaxed=bool(course.relaxed)))[: query.limit]
     return Answer(
         hits=tuple(hits),
         confidence=hits[0].confidence if hits else None,
@@ -192,15 +210,21 @@ def _answer(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recal
     )
 
 
-def _hits(query: Query, parsed: ParsedQuery, plan: steering.Plan, found: Recalled, *, relaxed: bool) -> Iterable[Hit]:
-    for candidate in found.candidates:
-        reasons = exactness.reasons(parsed, title=candidate.title, content=candidate.content)
-        sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed)
-        if query.min_confidence and not confidence.at_least(sure, query.min_confidence):
-            continue
-        legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
-        explain = explained(candidate, plan, query.k) if query.explain else None
-        yield Hit(_shown(candidate, query), sure, (*legs, *reasons), explain)
+def _hits(query: Query, retrieved: Retrieved, *, relaxed: bool) -> Iterable[Hit]:
+    for candidate in retrieved.found.candidates:
+        hit = hit_of(candidate, query, retrieved, relaxed=relaxed)
+        if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
+            yield hit
+
+
+def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed: bool) -> Hit:
+    """A candidate with how sure it is, why, and as much of its text as was asked for."""
+    parsed = retrieved.parsed
+    reasons = exactness.reasons(parsed, title=candidate.title, content=candidate.content)
+    sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed)
+    legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
+    explain = explained(candidate, retrieved.plan, query.k) if query.explain else None
+    return Hit(_shown(candidate, query), sure, (*legs, *reasons), explain)
 
 
 def _shown(candidate: Candidate, query: Query) -> Candidate:

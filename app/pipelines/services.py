@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
-from app.providers.base import Embedder
+from app.providers.base import Embedder, Llm
 from app.store.db import Database
 
 
@@ -24,3 +24,4 @@ class Services:
     candidates: int = 100
     rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
+    llm: Llm | None = None

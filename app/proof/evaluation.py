@@ -9,15 +9,19 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.pipelines import documents, ingest, search
+from app.pipelines import documents, ingest, multihop, search
+from app.pipelines.extraction import Extractor
+from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
 from app.shapes import Answer, Fusion, Mode, Query
 
 LARGEST_LIMIT = 50
+LARGEST_MULTIHOP_LIMIT = 20
+MULTIHOP = "multihop"
 MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "auto", "vector": "semantic", "text": "lexical"}
 """How a strategy is asked: `hybrid` is both legs as the service fuses them by default, `auto` all defaults. They differ
 where entities guide a search."""
@@ -45,16 +49,24 @@ async def run(
     mode: str,
     services: Services,
     fusion: Fusion = "auto",
+    extractor: Extractor = "auto",
+    merge: Merge = "linked",
+    max_hops: int = 2,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Report:
-    """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`."""
+    """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`.
+
+    `extractor`, `merge` and `max_hops` count in the mode `multihop`.
+    """
+    hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
     loaded = beir.load(folder)
     user_id = user_of(folder)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     rankings, took = [], []
     for place, asked in enumerate(loaded.questions):
         start = time.perf_counter()
-        rankings.append(ranked(await answer(question(asked.text, user_id, mode, fusion, services), services)))
+        query = question(asked.text, user_id, mode, fusion, services)
+        rankings.append(ranked(await answer(query, services, hopping)))
         took.append((time.perf_counter() - start) * 1000)
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
@@ -113,7 +125,7 @@ def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Servi
         user_id,
         text,
         limit=LARGEST_LIMIT,
-        mode=MODES[mode],
+        mode=MODES.get(mode, "auto"),
         fusion=fusion,
         k=services.rrf_k,
         candidates=services.candidates,
@@ -121,9 +133,17 @@ def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Servi
     )
 
 
-async def answer(asked: Query, services: Services) -> Answer:
-    """The service's answer."""
-    return await search.run(asked, db=services.db, embedder=services.embedder, budget=services.budget)
+async def answer(asked: Query, services: Services, hopping: tuple[Extractor, Merge, int] | None = None) -> Answer:
+    """The service's answer, by several hops where `hopping` says how."""
+    if hopping is None:
+        return await search.run(asked, db=services.db, embedder=services.embedder, budget=services.budget)
+    extractor, merge, max_hops = hopping
+    several = multihop.Question(
+        replace(asked, limit=LARGEST_MULTIHOP_LIMIT), max_hops=max_hops, extractor=extractor, merge=merge
+    )
+    return await multihop.run(
+        several, db=services.db, embedder=services.embedder, budget=services.budget, llm=services.llm
+    )
 
 
 def ranked(found: Answer) -> list[str]:

@@ -43,3 +43,20 @@ class Embedder(Protocol):
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages: one vector a text, in the order given."""
         ...
+
+
+class Llm(Protocol):
+    """Names terms in passages that would lead to related ones.
+
+    The passages are data to it, never instructions; what it proposes is not to be trusted and is checked by the caller.
+    Raises ProviderError when it cannot answer or answers nonsense.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
+        """Propose 3 to 5 terms from the passages that a further search should look for."""
+        ...

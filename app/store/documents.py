@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.shapes import Chunk, ChunkDraft, Deleted, Document, Draft, Stats
-from app.store import sql, tables
+from app.store import mentions, sql, tables
 from app.store.db import Reading, Writing
 
 _d = tables.documents.c
@@ -212,9 +212,11 @@ async def _lock(db: Writing, user_id: str, chunk_count: int) -> int:
 
 async def _clear(db: Writing, user_id: str, document_id: UUID) -> None:
     binds = {"user_id": user_id, "document_id": document_id}
+    mentioned = await mentions.of_document(db, user_id, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
     await db.execute(sql.statement("count_document"), {**binds, "sign": -1})
     await db.execute(sa.delete(tables.chunks).where(_c.user_id == user_id, _c.document_id == document_id))
+    await mentions.prune(db, user_id, mentioned)
 
 
 async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: Draft, *, replace: bool) -> None:

@@ -96,12 +96,14 @@ documents = Table(
     Column("chunk_count", Integer, nullable=False),
     _moment("created_at"),
     _moment("updated_at"),
+    Column("names_version", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
     Index(None, "user_id", "created_at", "document_id"),
     Index(None, "user_id", "source_id"),
     Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
+    Index(None, "names_version"),
 )
 
 chunks = Table(

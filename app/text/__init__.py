@@ -12,6 +12,8 @@ input, because documents come from strangers.
     chunking     which passages does a document fall into?
     lexical      which words does Postgres get to see?
     analysis     what is this query asking for?
+    names        which names stand in this text?
+    terms        which terms would lead to related passages?
     exactness    what does a hit hold literally of what was asked for?
     spelling     which stored words may a mistyped word mean?
 """

@@ -228,7 +228,7 @@ async def test_deleting_leaves_no_row_behind_but_the_users_own(put, delete, owne
     stored = await put(drafts.draft(*(f"copper river {n}" for n in range(200))))
     entity = "11111111-1111-1111-1111-111111111111"
     await owner.execute(
-        "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) VALUES ($1, $2, 'x', $3, 'text')",
+        "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) VALUES ($1, $2, 'x', $3, 'user')",
         user, entity, kept,
     )  # fmt: skip
     await owner.execute(

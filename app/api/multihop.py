@@ -1,0 +1,80 @@
+"""Searching over several hops, and merging lists, over HTTP."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request
+
+from app.api import admission, auth, bodies, problems
+from app.api.multihop_models import MergedHit, MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
+from app.pipelines import multihop, rerank
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
+
+_QUESTIONS = {
+    "two documents": {
+        "summary": "The answer is in another document than the question's words",
+        "value": {"query": "Who leads the team that looks after the Gannet buoys?"},
+    },
+    "explained": {
+        "summary": "Up to three hops, filtered and explained",
+        "value": {
+            "query": "Which vendor replaced the one that failed in the March outage?",
+            "max_hops": 3,
+            "extractor": "entities",
+            "explain": True,
+        },
+    },
+}
+_LISTS = {
+    "two systems": {
+        "summary": "Two searches",
+        "value": {
+            "lists": [
+                {"name": "ours", "hits": [{"chunk_id": "a"}, {"chunk_id": "b"}]},
+                {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
+            ]
+        },
+    }
+}
+
+
+@router.post(
+    "/search/multihop",
+    operation_id="search_multihop",
+    summary="Find passages over several hops",
+    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+)
+async def find_multihop(
+    asked: Annotated[MultihopRequest, Body(openapi_examples=_QUESTIONS)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
+) -> MultihopAnswerModel:
+    """Search, follow the names in what was found, and order everything against the question.
+
+    Later hops never fail the request: `hops` and `degraded` tell what happened.
+    """
+    question = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
+    story = partial(multihop.run, question, db=use.db, embedder=use.embedder, budget=use.budget, llm=use.llm)
+    answer = await admission.admitted(request, story)
+    request.state.answer, request.state.timings = answer, answer.timings
+    return MultihopAnswerModel.of(answer)
+
+
+@router.post(
+    "/rerank",
+    operation_id="rerank",
+    summary="Merge lists of hits",
+    responses=problems.responses(401, 403, 413, 415, 422),
+)
+async def merge_lists(
+    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)], _user_id: auth.Searcher
+) -> RerankAnswer:
+    """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score."""
+    lists = [given.shape() for given in asked.lists]
+    merged = rerank.run(lists, k=asked.k, method=asked.merge, mmr=asked.mmr, limit=asked.limit)
+    total = len({hit.hit_id for given in lists for hit in given.hits})
+    return RerankAnswer(results=[MergedHit.of(hit) for hit in merged], merge=asked.merge, total_results=total)

@@ -1,0 +1,199 @@
+"""What do a multi-hop search and a merge take and answer on the wire?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.api import wire
+from app.api.search_models import AnswerModel, Filters, HitModel
+from app.pipelines import multihop, rerank
+from app.shapes import Answer, Detail, Hit, Hop, Mode
+from app.shapes import Query as QueryShape
+
+LONGEST_ID = 200
+MOST_LISTS, MOST_HITS = 20, 200
+
+
+class MultihopRequest(wire.WireModel):
+    """A question whose answer may lie in documents that share no words with it."""
+
+    query: wire.QueryText = Field(examples=["Who leads the team that looks after the Gannet buoys?"])
+    limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Hits wanted.")
+    max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Retrieval rounds at most.")
+    extractor: Literal["auto", "llm", "entities", "statistical"] = Field(
+        "auto", description="Who names the terms of a further hop; `auto` takes the best available."
+    )
+    merge: Literal["linked", "classic"] = Field("linked", description="How the chunks of the hops are ordered.")
+    mode: Mode = Field("auto", description="Which legs run.")
+    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer, in every hop.")
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
+    detail: Detail = Field("full", description="How much text a hit carries.")
+    explain: wire.Flag = Field(False, description="Show the parts of each score.")
+
+    def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.Question:
+        """The question as the corridor takes it."""
+        query = QueryShape(
+            user_id=user_id,
+            text=self.query,
+            limit=self.limit,
+            mode=self.mode,
+            k=k,
+            candidates=candidates,
+            filters=self.filters.shape(),
+            exclude_chunk_ids=tuple(self.exclude_chunk_ids),
+            detail=self.detail,
+            explain=self.explain,
+        )
+        return multihop.Question(query, self.max_hops, self.extractor, self.merge)
+
+
+class ViaModel(BaseModel):
+    """The name that led to a hit."""
+
+    name: str
+    kind: Literal["linked", "shared", "named", "expanded"] = Field(
+        description="linked: it is the document's title; shared: both chunks hold it; named: the question holds the "
+        "title; expanded: the widened query found it."
+    )
+    source_chunk_id: UUID | None = Field(description="The chunk in which the name stands.")
+    chunks: int | None = Field(description="How many chunks hold the name.")
+    steps: int | None = Field(description="How many links lead there.")
+
+
+class MultihopHitModel(HitModel):
+    """One passage, with the hop that brought it."""
+
+    hop: int
+    combined_score: float
+    via: ViaModel | None = Field(description="How a later hop came to it; null for hop 1.")
+
+    @classmethod
+    def of(cls, hit: Hit) -> MultihopHitModel:
+        """A hit as the wire shows it."""
+        via = None
+        if hit.via is not None:
+            via = ViaModel(**{name: getattr(hit.via, name) for name in ViaModel.model_fields})
+        told = HitModel.of(hit).model_dump()
+        return cls(**told, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, via=via)
+
+
+class HopModel(BaseModel):
+    """One retrieval round."""
+
+    hop: int
+    query: str
+    result_count: int = Field(description="Chunks that were new to this hop.")
+    expanded_terms: list[str] | None = Field(None, description="What was read off the best chunks; from hop 2 on.")
+    extractor: Literal["llm", "entities", "statistical"] | None = Field(None, description="Who read it.")
+    error: str | None = Field(None, description="Why the hop brought nothing.")
+
+    @classmethod
+    def of(cls, hop: Hop) -> HopModel:
+        """A hop as the wire shows it."""
+        terms = list(hop.expanded_terms) if hop.hop > 1 else None
+        return cls(
+            hop=hop.hop,
+            query=hop.query,
+            result_count=hop.result_count,
+            expanded_terms=terms,
+            extractor=hop.extractor,
+            error=hop.error,
+        )
+
+
+class MultihopAnswerModel(AnswerModel):
+    """What a multi-hop search answers: the hits of all hops in one order, and how each hop went."""
+
+    results: list[MultihopHitModel]  # type: ignore[assignment]
+    hops: list[HopModel]
+    total_results: int = Field(description="Chunks of all hops, before the cut to `limit`.")
+
+    @classmethod
+    def of(cls, answer: Answer) -> MultihopAnswerModel:
+        """An answer as the wire shows it."""
+        told = AnswerModel.of(answer).model_dump(exclude={"results"})
+        return cls(
+            **told,
+            results=[MultihopHitModel.of(hit) for hit in answer.hits],
+            hops=[HopModel.of(hop) for hop in answer.hops or ()],
+            total_results=answer.total_results or 0,
+        )
+
+
+HitId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+
+
+class ListedHit(BaseModel):
+    """A hit of any search: only its id is needed. What else it carries comes back as it was."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
+
+    chunk_id: HitId
+    document_id: HitId | None = None
+    content: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class ListModel(wire.WireModel):
+    """A list of hits, best first."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    weight: Annotated[wire.Number, Field(ge=0, le=100)] = 1.0
+    hop: Annotated[wire.Int, Field(ge=1, le=9)] | None = Field(
+        None, description="The hop that it comes from; under `classic` the default is its place among the lists."
+    )
+    hits: Annotated[list[ListedHit], *wire.at_most(MOST_HITS)]
+
+    def shape(self) -> rerank.Ranking:
+        """The list as the corridor takes it."""
+        hits = [
+            rerank.Listed(
+                hit_id=hit.chunk_id, document_id=hit.document_id, content=hit.content, payload=hit.model_dump()
+            )
+            for hit in self.hits
+        ]
+        return rerank.Ranking(self.name, hits, self.weight, self.hop)
+
+
+class RerankRequest(wire.WireModel):
+    """Lists of hits to be merged into one."""
+
+    lists: Annotated[list[ListModel], *wire.at_most(MOST_LISTS, at_least=1)]
+    k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="The constant of RRF.")
+    merge: Literal["rrf", "classic"] = Field("rrf", description="classic: earlier hops and single documents first.")
+    mmr: wire.Flag = Field(False, description="Prefer hits that say something new, by the words of their content.")
+    limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Hits wanted.")
+
+
+class MergedHit(BaseModel):
+    """A hit's place among all lists."""
+
+    chunk_id: str
+    score: float = Field(description="`combined_score` as a share of the best that these lists allow, 0 to 1.")
+    combined_score: float
+    hop: int
+    ranks: dict[str, int] = Field(description="Its rank in each list that holds it.")
+    parts: dict[str, float] = Field(description="What adds up to `combined_score`.")
+    hit: dict[str, Any] = Field(description="The hit as it was sent, from the first list that holds it.")
+
+    @classmethod
+    def of(cls, merged: rerank.Merged) -> MergedHit:
+        """A merged hit as the wire shows it."""
+        fields = {name: getattr(merged, name) for name in ("score", "combined_score", "hop")}
+        return cls(
+            chunk_id=merged.hit.hit_id,
+            ranks=dict(merged.ranks),
+            parts=dict(merged.parts),
+            hit=dict(merged.hit.payload),
+            **fields,
+        )
+
+
+class RerankAnswer(BaseModel):
+    """The merged list."""
+
+    results: list[MergedHit]
+    merge: Literal["rrf", "classic"]
+    total_results: int = Field(description="Different hits in all lists.")

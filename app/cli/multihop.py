@@ -1,0 +1,84 @@
+"""`stepwell multihop`: ask a question over several hops, and see how each hit was reached."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.tree import Tree
+
+from app import runtime
+from app.api.multihop_models import MultihopAnswerModel
+from app.cli import options
+from app.cli.evaluate import Extractor, Merge
+from app.config import Settings
+from app.pipelines import multihop as story
+from app.pipelines.services import Services
+from app.shapes import Answer, Hit, Hop, Query
+
+SNIPPET = 160
+_WAYS = {"linked": "title", "shared": "shared name", "named": "named in the question", "expanded": "term"}
+
+
+def multihop(
+    query: Annotated[str, typer.Argument(help="The question.")],
+    limit: Annotated[int, typer.Option(min=1, max=20, help="Hits wanted.")] = 5,
+    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Retrieval rounds at most.")] = 2,
+    extractor: Annotated[Extractor, typer.Option(help="Who names the terms of a further hop.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="How the hops are merged.")] = Merge.linked,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Search over several hops and draw the chain: query, terms, hits with the hop and the name that led there."""
+    asked = Query(options.checked_user(user), query, limit=limit)
+    question = story.Question(asked, max_hops, extractor.value, merge.value)
+    answer = options.run(_ask(question, options.settings(data_dir)))
+    if as_json:
+        typer.echo(MultihopAnswerModel.of(answer).model_dump_json())
+    else:
+        options.out.print(chain(answer))
+
+
+async def _ask(question: story.Question, settings: Settings) -> Answer:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        return await ask(question, services)
+
+
+async def ask(question: story.Question, services: Services) -> Answer:
+    """The answer to one question."""
+    return await story.run(
+        question, db=services.db, embedder=services.embedder, budget=services.budget, llm=services.llm
+    )
+
+
+def chain(answer: Answer) -> Tree:
+    """The hops of an answer as a tree, each with its terms and its hits in the final order."""
+    first, *later = answer.hops or (Hop(1, "", 0),)
+    tree = Tree(f"[bold]{escape(first.query)}[/]")
+    for hop in (first, *later):
+        branch = tree.add(_headline(hop))
+        for place, hit in enumerate(answer.hits, 1):
+            if hit.hop == hop.hop:
+                branch.add(_line(place, hit))
+    if not answer.hits:
+        tree.add(f"Nothing found ({answer.fallback_reason}).")
+    for code in answer.degraded:
+        tree.add(f"[yellow]degraded: {code}[/]")
+    return tree
+
+
+def _headline(hop: Hop) -> str:
+    told = f"hop {hop.hop}: {hop.result_count} chunks"
+    if hop.expanded_terms:
+        told += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
+    return told + (f" [yellow]({hop.error})[/]" if hop.error else "")
+
+
+def _line(place: int, hit: Hit) -> str:
+    found = hit.candidate
+    via = f" [cyan]via {escape(hit.via.name)} ({_WAYS[hit.via.kind]})[/]" if hit.via else ""
+    text = " ".join(found.content.split())[:SNIPPET]
+    title = escape(found.title or found.uri or "")
+    return f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}\n[dim]{escape(text)}[/]"

@@ -1,0 +1,85 @@
+"""Where do names lead?
+
+The one place that runs `links.sql`, `names_of_chunks.sql` and `chunks_by_id.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from app.shapes import Candidate, Filters, Led, StandingName, Vector
+from app.store import recall, sql, vectors
+from app.store.db import Reading
+
+MOST_SOURCES = 10
+MOST_NAMES = 12
+RAREST, COMMONEST = 2, 50
+"""Chunks that a name must stand in to be shared: one leads nowhere, and many lead everywhere."""
+COUNTED = 2_000
+"""Chunks up to which a name's mentions are counted: beyond, its weight is all but nothing."""
+SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
+
+
+async def follow(
+    db: Reading,
+    user_id: str,
+    *,
+    sources: Mapping[UUID, float],
+    keys: Iterable[str],
+    vector: Vector | None,
+    also: Iterable[UUID] = (),
+    filters: Filters,
+    exclude_chunk_ids: Sequence[UUID] = (),
+) -> list[Led]:
+    """What the names in the source chunks (with weights 0 to 1) and in the question lead to, and how near it is.
+
+    `also` are chunks whose similarity is wanted even if no name leads to them.
+    """
+    filtering = recall.filter_binds(filters)
+    filtering["source_filter"] = filtering.pop("source_ids")
+    binds = {
+        "user_id": user_id,
+        "source_ids": list(sources),
+        "weights": list(sources.values()),
+        "also_ids": list(also),
+        "keys": [key.encode() for key in keys],
+        "embedding": None if vector is None else vectors.as_text(vector),
+        "most_sources": MOST_SOURCES,
+        "most_names": MOST_NAMES,
+        "rarest": RAREST,
+        "commonest": COMMONEST,
+        "counted": COUNTED,
+        "second_steps": SECOND_STEPS,
+        "second_weight": SECOND_WEIGHT,
+        "exclude_chunk_ids": list(exclude_chunk_ids),
+    }
+    rows = await db.execute(sql.statement("links"), {**binds, **filtering})
+    return [Led(**row._mapping) for row in rows]
+
+
+async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[StandingName]:
+    """The names in the chunks, with the number of chunks that hold each."""
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": COUNTED}
+    return [StandingName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
+
+
+async def chunks(
+    db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None
+) -> dict[UUID, tuple[Candidate, float | None]]:
+    """Chunks with what they say, without scores, each with its similarity to the vector."""
+    embedding = None if vector is None else vectors.as_text(vector)
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
+    found = {}
+    for row in await db.execute(sql.statement("chunks_by_id"), binds):
+        fields = dict(row._mapping)
+        similarity = fields.pop("similarity")
+        fields["heading_path"] = tuple(fields["heading_path"])
+        found[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
+    return found
+
+
+_NO_SCORES: dict[str, Any] = dict.fromkeys(
+    ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
+)

@@ -1,0 +1,12 @@
+-- Stores mentions; those that are there already stay as they are.
+-- Binds: user_id, and one array a column. Columns: none.
+-- :user_id text
+-- :entity_ids uuid[]
+-- :chunk_nos bigint[]
+-- :document_ids uuid[]
+-- :kinds text[]
+-- :counts integer[]
+INSERT INTO stepwell.mentions (user_id, entity_id, chunk_no, document_id, kind, count)
+SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
+FROM unnest(:entity_ids, :chunk_nos, :document_ids, :kinds, :counts) AS g (entity_id, chunk_no, document_id, kind, count)
+ON CONFLICT (user_id, entity_id, chunk_no, kind) DO NOTHING

@@ -1,0 +1,212 @@
+-- Which chunks do names lead to, from these source chunks and from the names in the question, and how near are they?
+--
+-- named: the question holds the title of the chunk's document. linked: a source's text holds that title, weighing
+-- w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second step leads on from the five best. shared: the chunk
+-- and a source hold the same name, which 2 to 50 chunks (n) hold, w / (1 + ln n) times the cosine to the question.
+-- Sources: the given chunks with their weights, and chunks of documents that the question names with weight 1; the ten
+-- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or scalar, so that no join
+-- ever reads all of a user's entities. Columns: a row a chunk; similarity is null without a vector.
+-- :user_id text  whose chunks
+-- :source_ids uuid[]  chunks that lead on
+-- :weights float8[]  their weights, 0 to 1
+-- :also_ids uuid[]  further chunks whose similarity is wanted
+-- :keys bytea[]  keys of the question's word sequences
+-- :embedding text::vector  the question's vector; null: none
+-- :most_sources bigint
+-- :most_names bigint
+-- :rarest bigint  fewest chunks that make a name shared
+-- :commonest bigint  most chunks that make a name shared
+-- :counted bigint  chunks up to which a title's mentions are counted
+-- :second_steps bigint  how many chunks lead on a second time
+-- :second_weight float8
+-- :filtered boolean  whether any filter is given
+-- :document_ids uuid[]  null: any
+-- :source_filter uuid[]  null: any
+-- :containing text::jsonb  null: any
+-- :matching text::jsonpath  null: any
+-- :created_after timestamptz  null: any
+-- :created_before timestamptz  null: any
+-- :exclude_chunk_ids uuid[]
+WITH question AS MATERIALIZED (
+    SELECT DISTINCT n.entity_id
+    FROM stepwell.entity_names AS n
+    WHERE n.user_id = :user_id AND n.name_key = ANY (:keys)
+),
+titled_by_question AS MATERIALIZED (
+    SELECT r.chunk_no, r.document_id, r.entity_id, r.similarity
+    FROM (
+        SELECT m.chunk_no, m.document_id, m.entity_id, 1 - (v.embedding <=> :embedding) AS similarity,
+               row_number() OVER (PARTITION BY m.document_id ORDER BY v.embedding <=> :embedding, m.chunk_no) AS place
+        FROM question AS q
+        JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.entity_id = q.entity_id AND m.kind = 'title'
+        JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = m.chunk_no
+        WHERE (NOT :filtered OR (
+            SELECT stepwell.passes(
+                d.document_id, d.source_id, d.metadata, d.created_at,
+                :document_ids, :source_filter, :containing,
+                :matching, :created_after, :created_before)
+            FROM stepwell.documents AS d
+            WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+    ) AS r
+    WHERE r.place <= 3
+    ORDER BY r.similarity DESC NULLS LAST, r.chunk_no
+    LIMIT 50
+),
+sources AS MATERIALIZED (
+    SELECT s.chunk_no, s.document_id, max(s.weight) AS weight
+    FROM (
+        SELECT c.chunk_no, c.document_id, g.weight
+        FROM unnest(:source_ids, :weights) AS g (chunk_id, weight)
+        JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_id = g.chunk_id
+        UNION ALL
+        (SELECT t.chunk_no, t.document_id, 1 FROM titled_by_question AS t LIMIT :most_sources)
+    ) AS s
+    GROUP BY s.chunk_no, s.document_id
+    ORDER BY max(s.weight) DESC, s.chunk_no
+    LIMIT :most_sources
+),
+steps AS MATERIALIZED (
+    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks
+    FROM sources AS s
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS chunks
+        FROM (SELECT FROM stepwell.mentions AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
+    ) AS n
+    WHERE e.origin <> 'text'
+),
+linked_once AS MATERIALIZED (
+    SELECT DISTINCT ON (m.chunk_no)
+           m.chunk_no, m.document_id, s.entity_id, s.weight, s.chunks, s.chunk_no AS source_no, 1 AS steps,
+           1 - (v.embedding <=> :embedding) AS similarity
+    FROM steps AS s
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no, o.document_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+    ) AS v
+    WHERE (NOT :filtered OR (
+        SELECT stepwell.passes(
+            d.document_id, d.source_id, d.metadata, d.created_at,
+            :document_ids, :source_filter, :containing,
+            :matching, :created_after, :created_before)
+        FROM stepwell.documents AS d
+        WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+    ORDER BY m.chunk_no, s.weight DESC, s.entity_id, s.chunk_no
+),
+second_sources AS MATERIALIZED (
+    SELECT l.chunk_no, l.document_id, l.weight * :second_weight AS weight
+    FROM linked_once AS l
+    WHERE l.chunk_no NOT IN (SELECT s.chunk_no FROM sources AS s)
+    ORDER BY l.weight * (0.5 + coalesce(l.similarity, 0)) DESC, l.chunk_no
+    LIMIT :second_steps
+),
+second_steps AS MATERIALIZED (
+    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks
+    FROM second_sources AS s
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS chunks
+        FROM (SELECT FROM stepwell.mentions AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
+    ) AS n
+    WHERE e.origin <> 'text'
+),
+linked AS MATERIALIZED (
+    SELECT DISTINCT ON (a.chunk_no) a.*
+    FROM (
+        SELECT l.chunk_no, l.entity_id, l.weight, l.chunks, l.source_no, l.steps FROM linked_once AS l
+        UNION ALL
+        SELECT m.chunk_no, s.entity_id, s.weight, s.chunks, s.chunk_no, 2
+        FROM second_steps AS s
+        CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
+    ) AS m
+    ) AS a
+    ORDER BY a.chunk_no, a.weight DESC, a.steps, a.entity_id, a.source_no
+),
+shared_names AS MATERIALIZED (
+    SELECT b.entity_id, b.chunks, b.source_no, b.weight
+    FROM (
+        SELECT DISTINCT ON (h.entity_id) h.entity_id, n.chunks, h.chunk_no AS source_no, h.weight / (1 + ln(n.chunks)) AS weight
+        FROM (
+            SELECT m.entity_id, s.chunk_no, s.weight
+            FROM sources AS s
+            CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no OFFSET 0
+    ) AS m
+            WHERE m.entity_id NOT IN (SELECT q.entity_id FROM question AS q)
+        ) AS h
+        CROSS JOIN LATERAL (
+            SELECT count(*) AS chunks
+            FROM (SELECT DISTINCT o.chunk_no FROM stepwell.mentions AS o
+                  WHERE o.user_id = :user_id AND o.entity_id = h.entity_id LIMIT :commonest + 1) AS l
+        ) AS n
+        WHERE n.chunks BETWEEN :rarest AND :commonest
+        ORDER BY h.entity_id, h.weight DESC, h.chunk_no
+    ) AS b
+    ORDER BY b.weight DESC, b.entity_id
+    LIMIT :most_names
+),
+shared AS MATERIALIZED (
+    SELECT DISTINCT ON (m.chunk_no) m.chunk_no, s.entity_id, s.weight, s.chunks, s.source_no
+    FROM shared_names AS s
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id OFFSET 0
+    ) AS m
+    ORDER BY m.chunk_no, s.weight DESC, s.entity_id
+),
+found AS (
+    SELECT c.chunk_no
+    FROM stepwell.chunks AS c
+    WHERE c.user_id = :user_id AND c.chunk_id = ANY (:also_ids)
+    UNION SELECT chunk_no FROM titled_by_question
+    UNION SELECT chunk_no FROM linked
+    UNION SELECT chunk_no FROM shared
+)
+SELECT c.chunk_id, c.document_id, v.similarity,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = t.entity_id) AS named_name,
+       l.weight AS linked, CAST(l.chunks AS integer) AS linked_chunks, l.steps AS linked_steps,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = l.entity_id) AS linked_name,
+       (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = l.source_no) AS linked_source,
+       s.weight * greatest(coalesce(v.similarity, 0.5), 0) AS shared, CAST(s.chunks AS integer) AS shared_chunks,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = s.entity_id) AS shared_name,
+       (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = s.source_no) AS shared_source
+FROM found AS f
+CROSS JOIN LATERAL (
+    SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
+) AS c
+CROSS JOIN LATERAL (
+    SELECT 1 - (o.embedding <=> :embedding) AS similarity
+    FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
+) AS v
+LEFT JOIN titled_by_question AS t ON t.chunk_no = f.chunk_no
+LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no
+LEFT JOIN shared AS s ON s.chunk_no = f.chunk_no
+WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
+  AND (NOT :filtered OR (
+        SELECT stepwell.passes(
+            d.document_id, d.source_id, d.metadata, d.created_at,
+            :document_ids, :source_filter, :containing,
+            :matching, :created_after, :created_before)
+        FROM stepwell.documents AS d
+        WHERE d.user_id = :user_id AND d.document_id = c.document_id))
+ORDER BY c.chunk_id

@@ -1,0 +1,42 @@
+-- Which chunks hold this phrase? The rarest of its words nominates, because `@@` has no index under row-level security.
+-- Columns: chunk_no, document_id, content.
+-- :user_id text  whose chunks
+-- :document_id uuid  the document that is left out
+-- :folded text  the phrase, accents folded
+-- :plain text  the same, accents kept
+-- :limit bigint  a name in more chunks than this leads nowhere
+WITH queries AS MATERIALIZED (
+    SELECT s.config, q.query, CASE WHEN s.config IN ('english', 'simple') THEN :folded ELSE :plain END AS phrase
+    FROM stepwell.text_statistics AS s
+    CROSS JOIN LATERAL phraseto_tsquery(
+        CAST(s.config AS regconfig), CASE WHEN s.config IN ('english', 'simple') THEN :folded ELSE :plain END) AS q (query)
+    WHERE s.user_id = :user_id AND s.chunks > 0 AND numnode(q.query) > 0
+),
+rarest AS MATERIALIZED (
+    SELECT q.config, q.query, r.lexeme
+    FROM queries AS q
+    CROSS JOIN LATERAL (
+        SELECT w.lexeme
+        FROM unnest(tsvector_to_array(to_tsvector(CAST(q.config AS regconfig), q.phrase))) AS w (lexeme)
+        LEFT JOIN LATERAL (
+            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+        ) AS l ON true
+        ORDER BY coalesce(l.df, 0), w.lexeme
+        LIMIT 1
+    ) AS r
+),
+nominated AS MATERIALIZED (
+    SELECT r.config, r.query, unnest(p.items) >> 24 AS chunk_no
+    FROM rarest AS r
+    CROSS JOIN LATERAL (
+        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+    ) AS p
+)
+SELECT n.chunk_no, c.document_id, c.content
+FROM nominated AS n
+CROSS JOIN LATERAL (
+    SELECT o.document_id, o.content, o.config, o.tsv
+    FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = n.chunk_no LIMIT 1
+) AS c
+WHERE c.config = n.config AND c.document_id <> :document_id AND c.tsv @@ n.query
+LIMIT :limit

@@ -1,0 +1,83 @@
+"""Which terms of these passages would lead to related ones?
+
+Statistical: names and rare words, by idf. A term that a model proposed is only used if it is plain search text that
+stands in the passages: passages come from strangers, and may tell the model anything.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from app.text import names
+
+MOST = 5
+LONGEST = 80
+NAME_BONUS = 2.0
+_WORD = re.compile(r"[^\W\d_]{4,40}")
+_UNUSABLE = re.compile(
+    r"^[+-]|[^\w\s.,'’&()/+#-]|https?:|www\.|//|--|@|[\w-]+\.(?:com|org|net|io|dev|ru|cn|info|xyz)\b", re.IGNORECASE
+)
+
+
+def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
+    """Up to MOST names and rare words of the passages that the query does not hold, the rarest first.
+
+    `chunks` tells for a name's key how many of the `total` chunks hold it; a lower-case word counts if it is repeated.
+    """
+    asked = names.sequences(query)
+    found: dict[str, tuple[float, str]] = {}
+    for passage in passages:
+        for name in names.find(passage):
+            if name.key not in asked:
+                weight = NAME_BONUS + _idf(chunks.get(name.key, 1), total)
+                found[name.key] = max(found.get(name.key, (0.0, "")), (weight, name.text))
+    counts = Counter(word for passage in passages for word in _WORD.findall(passage.casefold()))
+    for word, count in counts.items():
+        if count > 1 and word not in asked and names.is_telling([word]):
+            found.setdefault(word, (math.log(1 + count), word))
+    ranked = sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))
+    return distinct(text for _weight, text in ranked)
+
+
+def _idf(df: int, total: int) -> float:
+    return math.log(1 + (max(total, df) - df + 0.5) / (df + 0.5))
+
+
+def distinct(terms: Iterable[str]) -> list[str]:
+    """The first MOST terms, without those whose words an earlier one holds."""
+    kept: list[str] = []
+    for term in terms:
+        told = " ".join(names.words(term))
+        if told and not any(f" {told} " in f" {' '.join(names.words(other))} " for other in kept):
+            kept.append(term)
+    return kept[:MOST]
+
+
+def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
+    """Of what a model proposed, the terms that can be searched for: short printable text that stands in the passages.
+
+    Anything else is dropped, whatever its type.
+    """
+    if not isinstance(proposed, list):
+        return []
+    texts = [names.sequences(passage) for passage in passages]
+    asked = names.sequences(query)
+    kept = []
+    for term in proposed[: 4 * MOST]:
+        if not isinstance(term, str) or not 2 <= len(term.strip()) <= LONGEST:
+            continue
+        term = " ".join(term.split())
+        key = names.key(term)
+        if not term.isprintable() or _UNUSABLE.search(term) or key is None or key in asked:
+            continue
+        if any(key in text for text in texts):
+            kept.append(term)
+    return distinct(kept)
+
+
+def query_with(text: str, terms: Sequence[str]) -> str:
+    """A query in plain words with the terms behind it: no sign of theirs can be an operator."""
+    return " ".join([text, *(" ".join(names.words(term)) for term in terms)])

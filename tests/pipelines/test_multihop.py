@@ -1,0 +1,250 @@
+"""Is a passage found whose link runs through another document, and does the chain tell the truth?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from given import World, uris
+
+from app import errors
+from app.pipelines import documents, multihop, search
+from app.providers.fake import FakeEmbedder
+from app.shapes import Answer, Filters, Query, Vector
+from app.store import db as store_db
+
+QUESTION = "Where was the director of Silent Harbour born?"
+LIBRARY = {
+    "film": ("Silent Harbour", "Silent Harbour is a film whose director is Ilse Brandt."),
+    "director": ("Ilse Brandt (painter)", "Trained as a painter, her youth went by in Lundby."),
+    "town": ("Lundby", "A port with a tall lighthouse, ferries, and herring each spring."),
+    "lighthouse": ("Keepers", "Every keeper of the light is listed here, the last one being Otto Falk."),
+}
+NOISE = [
+    "Where was the director of the bank born?", "The director was born where the river ends.",
+    "A harbour where a silent crowd was waiting.", "Where the director of the choir was standing.",
+    "Silent films were born in a harbour shed.", "The harbour director was silent.",
+    "Nobody knows where the silent director went.", "Born of the harbour was the idea of a market.",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def library(world: World) -> World:
+    for uri, (title, text) in LIBRARY.items():
+        await world.add(text, uri, title=title)
+    for place, text in enumerate(NOISE):
+        await world.add(text, f"noise{place}", title=f"note {place}")
+    return world
+
+
+class Proposing:
+    """A language model with one answer, or none."""
+
+    name = "scripted"
+
+    def __init__(self, terms: list[object] | None = None, *, silent: bool = False) -> None:
+        self._terms = terms
+        self._silent = silent
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
+        """The one answer."""
+        self.asked.append((query, list(passages)))
+        if self._silent:
+            await asyncio.Event().wait()
+        if self._terms is None:
+            raise errors.ProviderError("The scripted model was told to fail.")
+        return self._terms
+
+
+class FailingLater(FakeEmbedder):
+    """An embedder that answers the first query only."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The fake's vector, once."""
+        if self.queries:
+            raise errors.ProviderError("Only once.")
+        return await super().embed_query(text)
+
+
+async def _ask(world: World, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
+    hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
+    question = multihop.Question(Query(world.user_id, text, **given), **hops)
+    return await multihop.run(question, db=world.db, embedder=world.embedder, budget=budget, llm=llm)
+
+
+async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: World) -> None:
+    flat = await library.ask(QUESTION)
+    assert "director" not in uris(flat)
+    answer = await _ask(library)
+    assert {"film", "director"} <= set(uris(answer))
+    film, director = (next(h for h in answer.hits if h.candidate.uri == uri) for uri in ("film", "director"))
+    assert (film.hop, film.via, director.hop) == (1, None, 2)
+    assert director.via is not None
+    assert (director.via.name, director.via.kind) == ("Ilse Brandt", "linked")
+    assert director.via.source_chunk_id == film.candidate.chunk_id
+    assert answer.search_mode == "multihop"
+
+
+async def test_hops_tell_the_queries_the_terms_and_what_was_new(library: World) -> None:
+    answer = await _ask(library, extractor="entities")
+    first, second = answer.hops or ()
+    assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
+    assert (second.hop, second.extractor) == (2, "entities")
+    assert "Ilse Brandt" in second.expanded_terms
+    assert second.query == " ".join((QUESTION, *second.expanded_terms))
+    assert second.result_count >= 1
+    assert answer.total_results == first.result_count + second.result_count
+
+
+@pytest.mark.parametrize("merge", ["linked", "classic"])
+async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the_limit(
+    library: World, merge: str
+) -> None:
+    for limit in (1, 3, 12):
+        answer = await _ask(library, merge=merge, limit=limit, explain=True)
+        scores = [hit.combined_score or 0 for hit in answer.hits]
+        assert scores == sorted(scores, reverse=True)
+        assert len(answer.hits) == len({hit.candidate.chunk_id for hit in answer.hits}) <= limit
+        assert all(0 <= hit.candidate.score <= 1 for hit in answer.hits)
+        for hit in answer.hits:
+            assert hit.explain is not None
+            assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
+
+
+async def test_classic_never_brings_a_chunk_of_hop_1_again(library: World) -> None:
+    answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
+    assert answer.hops is not None
+    assert [hop.result_count for hop in answer.hops] == [6, 6]
+    assert answer.total_results == len(LIBRARY) + len(NOISE)
+    assert {hit.hop for hit in answer.hits} == {1, 2}
+    assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
+
+
+async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_something(world: World) -> None:
+    for uri, (title, text) in LIBRARY.items():
+        await world.add(text, uri, title=title)
+    for place in range(6):
+        await world.add(f"Where was filler number {place}", f"filler{place}", title=f"filler {place}")
+    for most in (2, 3, 4):
+        answer = await _ask(world, max_hops=most)
+        assert {"film", "director", "town"} <= set(uris(answer))
+        town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
+        assert town.via is not None
+        assert (town.hop, town.via.name, town.via.kind, town.via.steps) == (2, "Lundby", "linked", 2)
+        hops = answer.hops or ()
+        assert 2 <= len(hops) <= most
+        assert all(hop.result_count for hop in hops[1:-1])
+
+
+async def test_filters_and_exclusions_bind_every_hop(library: World) -> None:
+    answer = await _ask(library, limit=20)
+    director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
+    assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
+    stored = await documents.page(library.user_id, db=library.db, limit=100, after=None, uri=None)
+    allowed = tuple(document.document_id for document in stored if document.uri != "director")
+    for merge in ("linked", "classic"):
+        filtered = await _ask(library, limit=20, filters=Filters(document_ids=allowed), merge=merge)
+        assert "director" not in uris(filtered)
+        assert "film" in uris(filtered)
+
+
+async def test_an_excluded_word_keeps_a_linked_chunk_out(library: World) -> None:
+    assert "director" in uris(await _ask(library, limit=12))
+    assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
+
+
+async def test_an_empty_first_hop_is_an_empty_answer_and_asks_no_model(world: World) -> None:
+    llm = Proposing(["x"])
+    answer = await _ask(world, llm=llm)
+    assert (answer.hits, answer.fallback_reason, answer.total_results) == ((), "no_documents", 0)
+    assert [(hop.hop, hop.result_count) for hop in answer.hops or ()] == [(1, 0)]
+    assert llm.asked == []
+
+
+async def test_nothing_extracted_leaves_hop_1(world: World) -> None:
+    await world.add("plain words and nothing else", "plain")
+    answer = await _ask(world, "plain words")
+    assert [(hit.candidate.uri, hit.hop) for hit in answer.hits] == [("plain", 1)]
+    assert len(answer.hops or ()) == 1
+    assert answer.degraded == ()
+
+
+async def test_a_model_names_the_terms_where_there_is_one(library: World) -> None:
+    llm = Proposing(["Ilse Brandt"])
+    answer = await _ask(library, llm=llm)
+    assert answer.hops is not None
+    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms) == ("llm", ("Ilse Brandt",))
+    (asked,) = llm.asked
+    assert asked[0] == QUESTION
+    assert len(asked[1]) == 3
+    assert "director" in uris(answer)
+
+
+@pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
+async def test_useless_terms_of_a_model_lower_nothing(library: World, proposed: list[object]) -> None:
+    without = await _ask(library)
+    answer = await _ask(library, llm=Proposing(proposed))
+    assert uris(answer) == uris(without)
+    assert answer.hops is not None
+    assert answer.hops[1].extractor == "entities"
+
+
+@pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
+async def test_a_failing_model_falls_to_stored_names_and_is_told(library: World, llm: Any) -> None:
+    answer = await _ask(library, llm=llm, extractor="llm", budget=search.Budget(llm_s=0.05))
+    assert answer.hops is not None
+    assert answer.hops[1].extractor == "entities"
+    assert "director" in uris(answer)
+    assert answer.degraded == ("llm_failed",)
+
+
+async def test_statistics_alone_name_terms(library: World) -> None:
+    answer = await _ask(library, extractor="statistical")
+    assert answer.hops is not None
+    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
+
+
+async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: World) -> None:
+    library.embedder = FailingLater()
+    answer = await _ask(library)
+    assert uris(answer) == uris(await World(library.db, FakeEmbedder(), library.user_id).ask(QUESTION))
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert "hop2_failed" in answer.degraded
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
+
+
+async def test_an_embedder_that_never_answers_leaves_words_and_names(library: World) -> None:
+    library.embedder = FakeEmbedder(failing=True)
+    answer = await _ask(library)
+    assert "director" in uris(answer)
+    assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
+
+
+async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(library: World, place: Any, owner: Any) -> None:
+    hurried = store_db.connect(place.service_dsn, pool_size=2, limits=store_db.Limits(read_ms=400))
+    try:
+        async with owner.transaction():
+            await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
+            answer = await _ask(World(hurried, library.embedder, library.user_id))
+    finally:
+        await hurried.close()
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert answer.degraded == ("hop2_failed",)
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
+
+
+async def test_a_blank_question_is_refused(world: World) -> None:
+    with pytest.raises(errors.BlankQuery):
+        await _ask(world, " \u200b ")
+
+
+async def test_another_users_names_lead_nowhere(library: World) -> None:
+    stranger = World(library.db)
+    await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
+    answer = await _ask(stranger)
+    assert uris(answer) == ["film"]

@@ -1,0 +1,75 @@
+"""An HTTP server that answers as it is told: well, slowly, malformed, busy, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Script:
+    """What the server answers next, and what it was asked."""
+
+    body: Any = None
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    silent: bool = False
+    hang_up: bool = False
+    asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    url: str = ""
+
+    def openai(self, content: Any) -> None:
+        """Answer as an OpenAI-compatible endpoint does."""
+        self.body = {"choices": [{"message": {"role": "assistant", "content": content}}]}
+
+    def ollama(self, content: Any) -> None:
+        """Answer as Ollama does."""
+        self.body = {"message": {"role": "assistant", "content": content}, "done": True}
+
+    def gemini(self, content: str) -> None:
+        """Answer as Gemini does."""
+        self.body = {
+            "candidates": [{"content": {"role": "model", "parts": [{"text": content}]}, "finishReason": "STOP"}]
+        }
+
+
+@asynccontextmanager
+async def server() -> AsyncIterator[Script]:
+    """A server on a free port of this machine."""
+    script = Script()
+    released = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            lengths = [line.split(":")[1] for line in head.split("\r\n") if line.lower().startswith("content-length:")]
+            told = await reader.readexactly(int(lengths[0]) if lengths else 0)
+            script.asked.append((head.split()[1], json.loads(told or b"{}")))
+            if script.silent:
+                await released.wait()
+            elif not script.hang_up:
+                writer.write(_response(script))
+                await writer.drain()
+        finally:
+            writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = listening.sockets[0].getsockname()[1]
+    script.url = f"http://127.0.0.1:{port}"
+    try:
+        yield script
+    finally:
+        released.set()
+        listening.close()
+        await listening.wait_closed()
+
+
+def _response(script: Script) -> bytes:
+    body = script.body if isinstance(script.body, bytes) else json.dumps(script.body).encode()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+    lines = [f"HTTP/1.1 {script.status} Told", *(f"{k}: {v}" for k, v in {**headers, **script.headers}.items())]
+    return "\r\n".join([*lines, "", ""]).encode() + body

@@ -1,0 +1,60 @@
+"""Is Gemini asked under a schema, and is every failure one error?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from scripted import Script, server
+
+from app.errors import ProviderError
+from app.providers import asking
+from app.providers.gemini import MODEL, GeminiLlm
+
+PASSAGES = ["Ada\nAda wrote the notes."]
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Script]:
+    async with server() as scripted:
+        yield scripted
+
+
+async def test_gemini_proposes_terms_under_a_schema(script: Script) -> None:
+    script.gemini(json.dumps({"terms": ["Ada"]}))
+    llm = GeminiLlm(api_key="key", url=script.url)
+    assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada"]
+    path, body = script.asked[0]
+    assert f"models/{MODEL}:generateContent" in path
+    assert body["generationConfig"]["responseMimeType"] == "application/json"
+    assert body["generationConfig"]["responseJsonSchema"] == asking.SCHEMA
+    assert llm.name == MODEL
+    await llm.aclose()
+
+
+@pytest.mark.parametrize("status", [400, 403, 429, 500])
+async def test_a_refusal_is_a_provider_error(script: Script, status: int) -> None:
+    script.body = {"error": {"code": status, "message": "no", "status": "NO"}}
+    script.status = status
+    llm = GeminiLlm(api_key="key", url=script.url)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    await llm.aclose()
+
+
+@pytest.mark.parametrize("body", [{}, {"candidates": []}])
+async def test_an_answer_without_text_is_a_provider_error(script: Script, body: object) -> None:
+    script.body = body
+    llm = GeminiLlm(api_key="key", url=script.url)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    await llm.aclose()
+
+
+async def test_silence_is_a_provider_error(script: Script) -> None:
+    script.silent = True
+    llm = GeminiLlm(api_key="key", url=script.url, timeout_s=0.2)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    await llm.aclose()
