@@ -30,7 +30,6 @@ _ENTER = sa.text(
     "SELECT stepwell.enter(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 )
 _REACH = sa.text("SELECT 1")
-_REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 _UNREACHABLE = (
     ConnectionError,
     OSError,
@@ -150,8 +149,10 @@ class Database:
         cause = _root(error)
         if isinstance(cause, asyncpg.QueryCanceledError):
             return errors.DeadlineExceeded("The database did not answer within the time limit.")
-        if isinstance(cause, _REFUSED):
-            return errors.SchemaMismatch("The database refuses this role, or does not exist: check DATABASE_URL.")
+        if isinstance(cause, asyncpg.InvalidCatalogNameError):
+            return errors.SchemaMismatch("The server has no database of this name: check DATABASE_URL.")
+        if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
+            return errors.SchemaMismatch("The server refuses the role in DATABASE_URL, or its password.")
         if isinstance(cause, exc.TimeoutError):
             return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
         if isinstance(

@@ -38,7 +38,7 @@ async def follow(
     `also` are chunks whose similarity is wanted even if no name leads to them.
     """
     filtering = recall.filter_binds(filters)
-    filtering["source_filter"] = filtering.pop("source_ids")
+    filtering["filtered"], filtering["source_filter"] = bool(filters), filtering.pop("source_ids")
     binds = {
         "user_id": user_id,
         "source_ids": list(sources),

@@ -8,7 +8,7 @@ from typing import Any
 
 import given
 import pytest
-from conftest import Caller
+from caller import Caller
 from fastapi import FastAPI
 from toy import problem
 

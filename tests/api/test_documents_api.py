@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from conftest import Caller
+from caller import Caller
 from toy import problem
 
 from app.api import uploads

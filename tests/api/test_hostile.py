@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from conftest import Caller
+from caller import Caller
 from toy import CANARY, problem
 
 SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest import Caller
+from caller import Caller
 from toy import problem
 
 HIT = {

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
-from conftest import Caller
+from caller import Caller
 from fastapi import FastAPI
 
 from app.config import Settings
