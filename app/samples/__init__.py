@@ -44,7 +44,6 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         ),
     ),
     Question("ERR_CHAIN_6001", "technical", ("products/wagtail.md",)),
-    Question("Who supplies the sensor that failed in the March outage?", "multihop", ("vendors/hexholm.md",)),
     Question(
         "Which musical instrument does the author of the backfill guide play?",
         "multihop",
@@ -66,6 +65,7 @@ QUESTIONS: Final[tuple[Question, ...]] = (
         ("vendors/fennick.md",),
     ),
     Question("How much fuel does the boat chosen for the mooring survey burn?", "multihop", ("assets/petrel-anne.md",)),
+    Question("Who supplies the sensor that failed in the March outage?", "multihop", ("vendors/hexholm.md",)),
     Question(
         "What has cliffclarke been working on?",
         "entity",
