@@ -12,7 +12,7 @@ app/
 ├── config.py        one Settings; values are passed down, never imported by the rooms below
 ├── errors.py        the error tree, drawn in the docstring; status and code on each class
 ├── telemetry.py     logs and the request id
-├── shapes.py        what travels between the rooms (frozen dataclasses)
+├── shapes/          what travels between the rooms (frozen dataclasses): reading, writing, and words they share
 ├── api/             THE DOOR      routers, wire models, auth, problem+json, metrics: HTTP in, HTTP out, nothing else
 ├── pipelines/       THE CORRIDOR  one story a file: search, multihop, rerank, similar, ingest, naming, documents, keys
 ├── ranking/         THE SCALES    pure arithmetic on shapes: steering, confidence, merge and diversity

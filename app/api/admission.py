@@ -19,7 +19,7 @@ from app import errors
 from app.api import leaving, problems
 
 T = TypeVar("T")
-SEARCHES = frozenset({"/api/rag/search", "/api/rag/similar"})
+SEARCHES = frozenset({"/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar"})
 _BUSY = "Too many searches are running; try again shortly."
 
 

@@ -68,7 +68,7 @@ async def find_multihop(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
-    responses=problems.responses(401, 403, 413, 415, 422),
+    responses=problems.responses(400, 401, 403, 413, 415, 422, 503),
 )
 async def merge_lists(
     asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)], _user_id: auth.Searcher

@@ -134,7 +134,7 @@ async def test_no_search_finds_anothers_chunks(
     vector = await app.state.services.embedder.embed_query(SECRET)
     document_id = (await ids_of(alice))["document_id"]
     tries: list[dict[str, Any]] = [
-        {"query": SECRET, "limit": 50, "explain": True},
+        {"query": SECRET, "limit": 20, "explain": True},
         {"query": f'"{SECRET}"', "mode": "lexical"},
         {"query": SECRET, "mode": "semantic"},
         {"query": SECRET, "filters": {"document_ids": [document_id]}},

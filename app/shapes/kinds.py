@@ -1,0 +1,18 @@
+"""Which words may a value be? The names that several nouns share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+Mode = Literal["auto", "hybrid", "semantic", "lexical"]
+Fusion = Literal["auto", "rrf", "convex"]
+QueryType = Literal["phrase", "entity", "conceptual", "technical", "keyword"]
+Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
+Detail = Literal["ids", "preview", "full"]
+Vector = list[float]
+Json = Mapping[str, Any]
+SearchMode = Literal["flat", "two_pass", "multihop"]
+Degraded = Literal[
+    "no_query_vector", "no_text_terms", "embedding_failed", "llm_failed", "reranker_failed", "hop2_failed"
+]

@@ -1,0 +1,129 @@
+"""What travels on the way in: Upload → Draft → Chunk, and what is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from app.shapes.kinds import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One piece of a cleaned text: `content == text[start:end]`, counted in code points."""
+
+    content: str
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A document as the caller gave it, already plain text or Markdown."""
+
+    content: str
+    title: str | None = None
+    uri: str | None = None
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    markdown: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A document ready to be stored but for its vectors: cleaned, cut and hashed by the corridor."""
+
+    uri: str | None
+    title: str
+    content: str
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    identity: bytes
+    content_hash: bytes
+    attributes_hash: bytes
+    chunks: tuple[ChunkDraft, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A chunk ready to be stored: `embedded` is what the model reads, `indexed` what the text index reads."""
+
+    passage: Passage
+    embedded: str
+    indexed: str
+    embedding_key: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document without its text."""
+
+    document_id: UUID
+    source_id: UUID | None
+    uri: str | None
+    title: str
+    metadata: Json
+    language: str
+    content_hash: str
+    chunk_count: int
+    created_at: datetime
+    updated_at: datetime
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stored chunk as a listing shows it."""
+
+    chunk_id: UUID
+    document_id: UUID
+    chunk_index: int
+    content: str
+    start_offset: int
+    end_offset: int
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one upload: `status` is added, replaced or unchanged."""
+
+    document_id: UUID
+    status: Literal["added", "replaced", "unchanged"]
+    uri: str | None
+    title: str
+    chunk_count: int
+    embedded: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What one deletion removed."""
+
+    documents_deleted: int
+    chunks_deleted: int
+    vectors_deleted: int
+    mentions_deleted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What one user has stored."""
+
+    documents: int
+    chunks: int
+    vectors: int
+    tokens: int
+    lexemes: int
+    sources: int
+    languages: Mapping[str, int]
+    embedding_model: str
+    embedding_dimension: int
