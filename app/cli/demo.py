@@ -24,35 +24,36 @@ SHOWN = ("hybrid", "technical")
 def demo(
     serve_after: Annotated[bool, typer.Option("--serve/--no-serve", help="Go on serving, or leave.")] = True,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
+    user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest the sample notes, ask three questions of them, and leave the service running."""
     settings = config.load(data_dir=data_dir, port=port)
     telemetry.configure("error", settings.log_json)
-    options.run(_demo(settings, serve_after=serve_after))
+    options.run(_demo(settings, options.checked_user(user), serve_after=serve_after))
 
 
-async def _demo(settings: Settings, *, serve_after: bool) -> None:
+async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
     stack = AsyncExitStack()
     async with stack:
         options.err.print("Starting Postgres and loading the model …")
         services = await stack.enter_async_context(runtime.open_services(settings))
-        await _ingest(services)
+        await _ingest(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
-            search.show(await search.ask(Query(options.LOCAL, question.text, limit=3), services), question.text)
+            search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        several = story.Question(Query(options.LOCAL, linked.text, limit=5), 2, "auto", "linked")
+        several = story.Question(Query(user, linked.text, limit=5), 2, "auto", "linked")
         options.out.print(multihop.chain(await multihop.ask(several, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)
             await serve.listen(_with_free_port(settings), services, stack.pop_all())
 
 
-async def _ingest(services: Services) -> None:
+async def _ingest(services: Services, user: str) -> None:
     paths = sorted(samples.NOTES.rglob("*.md"))
     summary = ingest.Summary()
-    await ingest.store(_notes(paths), len(paths), summary, options.LOCAL, services)
+    await ingest.store(_notes(paths), len(paths), summary, user, services)
     options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")
 
 

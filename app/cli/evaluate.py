@@ -58,12 +58,16 @@ def evaluate(
     extractor: Annotated[Extractor, typer.Option(help="With --mode multihop: who names terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="With --mode multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="With --mode multihop.")] = 2,
+    user: Annotated[
+        str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
+    ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
     asked = {"mode": mode.value, "fusion": fusion.value, "extractor": extractor.value, "merge": merge.value}
-    report = options.run(_evaluate(folder, {**asked, "max_hops": max_hops}, options.settings(data_dir)))
+    whose = options.checked_user(user) if user is not None else None
+    report = options.run(_evaluate(folder, {**asked, "max_hops": max_hops, "user": whose}, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
         return

@@ -52,16 +52,20 @@ async def run(
     extractor: Extractor = "auto",
     merge: Merge = "linked",
     max_hops: int = 2,
+    user: str | None = None,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Report:
     """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`.
 
-    `extractor`, `merge` and `max_hops` count in the mode `multihop`.
+    `extractor`, `merge` and `max_hops` count in the mode `multihop`. The set becomes the documents of a user of its
+    own, or is added to those of `user`.
     """
     hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
     loaded = beir.load(folder)
-    user_id = user_of(folder)
+    user_id = user or user_of(folder)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
+    if user is None:
+        await _forget_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     rankings, took = [], []
     for place, asked in enumerate(loaded.questions):
         start = time.perf_counter()
@@ -96,7 +100,7 @@ def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Questio
 async def _ingest(
     loaded: beir.EvaluationSet, user_id: str, services: Services, progress: Callable[[str, int, int], None]
 ) -> tuple[int, int]:
-    """Store the set and forget what is no longer in it; returns chunks embedded and documents refused."""
+    """Store the set; returns chunks embedded and documents refused."""
     embedded = refused = done = 0
     outcomes = ingest.many(
         loaded.documents, user_id, db=services.db, embedder=services.embedder, cutting=services.cutting
@@ -106,7 +110,6 @@ async def _ingest(
         refused += outcome.stored is None
         done += 1
         progress("ingesting", done, len(loaded.documents))
-    await _forget_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     return embedded, refused
 
 
