@@ -56,13 +56,24 @@ entities.role text
 entities.type text NOT NULL
 entities.updated_at timestamp with time zone NOT NULL DEFAULT now()
 entities.user_id text NOT NULL
+entity_changes.name text NOT NULL
+entity_changes.name_key bytea NOT NULL
+entity_changes.user_id text NOT NULL
+entity_changes.version bigint NOT NULL
 entity_members.entity_id uuid NOT NULL
 entity_members.member_id uuid NOT NULL
 entity_members.user_id text NOT NULL
 entity_names.entity_id uuid NOT NULL
 entity_names.name text NOT NULL
 entity_names.name_key bytea NOT NULL
+entity_names.place smallint NOT NULL DEFAULT '0'::smallint
 entity_names.user_id text NOT NULL
+entity_vectors.embedding vector(384) NOT NULL STORAGE m
+entity_vectors.entity_id uuid NOT NULL
+entity_vectors.user_id text NOT NULL
+entity_words.entity_id uuid NOT NULL
+entity_words.lexeme text NOT NULL
+entity_words.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
@@ -97,6 +108,7 @@ sources.source_id uuid NOT NULL
 sources.synced_at timestamp with time zone
 sources.user_id text NOT NULL
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
+tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
 tenants.user_id text NOT NULL
 tenants.version bigint NOT NULL DEFAULT '0'::bigint
@@ -125,6 +137,8 @@ embeddings pk_embeddings PRIMARY KEY (user_id, chunk_no)
 entities ck_entities_origin CHECK ((origin = ANY (ARRAY['user'::text, 'metadata'::text, 'title'::text, 'text'::text])))
 entities ck_entities_user_id CHECK ((user_id <> ''::text))
 entities pk_entities PRIMARY KEY (user_id, entity_id)
+entity_changes ck_entity_changes_user_id CHECK ((user_id <> ''::text))
+entity_changes pk_entity_changes PRIMARY KEY (user_id, name_key)
 entity_members ck_entity_members_user_id CHECK ((user_id <> ''::text))
 entity_members fk_entity_members_entity FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_members fk_entity_members_member FOREIGN KEY (user_id, member_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
@@ -132,6 +146,12 @@ entity_members pk_entity_members PRIMARY KEY (user_id, entity_id, member_id)
 entity_names ck_entity_names_user_id CHECK ((user_id <> ''::text))
 entity_names fk_entity_names_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_names pk_entity_names PRIMARY KEY (user_id, name_key, entity_id)
+entity_vectors ck_entity_vectors_user_id CHECK ((user_id <> ''::text))
+entity_vectors fk_entity_vectors_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
+entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
+entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
+entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
+entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
 jobs ck_jobs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 jobs ck_jobs_user_id CHECK ((user_id <> ''::text))
 jobs pk_jobs PRIMARY KEY (job_id)
@@ -160,8 +180,11 @@ CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents U
 CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents USING btree (user_id, source_id)
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
+CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
 CREATE INDEX ix_entity_names_user_id_entity_id ON stepwell.entity_names USING btree (user_id, entity_id)
+CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
+CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
 CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]))
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)
@@ -172,8 +195,11 @@ CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, doc
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
 CREATE UNIQUE INDEX pk_embeddings ON stepwell.embeddings USING btree (user_id, chunk_no)
 CREATE UNIQUE INDEX pk_entities ON stepwell.entities USING btree (user_id, entity_id)
+CREATE UNIQUE INDEX pk_entity_changes ON stepwell.entity_changes USING btree (user_id, name_key)
 CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (user_id, entity_id, member_id)
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
+CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
+CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
 CREATE UNIQUE INDEX pk_jobs ON stepwell.jobs USING btree (job_id)
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
@@ -193,8 +219,11 @@ documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('step
 embedding_identity off 
 embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+entity_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -242,8 +271,11 @@ documents: DELETE, INSERT, SELECT, UPDATE
 embedding_identity: SELECT
 embeddings: DELETE, INSERT, SELECT, UPDATE
 entities: DELETE, INSERT, SELECT, UPDATE
+entity_changes: DELETE, INSERT, SELECT, UPDATE
 entity_members: DELETE, INSERT, SELECT, UPDATE
 entity_names: DELETE, INSERT, SELECT, UPDATE
+entity_vectors: DELETE, INSERT, SELECT, UPDATE
+entity_words: DELETE, INSERT, SELECT, UPDATE
 jobs: DELETE, INSERT, SELECT, UPDATE
 lexemes: DELETE, INSERT, SELECT, UPDATE
 mentions: DELETE, INSERT, SELECT, UPDATE

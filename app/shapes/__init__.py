@@ -4,6 +4,7 @@ Reading: Query → Candidate → Hit → Answer. Writing: Upload → Document �
 Each noun is made in exactly one room; all are frozen.
 """
 
+from app.shapes.entities import Entity, EntityDraft, LinkedDocument, MentionKind, Origin
 from app.shapes.kinds import Confidence, Degraded, Detail, Fusion, Json, Mode, QueryType, SearchMode, Vector
 from app.shapes.reading import (
     Answer,
@@ -36,6 +37,8 @@ __all__ = [
     "Detail",
     "Document",
     "Draft",
+    "Entity",
+    "EntityDraft",
     "Filters",
     "Fusion",
     "Hit",
@@ -44,7 +47,10 @@ __all__ = [
     "Json",
     "Led",
     "Lexical",
+    "LinkedDocument",
+    "MentionKind",
     "Mode",
+    "Origin",
     "ParsedQuery",
     "Passage",
     "Query",

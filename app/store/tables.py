@@ -57,6 +57,11 @@ def _json(name: str, empty: str = "{}") -> Column[object]:
     return Column(name, JSONB, nullable=False, server_default=text(f"'{empty}'"))
 
 
+def _hnsw(name: str) -> Index:
+    operators = {"embedding": "vector_cosine_ops"}
+    return Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)
+
+
 tenants = Table(
     "tenants",
     metadata,
@@ -64,6 +69,7 @@ tenants = Table(
     Column("version", BigInteger, nullable=False, server_default="0"),
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
     _moment("created_at"),
+    Column("names_version", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id"),
 )
 
@@ -144,18 +150,10 @@ def embeddings_table(dimension: int, into: MetaData) -> Table:
         Column("embedding", Vector(dimension), nullable=False),
         PrimaryKeyConstraint("user_id", "chunk_no"),
         ForeignKeyConstraint(
-            ["user_id", "chunk_no"],
-            [f"{SCHEMA}.chunks.user_id", f"{SCHEMA}.chunks.chunk_no"],
-            ondelete="CASCADE",
+            ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
         ),
         Index(None, "user_id", "document_id"),
-        Index(
-            "ix_embeddings_embedding",
-            "embedding",
-            postgresql_using="hnsw",
-            postgresql_with=HNSW,
-            postgresql_ops={"embedding": "vector_cosine_ops"},
-        ),
+        _hnsw("ix_embeddings_embedding"),
     )
 
 
@@ -208,6 +206,9 @@ entities = Table(
     _moment("updated_at"),
     CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
     PrimaryKeyConstraint("user_id", "entity_id"),
+    Index(
+        "ix_entities_user_id_name_entity_id", "user_id", "name", "entity_id", postgresql_where=text("origin <> 'text'")
+    ),
 )
 
 entity_names = Table(
@@ -217,6 +218,7 @@ entity_names = Table(
     Column("name_key", LargeBinary, nullable=False),
     Column("entity_id", Uuid, nullable=False),
     Column("name", Text, nullable=False),
+    Column("place", SmallInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
     ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
     Index(None, "user_id", "entity_id"),
@@ -242,6 +244,46 @@ entity_members = Table(
         name="fk_entity_members_member",
     ),
     Index(None, "user_id", "member_id"),
+)
+
+entity_words = Table(
+    "entity_words",
+    metadata,
+    *_tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    Index(None, "user_id", "entity_id"),
+)
+
+
+def entity_vectors_table(dimension: int, into: MetaData) -> Table:
+    """The table of the vectors of what entities are described as."""
+    return Table(
+        "entity_vectors",
+        into,
+        *_tenant(),
+        Column("entity_id", Uuid, nullable=False),
+        Column("embedding", Vector(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "entity_id"),
+        ForeignKeyConstraint(
+            ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"
+        ),
+        _hnsw("ix_entity_vectors_embedding"),
+    )
+
+
+entity_vectors = entity_vectors_table(384, metadata)
+
+entity_changes = Table(
+    "entity_changes",
+    metadata,
+    *_tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    PrimaryKeyConstraint("user_id", "name_key"),
 )
 
 mentions = Table(

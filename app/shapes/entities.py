@@ -1,0 +1,57 @@
+"""Who and what a user's documents are about: Entity, and how documents are linked to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from app.shapes.kinds import Json
+
+Origin = Literal["user", "metadata", "title", "text"]
+MentionKind = Literal["text", "attendee", "metadata", "title"]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """An entity as the caller gave it: `members` are ids of entities that it contains."""
+
+    type: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    role: str | None = None
+    facts: tuple[str, ...] = ()
+    description: str | None = None
+    metadata: Json = field(default_factory=dict)
+    members: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A stored entity."""
+
+    entity_id: UUID
+    type: str
+    name: str
+    aliases: tuple[str, ...]
+    role: str | None
+    facts: tuple[str, ...]
+    description: str | None
+    metadata: Json
+    members: tuple[UUID, ...]
+    origin: Origin
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedDocument:
+    """A document that is about an entity: how often it mentions it in which way, and how strong that makes the link."""
+
+    document_id: UUID
+    title: str
+    uri: str | None
+    created_at: datetime
+    mentions: dict[MentionKind, int]
+    strength: float
