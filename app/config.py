@@ -96,6 +96,17 @@ class Settings(BaseSettings):
     candidates: int = Field(100, ge=10, le=1000, description="How many chunks each leg hands to the fusion.")
     rrf_k: int = Field(60, ge=1, le=1000, description="The constant of reciprocal rank fusion.")
 
+    # entities
+    hierarchy_alpha: float = Field(
+        0.5, ge=0, le=1, description="Share of a passage's own score where entities guide a search."
+    )
+    hierarchy_threshold: float = Field(0.5, ge=0, le=1, description="Score from which an entity guides a search.")
+    hierarchy_max_entities: int = Field(5, ge=1, le=20, description="Entities that may guide one search.")
+    entity_boost: dict[str, tuple[float, float]] = Field(
+        default_factory=dict,
+        description='Lift by entity type as JSON, a mention and at most: `{"person": [0.1, 0.5]}`, which others have.',
+    )
+
     # chunks
     chunk_tokens: int = Field(160, ge=40, le=400, description="Size that chunks aim at, in tokens.")
     chunk_overlap: int = Field(24, ge=0, le=100, description="Tokens that neighbouring chunks of a cut section share.")

@@ -21,6 +21,7 @@ from app.providers.caching import CachingEmbedder
 from app.providers.chat import ChatLlm
 from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
+from app.shapes import Guidance
 from app.store import db, embedded, schema
 from app.store.db import Database, Limits
 
@@ -53,6 +54,12 @@ async def open_services(settings: Settings, *, pool_size: int | None = None) -> 
             rrf_k=settings.rrf_k,
             expected_schema=settings.embedding,
             llm=llm,
+            guidance=Guidance(
+                alpha=settings.hierarchy_alpha,
+                threshold=settings.hierarchy_threshold,
+                max_entities=settings.hierarchy_max_entities,
+                boost_by_type=settings.entity_boost,
+            ),
         )
 
 

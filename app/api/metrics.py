@@ -23,6 +23,7 @@ from app.shapes import Answer, Stored
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+PLACES = (0, 1, 2, 3, 5, 10, 20, 50)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -56,6 +57,14 @@ class Metrics:
             "stepwell_search_degraded", "Answers that could not use something.", ["code"], registry=registry
         )
         self.relaxed = Counter("stepwell_search_relaxed", "Answers that dropped a part.", ["name"], registry=registry)
+        self.modes = Counter(
+            "stepwell_search_modes", "Answers, by mode and by why entities did not guide.", ["mode", "reason"],
+            registry=registry,
+        )  # fmt: skip
+        self.boosted = Counter("stepwell_search_boosted", "Answers with a lifted hit.", registry=registry)
+        self.places = Histogram(
+            "stepwell_search_boost_places", "Places that a lifted hit moved up.", buckets=PLACES, registry=registry
+        )
         self.documents = Counter("stepwell_ingest_documents", "Documents taken in.", ["status"], registry=registry)
         self.chunks = Counter(
             "stepwell_ingest_chunks", "Chunks of documents taken in, by what became of them.", ["status"],
@@ -83,6 +92,11 @@ class Metrics:
             self.degraded.labels(code).inc()
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
+        self.modes.labels(answer.search_mode, answer.fallback_reason or "").inc()
+        lifts = [hit.lift for hit in answer.hits if hit.lift]
+        self.boosted.inc(bool(lifts))
+        for lift in lifts:
+            self.places.observe(lift.moved)
 
     def ingested(self, stored: Iterable[Stored], refused: int) -> None:
         """Count what became of uploads."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
@@ -10,7 +11,8 @@ from fastapi import APIRouter, Body, Request
 from app.api import admission, auth, bodies, problems, wire
 from app.api.search_models import AnswerModel, SearchRequest, SimilarRequest
 from app.pipelines import search, similar
-from app.shapes import Answer
+from app.pipelines.services import Services
+from app.shapes import Answer, Query
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
 
@@ -25,6 +27,7 @@ _SEARCHES = {
         "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
     },
 }
+_ABOUT = {"person": {"summary": "A person's work", "value": {"query": "What has Ana been working on?"}}}
 _LIKE = {"vector": {"summary": "Near a vector of the stored dimension", "value": {"vector": [0.05] * 384, "limit": 3}}}
 
 
@@ -44,7 +47,32 @@ async def find(
 
     Any word of the query may match; quotes, `+` and `-` are strict. The answer says what it could not use.
     """
-    query = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
+    return await _search(
+        asked.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance), request, use
+    )
+
+
+@router.post(
+    "/search/two-pass",
+    operation_id="search_two_pass",
+    summary="Find passages in the documents about an entity",
+    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+)
+async def find_about(
+    asked: Annotated[SearchRequest, Body(openapi_examples=_ABOUT)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
+) -> AnswerModel:
+    """Find the entities that the query is about, search the documents about them, and fill up from all others.
+
+    The same as a search with `hierarchy: force`. Without any such entity it is a plain search that says so.
+    """
+    query = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    return await _search(replace(query, guidance=replace(query.guidance, hierarchy="force")), request, use)
+
+
+async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
     story = partial(search.run, query, db=use.db, embedder=use.embedder, budget=use.budget)
     return _answered(await admission.admitted(request, story), request)
 

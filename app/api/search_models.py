@@ -10,7 +10,19 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api import wire
-from app.shapes import Answer, Confidence, Detail, Fusion, Hit, Mode, QueryType
+from app.shapes import (
+    Answer,
+    Confidence,
+    Detail,
+    EntityMatch,
+    Fusion,
+    Guidance,
+    Hierarchy,
+    Hit,
+    MatchedBy,
+    Mode,
+    QueryType,
+)
 from app.shapes import Filters as FilterShape
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
@@ -71,6 +83,9 @@ def _to_a_millionth(weight: float) -> float:
 Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millionth)]
 
 
+Share = Annotated[wire.Number, Field(ge=0, le=1)]
+
+
 class Weights(wire.WireModel):
     """How much each leg counts, to a millionth. A leg of weight 0 is not run."""
 
@@ -106,8 +121,18 @@ class SearchRequest(wire.WireModel):
     detail: Detail = Field("full", description="How much text a hit carries.")
     explain: wire.Flag = Field(False, description="Show how each score came about.")
 
-    def shape(self, user_id: str, *, candidates: int, k: int) -> QueryShape:
-        """The search as the corridor takes it; `candidates` and `k` are the service's defaults."""
+    hierarchy: Hierarchy = Field(
+        "auto", description="Whether the entities that the query is about guide it; `force`: however unsure they are."
+    )
+    alpha: Share | None = Field(
+        None, description="Share of a passage's own score; the rest is its entity's. 1: entities only choose documents."
+    )
+    threshold: Share | None = Field(None, description="Score from which an entity guides a search.")
+    max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(None, description="Entities that may guide.")
+    boost: wire.Flag = Field(True, description="Whether passages that mention what the query names are lifted.")
+
+    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
+        """The search as the corridor takes it; `candidates`, `k` and `guidance` are the service's defaults."""
         return QueryShape(
             user_id=user_id,
             text=self.query,
@@ -124,6 +149,14 @@ class SearchRequest(wire.WireModel):
             min_confidence=self.min_confidence,
             detail=self.detail,
             explain=self.explain,
+            guidance=Guidance(
+                hierarchy=self.hierarchy,
+                alpha=guidance.alpha if self.alpha is None else self.alpha,
+                threshold=guidance.threshold if self.threshold is None else self.threshold,
+                max_entities=self.max_entities or guidance.max_entities,
+                boost=self.boost,
+                boost_by_type=guidance.boost_by_type,
+            ),
         )
 
 
@@ -141,6 +174,39 @@ class SimilarRequest(wire.WireModel):
         if (self.chunk_id is None) == (self.vector is None):
             raise PydanticCustomError("one_of", "Give either chunk_id or vector, and only one of them.")
         return self
+
+
+class EntityModel(BaseModel):
+    """An entity that the query is about."""
+
+    entity_id: UUID
+    name: str
+    type: str
+    score: float = Field(description="How sure it is, 0 to 1.")
+    matched_by: MatchedBy
+
+    @classmethod
+    def of(cls, match: EntityMatch) -> EntityModel:
+        """A match as the wire shows it."""
+        return cls(**{name: getattr(match, name) for name in cls.model_fields})
+
+
+class ParentModel(BaseModel):
+    """The entity that a hit's document is about: `score = alpha · doc_score + (1 − alpha) · parent_entity_score`."""
+
+    entity_id: UUID | None
+    parent_entity_score: float = Field(description="0 where no entity of the query led to the document.")
+    link_strength: float
+    doc_score: float
+
+
+class LiftModel(BaseModel):
+    """What mentioning the query's entities adds to a hit."""
+
+    factor: float
+    mentions: int
+    score_before: float
+    places: int = Field(description="How many places up it moved.")
 
 
 class HitModel(BaseModel):
@@ -166,6 +232,8 @@ class HitModel(BaseModel):
     text_rank: int | None
     confidence: Confidence
     strategies: list[str] = Field(description="What found it.")
+    parent: ParentModel | None = Field(None, description="In a search that entities guided.")
+    boost: LiftModel | None = Field(None, description="Where it mentions what the query names.")
     explain: dict[str, Any] | None = None
 
     @classmethod
@@ -174,7 +242,31 @@ class HitModel(BaseModel):
         c = hit.candidate
         fields = {name: getattr(c, name) for name in c.__dataclass_fields__}
         fields |= {"heading_path": list(c.heading_path), "metadata": dict(c.metadata)}
-        return cls(**fields, confidence=hit.confidence, strategies=list(hit.strategies), explain=_plain(hit.explain))
+        return cls(
+            **fields,
+            confidence=hit.confidence,
+            strategies=list(hit.strategies),
+            parent=_parent(hit),
+            boost=_lift(hit),
+            explain=_plain(hit.explain),
+        )
+
+
+def _parent(hit: Hit) -> ParentModel | None:
+    if (parent := hit.parent) is None:
+        return None
+    return ParentModel(
+        entity_id=parent.entity_id,
+        parent_entity_score=parent.score,
+        link_strength=parent.strength,
+        doc_score=parent.doc_score,
+    )
+
+
+def _lift(hit: Hit) -> LiftModel | None:
+    if (lift := hit.lift) is None:
+        return None
+    return LiftModel(factor=lift.factor, mentions=lift.mentions, score_before=lift.before, places=lift.moved)
 
 
 class AnswerModel(BaseModel):
@@ -187,7 +279,8 @@ class AnswerModel(BaseModel):
     mode: Mode
     fusion: Literal["rrf", "convex"] | None
     search_mode: Literal["flat", "two_pass", "multihop"]
-    fallback_reason: str | None = Field(description="Why the answer is empty, or why entities were not used.")
+    fallback_reason: str | None = Field(description="Why the answer is empty, or why entities did not guide it.")
+    pass1_entities: list[EntityModel] = Field(description="The entities that the query is about, the surest first.")
     approximate: bool = Field(description="Whether chunks that pass may be missing from a short answer.")
     degraded: list[str] = Field(description="What could not be used, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="What was dropped from the query because it found nothing.")
@@ -207,6 +300,7 @@ class AnswerModel(BaseModel):
             fusion=answer.fusion,
             search_mode=answer.search_mode,
             fallback_reason=answer.fallback_reason,
+            pass1_entities=[EntityModel.of(match) for match in answer.pass1_entities],
             approximate=answer.approximate,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),

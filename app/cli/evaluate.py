@@ -24,6 +24,7 @@ class Mode(StrEnum):
     hybrid = "hybrid"
     vector = "vector"
     text = "text"
+    two_pass = "two_pass"
     multihop = "multihop"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -38,22 +39,33 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=50, help="Hits wanted.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Which legs run.")] = Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy/--no-hierarchy", help="Whether the entities in the query guide the search.")
+    ] = True,
+    hierarchy_alpha: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Share of a passage's own score; the rest is its entity's.")
+    ] = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Search your documents and show the passages with their scores."""
     asked = Query(options.checked_user(user), query, limit=limit, mode=mode.value, explain=explain)
-    answer = options.run(_search(asked, options.settings(data_dir)))
+    answer = options.run(_search(asked, options.settings(data_dir), hierarchy, hierarchy_alpha))
     if as_json:
         typer.echo(AnswerModel.of(answer).model_dump_json())
     else:
         show(answer, query)
 
 
-async def _search(query: Query, settings: Settings) -> Answer:
+async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: float | None) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
-        return await ask(query, services)
+        guidance = replace(
+            services.guidance,
+            hierarchy="auto" if hierarchy else "off",
+            alpha=services.guidance.alpha if alpha is None else alpha,
+        )
+        return await ask(replace(query, guidance=guidance), services)
 
 
 async def ask(query: Query, services: Services) -> Answer:
@@ -75,6 +87,9 @@ def show(answer: Answer, query: str) -> None:
     options.out.print(table)
     notes = [f"{answer.query_type} query", f"{answer.fusion} fusion", f"{answer.timings.get('total', 0):.0f} ms"]
     notes += [f"degraded: {code}" for code in answer.degraded] + [f"relaxed: {name}" for name in answer.relaxed]
+    if answer.pass1_entities:
+        named = ", ".join(f"{match.name} ({match.type}, {match.score:.2f})" for match in answer.pass1_entities)
+        notes.append(f"{answer.search_mode.replace('_', '-')} search; entities: {named}")
     options.out.print(f"[dim]{escape(', '.join(notes))}[/]")
 
 
@@ -83,6 +98,8 @@ def _scores(hit: Hit) -> Text:
     lines = [f"{found.score:.3f}", hit.confidence.replace("_", " ")]
     lines += [f"vector {found.vector_score:.2f} (#{found.vector_rank})"] if found.vector_score is not None else []
     lines += [f"text {found.text_score:.1f} (#{found.text_rank})"] if found.text_score is not None else []
+    lines += [f"entity {hit.parent.score:.2f}"] if hit.parent and hit.parent.score else []
+    lines += [f"boost ×{hit.lift.factor:.1f}"] if hit.lift else []
     return Text("\n".join(lines))
 
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app import errors
-from app.pipelines import relaxation
+from app.pipelines import guiding, pass_one, relaxation
+from app.pipelines.guiding import Led
 from app.providers import base
 from app.providers.base import Embedder
 from app.ranking import confidence, steering
@@ -99,23 +100,45 @@ class Retrieved:
 
 
 async def _search(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Answer:
-    return answered(query, await retrieve(query, course, db=db, embedder=embedder, budget=budget), course)
+    parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
+    async with db.reading(query.user_id, candidates=query.candidates) as reading:
+        with course.timed("pass1"):
+            guided = await pass_one.run(reading, query, parsed, ask.vector)
+        with course.timed("recall"):
+            led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit)
+    found = led.found
+    if not found.candidates and found.scope_chunks:
+        ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
+    _note_terms(plan, found, course)
+    retrieved = Retrieved(parsed, replace(plan, weights=ask.weights), ask, found)
+    return guiding.told(answered(query, retrieved, course, led), guided, led)
+
+
+async def understand(
+    query: Query, course: Course, *, embedder: Embedder, budget: Budget
+) -> tuple[ParsedQuery, steering.Plan, Recall]:
+    """What the query asks for, how its legs are weighed, and what the store is asked."""
+    parsed = analysis.parse(query.text)
+    plan = steering.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
+    return parsed, plan, _ask(query, parsed, plan, vector)
 
 
 async def retrieve(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Retrieved:
     """Run both legs, and relax the query where they find nothing."""
-    parsed = analysis.parse(query.text)
-    plan = steering.choose(query.mode, query.fusion, query.weights, parsed.query_type)
-    vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
-    ask = _ask(query, parsed, plan, vector)
+    parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
     with course.timed("recall"):
         async with db.reading(query.user_id, candidates=query.candidates) as reading:
             found = await recall.hybrid(reading, ask)
-    if plan.weights.text > 0 and not found.terms:
-        course.degraded.append("no_text_terms")
+    _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
     return Retrieved(parsed, replace(plan, weights=ask.weights), ask, found)
+
+
+def _note_terms(plan: steering.Plan, found: Recalled, course: Course) -> None:
+    if plan.weights.text > 0 and not found.terms:
+        course.degraded.append("no_text_terms")
 
 
 async def vector_of(text: str, course: Course, *, embedder: Embedder, budget: Budget) -> Vector | None:
@@ -189,10 +212,13 @@ async def _relaxed(
     return ask, found
 
 
-def answered(query: Query, retrieved: Retrieved, course: Course) -> Answer:
-    """What a flat search answers."""
+def answered(query: Query, retrieved: Retrieved, course: Course, led: Led | None = None) -> Answer:
+    """What a search answers, entities having led it or not."""
     parsed, plan, found = retrieved.parsed, retrieved.plan, retrieved.found
-    hits = list(_hits(query, retrieved, relaxed=bool(course.relaxed)))[: query.limit]
+    hits = list(_hits(query, retrieved, led, relaxed=bool(course.relaxed)))
+    if led is not None:
+        hits = guiding.ordered(hits, led, query.guidance)
+    hits = hits[: query.limit]
     return Answer(
         hits=tuple(hits),
         confidence=hits[0].confidence if hits else None,
@@ -210,19 +236,22 @@ def answered(query: Query, retrieved: Retrieved, course: Course) -> Answer:
     )
 
 
-def _hits(query: Query, retrieved: Retrieved, *, relaxed: bool) -> Iterable[Hit]:
+def _hits(query: Query, retrieved: Retrieved, led: Led | None, *, relaxed: bool) -> Iterable[Hit]:
+    linked = led.links if led else {}
     for candidate in retrieved.found.candidates:
-        hit = hit_of(candidate, query, retrieved, relaxed=relaxed)
+        about = candidate.document_id in linked
+        hit = hit_of(candidate, query, retrieved, relaxed=relaxed, entity=about)
         if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
             yield hit
 
 
-def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed: bool) -> Hit:
+def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed: bool, entity: bool = False) -> Hit:
     """A candidate with how sure it is, why, and as much of its text as was asked for."""
     parsed = retrieved.parsed
     reasons = exactness.reasons(parsed, title=candidate.title, content=candidate.content)
-    sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed)
+    sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed, entity=entity)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
+    legs += ["entity"] if entity else []
     explain = explained(candidate, retrieved.plan, query.k) if query.explain else None
     return Hit(_shown(candidate, query), sure, (*legs, *reasons), explain)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
 from app.providers.base import Embedder, Llm
+from app.shapes import Guidance
 from app.store.db import Database
 
 
@@ -25,3 +26,4 @@ class Services:
     rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
     llm: Llm | None = None
+    guidance: Guidance = field(default_factory=Guidance)

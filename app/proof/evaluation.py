@@ -17,7 +17,7 @@ from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Answer, Fusion, Mode, Query
+from app.shapes import Answer, Fusion, Guidance, Mode, Query
 
 LARGEST_LIMIT = 50
 LARGEST_MULTIHOP_LIMIT = 20
@@ -25,6 +25,9 @@ MULTIHOP = "multihop"
 MODES: dict[str, Mode] = {"auto": "auto", "hybrid": "auto", "vector": "semantic", "text": "lexical"}
 """How a strategy is asked: `hybrid` is both legs as the service fuses them by default, `auto` all defaults. They differ
 where entities guide a search."""
+FLAT = Guidance("off", boost=False)
+GUIDANCE = {"auto": Guidance(), "two_pass": Guidance("force")}
+"""Which modes entities guide; `two_pass` skips the rules of confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Servi
         k=services.rrf_k,
         candidates=services.candidates,
         explain=explain,
+        guidance=GUIDANCE.get(mode, FLAT),
     )
 
 

@@ -16,3 +16,5 @@ SearchMode = Literal["flat", "two_pass", "multihop"]
 Degraded = Literal[
     "no_query_vector", "no_text_terms", "embedding_failed", "llm_failed", "reranker_failed", "hop2_failed"
 ]
+Hierarchy = Literal["auto", "off", "force"]
+MatchedBy = Literal["name", "fuzzy", "role", "team", "fact", "description"]

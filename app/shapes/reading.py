@@ -8,7 +8,20 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from app.shapes.kinds import Confidence, Degraded, Detail, Fusion, Json, Mode, QueryType, SearchMode, Vector
+from app.shapes.entities import Origin
+from app.shapes.kinds import (
+    Confidence,
+    Degraded,
+    Detail,
+    Fusion,
+    Hierarchy,
+    Json,
+    MatchedBy,
+    Mode,
+    QueryType,
+    SearchMode,
+    Vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +69,23 @@ class Weights:
 
 
 @dataclass(frozen=True, slots=True)
+class Guidance:
+    """How entities may guide a search (SPEC §6, §7).
+
+    `alpha` in 0 to 1 is the share of a passage's own score, the rest its entity's. A match counts from `threshold`
+    (0 to 1) on; at most `max_entities` (1 to 20) count. `boost` lifts passages that mention what the query names, by
+    entity type so much a mention and so much at most.
+    """
+
+    hierarchy: Hierarchy = "auto"
+    alpha: float = 0.5
+    threshold: float = 0.5
+    max_entities: int = 5
+    boost: bool = True
+    boost_by_type: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A search as the corridor gets it. None means: choose by `mode`."""
 
@@ -74,6 +104,7 @@ class Query:
     min_confidence: Confidence | None = None
     detail: Detail = "full"
     explain: bool = False
+    guidance: Guidance = field(default_factory=Guidance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +245,50 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
+class EntityMatch:
+    """An entity that a query is about: how sure (0 to 1), by what, and the key of its name if the query holds that."""
+
+    entity_id: UUID
+    name: str
+    type: str
+    origin: Origin
+    score: float
+    matched_by: MatchedBy
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A document that is about an entity of the query: that entity, its score, and how strong the link is."""
+
+    document_id: UUID
+    entity_id: UUID
+    score: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """What an entity adds to a hit: `final = alpha · doc_score + (1 − alpha) · score` (SPEC §6)."""
+
+    entity_id: UUID | None
+    score: float
+    strength: float
+    doc_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """What mentioning the query's entities adds to a hit: the factor, for how many mentions, on which score, and how
+    many places that moves it up."""
+
+    factor: float
+    mentions: int
+    before: float
+    moved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One answer: the candidate, how sure we are of it, and the reasons for its place."""
 
@@ -224,6 +299,8 @@ class Hit:
     hop: int | None = None
     combined_score: float | None = None
     via: Via | None = None
+    parent: Parent | None = None
+    lift: Lift | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,3 +322,4 @@ class Answer:
     explain: Json | None = None
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
+    pass1_entities: tuple[EntityMatch, ...] = ()

@@ -27,6 +27,9 @@ EXACT_FACTOR = 25.0
 EXACT_FACTOR_FILTERED = 10.0
 """The same against an exact scan that a filter scatters over the table."""
 
+MOST_PER_TERM = 2.2
+"""What BM25 gives a term's idf at most: k1 + 1."""
+
 SPEND = 20_000
 """Postings that make candidates of the text leg (docs/decisions/0001)."""
 

@@ -63,6 +63,12 @@ CHANGES = (
     "ALTER TABLE stepwell.entity_vectors ALTER COLUMN embedding SET STORAGE MAIN",
 )
 
+STRENGTH = """
+CREATE FUNCTION stepwell.link_strength(kind text, count bigint) RETURNS float8
+LANGUAGE sql IMMUTABLE
+RETURN CASE kind WHEN 'title' THEN 4 WHEN 'attendee' THEN 3 WHEN 'metadata' THEN 2 ELSE ln(1 + CAST(count AS float8)) END
+"""
+
 POLICY = """
 CREATE POLICY own_rows ON stepwell.{table}
 USING (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
@@ -75,7 +81,7 @@ def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     dimension = int(context.config.attributes["dimension"])
-    for statement in (*TABLES, *CHANGES):
+    for statement in (*TABLES, *CHANGES, STRENGTH):
         op.execute(statement.replace("{dimension}", str(dimension)))
     for table in NEW:
         op.execute(f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY")

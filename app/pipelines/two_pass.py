@@ -1,0 +1,114 @@
+"""Which passages in the documents about these entities answer best?
+
+Pass 2 (SPEC §6): a hybrid search inside the documents that are linked to the entities of pass 1, blended with those
+entities' scores. Where many documents are linked they are scored in batches, on scales that do not depend on the batch,
+until the answer stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from app.ranking import convergence
+from app.shapes import Candidate, EntityMatch, Filters, Link, Recall, Recalled
+from app.store import guides, links, recall
+from app.store.db import Reading
+
+SCORED_AT_ONCE = 500
+"""Linked documents up to which all are scored together."""
+BATCH = 50
+AHEAD = 4
+"""Batches that are fetched at once: fewer cannot end a search, which takes a first and three unchanged ones."""
+MOST_CHUNKS = 5_000
+"""Chunks of the batches fetched at once that are scored; documents are rarely so long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What pass 2 found in the linked documents, and how it was found."""
+
+    linked: dict[UUID, Link]
+    found: Recalled
+    report: dict[str, Any] = field(default_factory=dict)
+
+
+async def run(db: Reading, ask: Recall, matches: Sequence[EntityMatch], *, alpha: float) -> Inside | None:
+    """Candidates from the linked documents that pass the filters; None where no document is linked."""
+    led_to = _within(await guides.documents(db, ask.user_id, matches), ask.filters)
+    linked = {link.document_id: link for link in led_to}
+    if not linked:
+        return None
+    if len(linked) > SCORED_AT_ONCE:
+        return await _in_batches(db, ask, linked, alpha=alpha)
+    found = await recall.hybrid(db, narrowed(ask, linked))
+    return Inside(linked, found, {"linked_documents": len(linked), "batches": 1, "scored": 1, "skipped": 0})
+
+
+def narrowed(ask: Recall, documents: Iterable[UUID], **changes: Any) -> Recall:
+    """The same question, asked of these documents only."""
+    return replace(ask, filters=replace(ask.filters, document_ids=tuple(documents)), **changes)
+
+
+def _within(linked: Iterable[Link], filters: Filters) -> list[Link]:
+    if filters.document_ids is None:
+        return list(linked)
+    allowed = set(filters.document_ids)
+    return [link for link in linked if link.document_id in allowed]
+
+
+async def _in_batches(db: Reading, ask: Recall, linked: dict[UUID, Link], *, alpha: float) -> Inside:
+    """Score the documents whose passages either leg finds near first, then those with the strongest links."""
+    first = await recall.hybrid(db, narrowed(ask, linked, limit=2 * ask.candidates, with_content=False))
+    near = dict.fromkeys(candidate.document_id for candidate in first.candidates)
+    order = [*near, *(document for document in linked if document not in near)]
+    batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+    bound = sum(term.idf * recall.MOST_PER_TERM * term.times for term in first.terms)
+    settled = convergence.Settled(limit=ask.limit)
+    best: dict[UUID, Candidate] = {}
+    scored = 0
+    while scored < len(batches) and not settled.is_done():
+        ahead = batches[scored : scored + AHEAD]
+        together = await recall.hybrid(db, _everything(ask, [d for batch in ahead for d in batch]))
+        for batch in ahead:
+            scored += 1
+            for candidate in _of(together, batch):
+                best[candidate.chunk_id] = _rescored(candidate, ask, bound)
+            settled.note({c: alpha * x.score + (1 - alpha) * linked[x.document_id].score for c, x in best.items()})
+            if settled.is_done():
+                break
+    leading = await _read(db, ask, [best[chunk_id] for chunk_id in settled.top])
+    report = {
+        "linked_documents": len(order),
+        "batches": len(batches),
+        "scored": scored,
+        "skipped": len(batches) - scored,
+    }
+    return Inside(linked, replace(first, candidates=tuple(leading)), report)
+
+
+def _everything(ask: Recall, documents: Sequence[UUID]) -> Recall:
+    """The question with room for every chunk of the documents in both legs."""
+    return narrowed(ask, documents, candidates=MOST_CHUNKS, limit=MOST_CHUNKS, with_content=False)
+
+
+async def _read(db: Reading, ask: Recall, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates with what they say, where that is wanted."""
+    if not ask.with_content:
+        return list(candidates)
+    read = await links.chunks(db, ask.user_id, [candidate.chunk_id for candidate in candidates], vector=None)
+    return [replace(c, content=read[c.chunk_id][0].content) for c in candidates if c.chunk_id in read]
+
+
+def _of(found: Recalled, documents: Sequence[UUID]) -> Iterable[Candidate]:
+    wanted = set(documents)
+    return (candidate for candidate in found.candidates if candidate.document_id in wanted)
+
+
+def _rescored(candidate: Candidate, ask: Recall, bound: float) -> Candidate:
+    return replace(
+        candidate,
+        score=convergence.score(candidate.vector_score, candidate.text_score, bound=bound, weights=ask.weights),
+    )

@@ -1,0 +1,43 @@
+"""When has the answer stood still long enough?
+
+Documents are scored in batches, so scores must not depend on the batch: the cosine, and BM25 over the most that any
+passage could score for the query. Ranks and scaled scores of a batch mean nothing outside it (SPEC §6).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.shapes import Weights
+
+ROUNDS = 3
+"""Batches in a row that must leave the best unchanged."""
+
+
+@dataclass(slots=True)
+class Settled:
+    """The best `limit` after each batch, and for how many batches they have been the same."""
+
+    limit: int
+    top: list[UUID] = field(default_factory=list)
+    unchanged: int = 0
+
+    def note(self, scores: Mapping[UUID, float]) -> None:
+        """Take in the scores of everything scored so far."""
+        best = heapq.nsmallest(self.limit, scores, key=lambda chunk: (-round(scores[chunk], 12), str(chunk)))
+        self.unchanged = self.unchanged + 1 if best == self.top and best else 0
+        self.top = best
+
+    def is_done(self) -> bool:
+        """Whether the best were the same for three rounds."""
+        return self.unchanged >= ROUNDS
+
+
+def score(cosine: float | None, bm25: float | None, *, bound: float, weights: Weights) -> float:
+    """The weighted mean of both legs' scores, 0 to 1; an absent leg counts 0."""
+    by_words = min(1.0, (bm25 or 0.0) / bound) if bound > 0 else 0.0
+    whole = weights.vector + weights.text
+    return (weights.vector * max(0.0, cosine or 0.0) + weights.text * by_words) / whole if whole else 0.0

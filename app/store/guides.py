@@ -1,0 +1,93 @@
+"""Which entities is a query about, and which documents and chunks are about them?
+
+The one place that runs `matching_entities.sql`, `linked_documents.sql` and `mentions_in_chunks.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.shapes import EntityMatch, Link, MatchedBy, Origin, Vector
+from app.store import sql, tables, vectors
+from app.store.db import Reading
+
+MOST_MATCHES = 50
+"""Entities that one way of matching brings."""
+MOST_DOCUMENTS = 20_000
+"""Linked documents that a search is led into; the weakest links beyond are left out."""
+ROLE = "role:"
+"""What stands before the key of a role among the words of an entity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One way in which an entity matches a query; see `matching_entities.sql`."""
+
+    by: MatchedBy
+    key: str | None
+    entity_id: UUID
+    name: str
+    type: str
+    origin: Origin
+    value: float | None
+    terms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """How often a user's data, and the names of the user's entities, have changed."""
+
+    data: int
+    names: int
+
+
+async def version(db: Reading, user_id: str) -> Version:
+    """The user's version in this transaction; 0 before anything was stored."""
+    t = tables.tenants.c
+    row = (await db.execute(sa.select(t.version, t.names_version).where(t.user_id == user_id))).one_or_none()
+    return Version(row.version, row.names_version) if row else Version(0, 0)
+
+
+async def matching(
+    db: Reading, user_id: str, *, keys: Iterable[str], roles: Iterable[str], words: str, vector: Vector | None
+) -> list[Match]:
+    """The entities that the query names (by these keys), or whose role, team, facts or description match it."""
+    binds: dict[str, Any] = {
+        "user_id": user_id,
+        "keys": [key.encode() for key in keys],
+        "roles": [ROLE + role for role in roles],
+        "words": words,
+        "embedding": None if vector is None else vectors.as_text(vector),
+        "with_text": False,
+        "most": MOST_MATCHES,
+    }
+    rows = await db.execute(sql.statement("matching_entities"), binds)
+    fields = ("by", "key", "entity_id", "name", "type", "origin", "value", "terms")
+    return [Match(**{field: row._mapping[field] for field in fields}) for row in rows if row.by is not None]
+
+
+async def documents(db: Reading, user_id: str, entities: Sequence[EntityMatch]) -> list[Link]:
+    """The documents linked to the entities or to their members, the best parent and the strongest link first."""
+    binds = {
+        "user_id": user_id,
+        "entity_ids": [match.entity_id for match in entities],
+        "scores": [match.score for match in entities],
+        "most": MOST_DOCUMENTS,
+    }
+    return [Link(**row._mapping) for row in await db.execute(sql.statement("linked_documents"), binds)]
+
+
+async def mentions(
+    db: Reading, user_id: str, *, chunk_ids: Sequence[UUID], entity_ids: Sequence[UUID]
+) -> dict[UUID, dict[UUID, int]]:
+    """How often each chunk mentions each of the entities; chunks without a mention are left out."""
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "entity_ids": list(entity_ids)}
+    found: dict[UUID, dict[UUID, int]] = {}
+    for row in await db.execute(sql.statement("mentions_in_chunks"), binds):
+        found.setdefault(row.chunk_id, {})[row.entity_id] = row._mapping["count"]
+    return found

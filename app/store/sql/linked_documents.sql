@@ -1,0 +1,42 @@
+-- Which documents are about these entities, or about what they contain, and how strongly?
+-- Containment is followed three levels down; a cycle ends because a level is never walked twice for one entity.
+-- Columns: document_id, entity_id (the best of the given that leads there), score (its own), strength (all links of the
+-- document added up, a term by kind and count of mentions); the best score and the strongest first.
+-- :user_id text
+-- :entity_ids uuid[]
+-- :scores float8[]
+-- :most bigint  documents wanted
+WITH RECURSIVE walked (parent_id, entity_id, score, level) AS (
+    SELECT g.entity_id, g.entity_id, g.score, 0 FROM unnest(:entity_ids, :scores) AS g (entity_id, score)
+    UNION
+    SELECT w.parent_id, m.member_id, w.score, w.level + 1
+    FROM walked AS w
+    JOIN stepwell.entity_members AS m ON m.user_id = :user_id AND m.entity_id = w.entity_id
+    WHERE w.level < 3
+),
+leading AS MATERIALIZED (
+    SELECT DISTINCT ON (w.entity_id) w.entity_id, w.parent_id, w.score FROM walked AS w ORDER BY w.entity_id, w.score DESC, w.level, w.parent_id
+),
+links AS MATERIALIZED (
+    SELECT m.document_id, l.parent_id, l.score, m.strength
+    FROM leading AS l
+    CROSS JOIN LATERAL (
+        SELECT k.document_id, sum(stepwell.link_strength(k.kind, k.count)) AS strength
+        FROM (
+            SELECT o.document_id, o.kind, CASE o.kind WHEN 'title' THEN 1 ELSE sum(o.count) END AS count
+            FROM stepwell.mentions AS o
+            WHERE o.user_id = :user_id AND o.entity_id = l.entity_id
+            GROUP BY o.document_id, o.kind
+        ) AS k
+        GROUP BY k.document_id
+    ) AS m
+)
+SELECT b.document_id, b.parent_id AS entity_id, b.score, b.strength
+FROM (
+    SELECT DISTINCT ON (l.document_id) l.document_id, l.parent_id, l.score,
+           sum(l.strength) OVER (PARTITION BY l.document_id) AS strength
+    FROM links AS l
+    ORDER BY l.document_id, l.score DESC, l.strength DESC, l.parent_id
+) AS b
+ORDER BY b.score DESC, b.strength DESC, b.document_id
+LIMIT :most

@@ -1,0 +1,101 @@
+-- Which entities is a query about: by a name in it, a role, the team named, what their facts or their description say?
+--
+-- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
+-- the query's rarest lexemes, without which no entity covers half of the query's idf.
+-- Columns: one row a match, and at least one row, each repeating names_version; by null: no match at all.
+--   value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
+-- :user_id text
+-- :keys bytea[]  keys of the names that the query holds, exactly or nearly
+-- :roles text[]  what roles are looked up by
+-- :words text  the query's words, accents folded
+-- :embedding text::vector  null: none
+-- :with_text boolean  whether entities of origin text count
+-- :most bigint  rows of each kind
+WITH
+asked AS MATERIALIZED (
+    SELECT :embedding AS vector
+),
+named AS MATERIALIZED (
+    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin
+    FROM stepwell.entity_names AS n
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id, o.name, o.type, o.origin
+        FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
+    ) AS e
+    WHERE n.user_id = :user_id AND n.name_key = ANY (:keys) AND (:with_text OR e.origin <> 'text')
+    LIMIT 4 * :most
+),
+teams AS MATERIALIZED (
+    SELECT m.member_id AS entity_id
+    FROM named AS n
+    CROSS JOIN LATERAL (
+        SELECT o.member_id FROM stepwell.entity_members AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT :most
+    ) AS m
+    LIMIT :most
+),
+roles AS MATERIALIZED (
+    SELECT w.entity_id FROM stepwell.entity_words AS w WHERE w.user_id = :user_id AND w.lexeme = ANY (:roles) LIMIT :most
+),
+corpus AS MATERIALIZED (
+    SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id
+),
+terms AS MATERIALIZED (
+    SELECT t.lexeme, t.idf, sum(t.idf) OVER () AS whole, sum(t.idf) OVER (ORDER BY t.idf DESC, t.lexeme) - t.idf AS rarer
+    FROM (
+        SELECT w.lexeme COLLATE "C" AS lexeme, ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
+        FROM corpus AS u
+        CROSS JOIN unnest(tsvector_to_array(to_tsvector('english', :words))) AS w (lexeme)
+        LEFT JOIN LATERAL (
+            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+        ) AS l ON true
+    ) AS t
+),
+nominated AS MATERIALIZED (
+    SELECT DISTINCT w.entity_id
+    FROM terms AS t
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.entity_words AS o WHERE o.user_id = :user_id AND o.lexeme = t.lexeme LIMIT 20 * :most
+    ) AS w
+    WHERE t.rarer <= t.whole / 2
+),
+factual AS MATERIALIZED (
+    SELECT f.entity_id, f.covered, f.terms
+    FROM (
+        SELECT n.entity_id, sum(t.idf) / max(t.whole) AS covered, count(*) AS terms
+        FROM nominated AS n
+        CROSS JOIN terms AS t
+        WHERE EXISTS (
+            SELECT FROM stepwell.entity_words AS o
+            WHERE o.user_id = :user_id AND o.lexeme = t.lexeme AND o.entity_id = n.entity_id)
+        GROUP BY n.entity_id
+    ) AS f
+    ORDER BY f.covered DESC, f.entity_id
+    LIMIT :most
+),
+described AS MATERIALIZED (
+    SELECT v.entity_id, v.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+    FROM stepwell.entity_vectors AS v
+    WHERE v.user_id = :user_id
+    ORDER BY v.embedding <=> (SELECT q.vector FROM asked AS q), v.entity_id
+    LIMIT :most
+),
+matches AS (
+    SELECT 'name' AS by, n.name_key, n.entity_id, n.name, n.type, n.origin, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms
+    FROM named AS n
+    UNION ALL
+    SELECT o.by, NULL, e.entity_id, e.name, e.type, e.origin, o.value, o.terms
+    FROM (
+        SELECT 'team' AS by, t.entity_id, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms FROM teams AS t
+        UNION ALL SELECT 'role', r.entity_id, NULL, NULL FROM roles AS r
+        UNION ALL SELECT 'fact', f.entity_id, f.covered, f.terms FROM factual AS f
+        UNION ALL SELECT 'description', d.entity_id, 1 - d.distance, NULL FROM described AS d WHERE d.distance IS NOT NULL
+    ) AS o
+    CROSS JOIN LATERAL (
+        SELECT i.entity_id, i.name, i.type, i.origin
+        FROM stepwell.entities AS i WHERE i.user_id = :user_id AND i.entity_id = o.entity_id LIMIT 1
+    ) AS e
+)
+SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms,
+       coalesce((SELECT t.names_version FROM stepwell.tenants AS t WHERE t.user_id = :user_id), 0) AS names_version
+FROM (SELECT 1) AS always
+LEFT JOIN matches AS m ON true
