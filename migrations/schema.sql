@@ -256,11 +256,40 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    PERFORM stepwell.enter(p_user, p_timeout_ms, p_candidates);
+    SET LOCAL plan_cache_mode = 'force_generic_plan';
+    SET LOCAL enable_sort = off;
+    SET LOCAL enable_seqscan = off;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION stepwell.link_strength(kind text, count bigint)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE
+RETURN CASE kind WHEN 'title'::text THEN (4)::double precision WHEN 'attendee'::text THEN (3)::double precision WHEN 'metadata'::text THEN (2)::double precision ELSE ln(((1)::double precision + (count)::double precision)) END
+
 CREATE OR REPLACE FUNCTION stepwell.passes(document_id uuid, source_id uuid, metadata jsonb, created_at timestamp with time zone, only_documents uuid[], only_sources uuid[], containing jsonb, matching jsonpath, after timestamp with time zone, before timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 RETURN (((only_documents IS NULL) OR (document_id = ANY (only_documents))) AND ((only_sources IS NULL) OR (source_id = ANY (only_sources))) AND ((containing IS NULL) OR (metadata @> containing)) AND ((matching IS NULL) OR jsonb_path_exists_tz(metadata, matching, '{}'::jsonb, true)) AND ((after IS NULL) OR (created_at >= after)) AND ((before IS NULL) OR (created_at < before)))
+
+CREATE OR REPLACE FUNCTION stepwell.plan_each()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    SET LOCAL plan_cache_mode = 'force_custom_plan';
+    SET LOCAL enable_sort = on;
+    SET LOCAL enable_seqscan = on;
+END
+$function$
 
 
 -- grants

@@ -101,7 +101,7 @@ class Retrieved:
 
 async def _search(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Answer:
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
-    async with db.reading(query.user_id, candidates=query.candidates) as reading:
+    async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
         with course.timed("pass1"):
             guided = await pass_one.run(reading, query, parsed, ask.vector)
         with course.timed("recall"):
@@ -128,7 +128,7 @@ async def retrieve(query: Query, course: Course, *, db: Database, embedder: Embe
     """Run both legs, and relax the query where they find nothing."""
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
     with course.timed("recall"):
-        async with db.reading(query.user_id, candidates=query.candidates) as reading:
+        async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
             found = await recall.hybrid(reading, ask)
     _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:

@@ -82,7 +82,7 @@ class Stand:
         }
 
     async def _recall(self, question: Question, weights: Weights) -> float:
-        async with self.db.reading(USER, candidates=CANDIDATES) as reading:
+        async with self.db.reading(USER, candidates=CANDIDATES, plain=True) as reading:
             start = time.perf_counter()
             await recall.hybrid(reading, ask(question, weights))
             return _since(start)
@@ -124,7 +124,7 @@ def ask(
 
 async def recalled(db: Database, asked: Recall) -> Recalled:
     """What the service finds."""
-    async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
+    async with db.reading(asked.user_id, candidates=asked.candidates, plain=True) as reading:
         return await recall.hybrid(reading, asked)
 
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Candidate, Filters, IndexText, Lexical, Recall, Recalled, Term, Vector
 from app.store import sql, vectors
-from app.store.db import Reading
+from app.store.db import Reading, plan_each
 
 EXACT_FLOOR = 4_000
 """Chunks up to which an exact scan costs less than a walk through the HNSW graph (docs/benchmarks.md)."""
@@ -33,13 +33,19 @@ MOST_PER_TERM = 2.2
 SPEND = 20_000
 """Postings that make candidates of the text leg (docs/decisions/0001)."""
 
+PLAIN = frozenset({"vector", "text"})
+"""Sections whose plan does not depend on the binds: what they leave open is decided as the statement runs."""
+
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 async def hybrid(db: Reading, ask: Recall) -> Recalled:
     """Run both legs, their fusion and the fetch of the content as one statement."""
-    result = await db.execute(sql.statement("hybrid", *parts(ask)), binds(ask))
+    needed = parts(ask)
+    if not PLAIN.issuperset(needed):
+        await plan_each(db)
+    result = await db.execute(sql.statement("hybrid", *needed), binds(ask))
     return _recalled([row._mapping for row in result], ask)
 
 

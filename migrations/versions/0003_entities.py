@@ -1,4 +1,5 @@
-"""Entities: names in order, the words of facts, vectors of descriptions, and which names are still to be linked.
+"""Entities: names in order, the words of facts, vectors of descriptions, and which names are still to be linked;
+and transactions whose statements are planned once.
 
 Revision ID: 0003
 Revises: 0002
@@ -66,7 +67,34 @@ CHANGES = (
 STRENGTH = """
 CREATE FUNCTION stepwell.link_strength(kind text, count bigint) RETURNS float8
 LANGUAGE sql IMMUTABLE
-RETURN CASE kind WHEN 'title' THEN 4 WHEN 'attendee' THEN 3 WHEN 'metadata' THEN 2 ELSE ln(1 + CAST(count AS float8)) END
+RETURN CASE kind WHEN 'title' THEN 4 WHEN 'attendee' THEN 3 WHEN 'metadata' THEN 2
+       ELSE ln(1 + CAST(count AS float8)) END
+"""
+
+# For statements whose gates are decided as they run: planned once a connection, so that the settings must leave no
+# choice that depends on how many rows a user has.
+ENTER_PLAIN = """
+CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM stepwell.enter(p_user, p_timeout_ms, p_candidates);
+    SET LOCAL plan_cache_mode = 'force_generic_plan';
+    SET LOCAL enable_sort = off;
+    SET LOCAL enable_seqscan = off;
+END
+$$
+"""
+
+# Back from there, for a statement that is planned anew each time.
+PLAN_EACH = """
+CREATE FUNCTION stepwell.plan_each() RETURNS void
+LANGUAGE plpgsql AS $$
+BEGIN
+    SET LOCAL plan_cache_mode = 'force_custom_plan';
+    SET LOCAL enable_sort = on;
+    SET LOCAL enable_seqscan = on;
+END
+$$
 """
 
 POLICY = """
@@ -81,7 +109,7 @@ def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     dimension = int(context.config.attributes["dimension"])
-    for statement in (*TABLES, *CHANGES, STRENGTH):
+    for statement in (*TABLES, *CHANGES, STRENGTH, ENTER_PLAIN, PLAN_EACH):
         op.execute(statement.replace("{dimension}", str(dimension)))
     for table in NEW:
         op.execute(f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY")

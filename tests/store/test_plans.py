@@ -255,3 +255,27 @@ async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
         found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
     assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
+    ask = drafts.ask(big, "balt kax common", await embedder.embed_query("balt kax"))
+    statement = sa.text(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.parts(ask)).text}")
+    async with database.reading(big, plain=True) as reading:
+        found = (await reading.execute(statement, recall.binds(ask))).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
+    assert GRAPH in _indexes(planned["CTE nearest_by_index"])
+    assert "Sort" not in {node["Node Type"] for node in planned["CTE nearest_by_index"]}
+    assert "pk_postings" in _indexes(planned["CTE nominated"])
+    every = list(_nodes(plan["Plan"]))
+    assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
+
+
+async def test_a_filtered_search_in_a_plain_transaction_is_planned_for_its_own_binds(database, big, embedder) -> None:
+    ask = drafts.ask(big, "balt kax common", await embedder.embed_query("balt kax"))
+    async with database.reading(big, plain=True) as reading:
+        await recall.hybrid(reading, ask)
+        before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+        await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
+        after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+    assert (before, after) == ("force_generic_plan", "force_custom_plan")

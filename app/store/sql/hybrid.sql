@@ -329,7 +329,7 @@ fused AS MATERIALIZED (
                        (SELECT max(score) FROM text_leg) AS best_text) AS z
 ),
 front AS MATERIALIZED (
-    SELECT f.*, s.score, round(CAST(s.score AS numeric), 12) AS sorted, least(f.vector_rank, f.text_rank) AS better_rank
+    SELECT f.*, s.score, round(s.score * 1e12) AS sorted, least(f.vector_rank, f.text_rank) AS better_rank
     FROM fused AS f
     CROSS JOIN LATERAL (
         SELECT CASE WHEN :convex THEN f.convex_score ELSE f.rrf_score * (:k + 1) END
