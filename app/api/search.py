@@ -73,7 +73,7 @@ async def find_about(
 
 
 async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
-    story = partial(search.run, query, db=use.db, embedder=use.embedder, budget=use.budget)
+    story = partial(search.run, query, db=use.db, embedder=use.embedder, budget=use.budget, remembered=use.remembered)
     return _answered(await admission.admitted(request, story), request)
 
 

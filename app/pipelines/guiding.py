@@ -14,6 +14,7 @@ from uuid import UUID
 
 from app.pipelines import two_pass
 from app.pipelines.pass_one import Guided
+from app.pipelines.remembered import Remembered
 from app.ranking import blending
 from app.shapes import Answer, EntityMatch, Guidance, Hit, Link, Recall, Recalled
 from app.store import guides, recall
@@ -38,11 +39,15 @@ class Led:
     report: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def run(db: Reading, ask: Recall, guided: Guided, guidance: Guidance, *, limit: int) -> Led:
+async def run(
+    db: Reading, ask: Recall, guided: Guided, guidance: Guidance, *, limit: int, remembered: Remembered
+) -> Led:
     """Recall inside the documents about the entities where these guide the search, else everywhere."""
     named = guided.named if guidance.boost else []
     roomy = replace(ask, limit=max(ask.limit, min(MOST_ROOM, max(LEAST_ROOM, ROOM * limit))))
-    inside = await two_pass.run(db, roomy, guided.matches, alpha=guidance.alpha) if guided.why_not is None else None
+    inside = None
+    if guided.why_not is None:
+        inside = await two_pass.run(db, roomy, guided.matches, alpha=guidance.alpha, remembered=remembered)
     if inside is None:
         led = Led(await recall.hybrid(db, roomy if named else ask), guided.why_not or "no_linked_documents")
     elif inside.found.candidates:

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from app.pipelines.remembered import Remembered, recalled
 from app.ranking import entities
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
 from app.store import guides
-from app.store.db import Reading
+from app.store.db import Reading, version
 from app.store.guides import Match
 from app.text import lexical, names, spans
 
@@ -29,7 +30,9 @@ class Guided:
         return [match for match in self.matches if match.matched_by in ("name", "fuzzy")]
 
 
-async def run(db: Reading, query: Query, parsed: ParsedQuery, vector: Vector | None) -> Guided:
+async def run(
+    db: Reading, query: Query, parsed: ParsedQuery, vector: Vector | None, *, remembered: Remembered
+) -> Guided:
     """The entities that the query is about, and whether they guide it (SPEC §6).
 
     `hierarchy: force` skips the rules of confidence; `off` and `mode: lexical` leave the guidance out.
@@ -38,7 +41,13 @@ async def run(db: Reading, query: Query, parsed: ParsedQuery, vector: Vector | N
     asked = guidance.hierarchy != "off" and query.mode != "lexical"
     if not (asked or guidance.boost):
         return Guided(why_not=_unasked(query))
-    matches = await _matches(db, query.user_id, parsed, vector if asked else None, limit=guidance.max_entities)
+    vector = vector if asked else None
+    matches = await recalled(
+        remembered.matches,
+        version(db),
+        (query.user_id, parsed.text, parsed.words, vector is None, guidance.max_entities),
+        lambda: _matches(db, query.user_id, parsed, vector, limit=guidance.max_entities),
+    )
     if not asked:
         return Guided(tuple(matches), _unasked(query))
     reason = entities.why_not(matches, threshold=guidance.threshold, limit=guidance.max_entities)

@@ -16,6 +16,7 @@ from typing import Any
 from app import errors
 from app.pipelines import guiding, pass_one, relaxation
 from app.pipelines.guiding import Led
+from app.pipelines.remembered import Remembered
 from app.providers import base
 from app.providers.base import Embedder
 from app.ranking import confidence, steering
@@ -71,8 +72,15 @@ class Course:
             self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
 
 
-async def run(query: Query, *, db: Database, embedder: Embedder, budget: Budget | None = None) -> Answer:
-    """Answer one query.
+async def run(
+    query: Query,
+    *,
+    db: Database,
+    embedder: Embedder,
+    budget: Budget | None = None,
+    remembered: Remembered | None = None,
+) -> Answer:
+    """Answer one query; what is remembered of entities may be shared by searches.
 
     Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder
     degrades the answer instead.
@@ -84,7 +92,9 @@ async def run(query: Query, *, db: Database, embedder: Embedder, budget: Budget 
     try:
         async with asyncio.timeout(budget.whole_s):
             with course.timed("total"):
-                return await _search(query, course, db=db, embedder=embedder, budget=budget)
+                return await _search(
+                    query, course, db=db, embedder=embedder, budget=budget, remembered=remembered or Remembered()
+                )
     except TimeoutError as error:
         raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
 
@@ -99,13 +109,15 @@ class Retrieved:
     found: Recalled
 
 
-async def _search(query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget) -> Answer:
+async def _search(
+    query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget, remembered: Remembered
+) -> Answer:
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
     async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
         with course.timed("pass1"):
-            guided = await pass_one.run(reading, query, parsed, ask.vector)
+            guided = await pass_one.run(reading, query, parsed, ask.vector, remembered=remembered)
         with course.timed("recall"):
-            led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit)
+            led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit, remembered=remembered)
     found = led.found
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)

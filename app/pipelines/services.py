@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.pipelines.ingest import Cutting
+from app.pipelines.remembered import Remembered
 from app.pipelines.search import Budget
 from app.providers.base import Embedder, Llm
 from app.shapes import Guidance
@@ -27,3 +28,4 @@ class Services:
     expected_schema: tuple[str, int] = ("", 0)
     llm: Llm | None = None
     guidance: Guidance = field(default_factory=Guidance)
+    remembered: Remembered = field(default_factory=Remembered)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
+from app.pipelines.remembered import Remembered, recalled
 from app.ranking import convergence
 from app.shapes import Candidate, EntityMatch, Filters, Link, Recall, Recalled
 from app.store import guides, links, recall
-from app.store.db import Reading
+from app.store.db import Reading, version
 
 SCORED_AT_ONCE = 500
 """Linked documents up to which all are scored together."""
@@ -35,16 +36,22 @@ class Inside:
     report: dict[str, Any] = field(default_factory=dict)
 
 
-async def run(db: Reading, ask: Recall, matches: Sequence[EntityMatch], *, alpha: float) -> Inside | None:
+async def run(
+    db: Reading, ask: Recall, matches: Sequence[EntityMatch], *, alpha: float, remembered: Remembered
+) -> Inside | None:
     """Candidates from the linked documents that pass the filters; None where no document is linked."""
-    led_to = _within(await guides.documents(db, ask.user_id, matches), ask.filters)
+    scored = tuple((match.entity_id, match.score) for match in matches)
+    found = await recalled(
+        remembered.links, version(db), (ask.user_id, scored), lambda: guides.documents(db, ask.user_id, scored)
+    )
+    led_to = _within(found, ask.filters)
     linked = {link.document_id: link for link in led_to}
     if not linked:
         return None
     if len(linked) > SCORED_AT_ONCE:
         return await _in_batches(db, ask, linked, alpha=alpha)
-    found = await recall.hybrid(db, narrowed(ask, linked))
-    return Inside(linked, found, {"linked_documents": len(linked), "batches": 1, "scored": 1, "skipped": 0})
+    inside = await recall.hybrid(db, narrowed(ask, linked))
+    return Inside(linked, inside, {"linked_documents": len(linked), "batches": 1, "scored": 1, "skipped": 0})
 
 
 def narrowed(ask: Recall, documents: Iterable[UUID], **changes: Any) -> Recall:

@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 import asyncpg
 import sqlalchemy as sa
@@ -30,7 +30,7 @@ _ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candi
 _ENTER = sa.text(f"SELECT stepwell.enter{_ARGUMENTS}")
 _ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ARGUMENTS}")
 _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
-_PLAIN = "stepwell_plain"
+_PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
 _REACH = sa.text("SELECT 1")
 _UNREACHABLE = (
     ConnectionError,
@@ -51,6 +51,13 @@ class Limits:
 
     read_ms: int = 5_000
     write_ms: int = 60_000
+
+
+class Version(NamedTuple):
+    """How often a user's data, and the names of the user's entities among them, have changed."""
+
+    data: int
+    names: int
 
 
 class Database:
@@ -139,7 +146,7 @@ class Database:
             if read_only:
                 await connection.execution_options(postgresql_readonly=True)
             await stack.enter_async_context(connection.begin())
-            await connection.execute(first, binds)
+            connection.info[_ENTERED] = (await connection.execute(first, binds)).scalar_one()
             return connection, stack.pop_all()
 
     @asynccontextmanager
@@ -169,6 +176,11 @@ class Database:
                 await asyncio.shield(self._on_lost())
             return errors.DatabaseUnavailable("The database cannot be reached; try again shortly.")
         return error
+
+
+def version(db: Reading) -> Version:
+    """The user's version as a plain transaction sees it; 0 before anything was stored."""
+    return Version(*db.info[_ENTERED])
 
 
 async def plan_each(db: Reading) -> None:

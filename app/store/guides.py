@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import sqlalchemy as sa
-
-from app.shapes import EntityMatch, Link, MatchedBy, Origin, Vector
-from app.store import sql, tables, vectors
+from app.shapes import Link, MatchedBy, Origin, Vector
+from app.store import sql, vectors
 from app.store.db import Reading
 
 MOST_MATCHES = 50
@@ -38,21 +36,6 @@ class Match:
     terms: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """How often a user's data, and the names of the user's entities, have changed."""
-
-    data: int
-    names: int
-
-
-async def version(db: Reading, user_id: str) -> Version:
-    """The user's version in this transaction; 0 before anything was stored."""
-    t = tables.tenants.c
-    row = (await db.execute(sa.select(t.version, t.names_version).where(t.user_id == user_id))).one_or_none()
-    return Version(row.version, row.names_version) if row else Version(0, 0)
-
-
 async def matching(
     db: Reading, user_id: str, *, keys: Iterable[str], roles: Iterable[str], words: str, vector: Vector | None
 ) -> list[Match]:
@@ -67,16 +50,15 @@ async def matching(
         "most": MOST_MATCHES,
     }
     rows = await db.execute(sql.statement("matching_entities"), binds)
-    fields = ("by", "key", "entity_id", "name", "type", "origin", "value", "terms")
-    return [Match(**{field: row._mapping[field] for field in fields}) for row in rows if row.by is not None]
+    return [Match(**row._mapping) for row in rows]
 
 
-async def documents(db: Reading, user_id: str, entities: Sequence[EntityMatch]) -> list[Link]:
+async def documents(db: Reading, user_id: str, scores: Sequence[tuple[UUID, float]]) -> list[Link]:
     """The documents linked to the entities or to their members, the best parent and the strongest link first."""
     binds = {
         "user_id": user_id,
-        "entity_ids": [match.entity_id for match in entities],
-        "scores": [match.score for match in entities],
+        "entity_ids": [entity_id for entity_id, _score in scores],
+        "scores": [score for _entity_id, score in scores],
         "most": MOST_DOCUMENTS,
     }
     return [Link(**row._mapping) for row in await db.execute(sql.statement("linked_documents"), binds)]

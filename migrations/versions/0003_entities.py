@@ -72,15 +72,17 @@ RETURN CASE kind WHEN 'title' THEN 4 WHEN 'attendee' THEN 3 WHEN 'metadata' THEN
 """
 
 # For statements whose gates are decided as they run: planned once a connection, so that the settings must leave no
-# choice that depends on how many rows a user has.
+# choice that depends on how many rows a user has. Tells how often the user's data, and names of entities, have changed.
 ENTER_PLAIN = """
-CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS void
+CREATE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer) RETURNS bigint[]
 LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM stepwell.enter(p_user, p_timeout_ms, p_candidates);
     SET LOCAL plan_cache_mode = 'force_generic_plan';
     SET LOCAL enable_sort = off;
     SET LOCAL enable_seqscan = off;
+    RETURN coalesce(
+        (SELECT ARRAY[t.version, t.names_version] FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0}');
 END
 $$
 """

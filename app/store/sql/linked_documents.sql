@@ -14,12 +14,12 @@ WITH RECURSIVE walked (parent_id, entity_id, score, level) AS (
     JOIN stepwell.entity_members AS m ON m.user_id = :user_id AND m.entity_id = w.entity_id
     WHERE w.level < 3
 ),
-leading AS MATERIALIZED (
+heads AS MATERIALIZED (
     SELECT DISTINCT ON (w.entity_id) w.entity_id, w.parent_id, w.score FROM walked AS w ORDER BY w.entity_id, w.score DESC, w.level, w.parent_id
 ),
 links AS MATERIALIZED (
     SELECT m.document_id, l.parent_id, l.score, m.strength
-    FROM leading AS l
+    FROM heads AS l
     CROSS JOIN LATERAL (
         SELECT k.document_id, sum(stepwell.link_strength(k.kind, k.count)) AS strength
         FROM (

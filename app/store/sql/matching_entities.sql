@@ -2,8 +2,7 @@
 --
 -- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
 -- the query's rarest lexemes, without which no entity covers half of the query's idf.
--- Columns: one row a match, and at least one row, each repeating names_version; by null: no match at all.
---   value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
+-- Columns: one row a match; value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
 -- :user_id text
 -- :keys bytea[]  keys of the names that the query holds, exactly or nearly
 -- :roles text[]  what roles are looked up by
@@ -95,7 +94,5 @@ matches AS (
         FROM stepwell.entities AS i WHERE i.user_id = :user_id AND i.entity_id = o.entity_id LIMIT 1
     ) AS e
 )
-SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms,
-       coalesce((SELECT t.names_version FROM stepwell.tenants AS t WHERE t.user_id = :user_id), 0) AS names_version
-FROM (SELECT 1) AS always
-LEFT JOIN matches AS m ON true
+SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms
+FROM matches AS m
