@@ -257,7 +257,7 @@ END
 $function$
 
 CREATE OR REPLACE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms integer, p_candidates integer)
- RETURNS void
+ RETURNS bigint[]
  LANGUAGE plpgsql
 AS $function$
 BEGIN
@@ -265,6 +265,8 @@ BEGIN
     SET LOCAL plan_cache_mode = 'force_generic_plan';
     SET LOCAL enable_sort = off;
     SET LOCAL enable_seqscan = off;
+    RETURN coalesce(
+        (SELECT ARRAY[t.version, t.names_version] FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0}');
 END
 $function$
 

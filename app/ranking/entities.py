@@ -6,7 +6,7 @@ over a role or team, over a fact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -54,7 +54,7 @@ def best(found: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
     return [replace(match, score=round(match.score, 6)) for match in sorted(ours, key=_place)[:limit]]
 
 
-def why_not(matches: list[EntityMatch], *, threshold: float, limit: int) -> str | None:
+def why_not(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
     """The reason not to be guided by these entities (SPEC §6), or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"

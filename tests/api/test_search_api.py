@@ -48,6 +48,7 @@ async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None
     response = await reader.client.post("/api/rag/search", json={"query": "lime"})
     assert {stage.split(";")[0] for stage in response.headers["server-timing"].split(", ")} == {
         "embed",
+        "pass1",
         "recall",
         "total",
     }
