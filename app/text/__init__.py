@@ -16,4 +16,6 @@ input, because documents come from strangers.
     terms        which terms would lead to related passages?
     exactness    what does a hit hold literally of what was asked for?
     spelling     which stored words may a mistyped word mean?
+    gazetteer    where does which of very many known names stand?
+    likeness     which known names does this resemble?
 """

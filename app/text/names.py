@@ -92,6 +92,19 @@ def words(text: str) -> list[str]:
     return [word[:LONGEST_WORD] for word in _WORD.findall(folded)]
 
 
+def places(text: str) -> list[tuple[int, int]]:
+    """Where each of a text's words stands in it, as (start, end) in code points."""
+    if text.isascii():
+        return [match.span() for match in _WORD.finditer(text)]
+    folded, origins = [], []
+    for place, character in enumerate(text):
+        shown = _MARK.sub("", unicodedata.normalize("NFKD", character.casefold()))
+        folded.append(shown)
+        origins += [place] * len(shown)
+    found = (match.span() for match in _WORD.finditer("".join(folded)))
+    return [(origins[start], origins[end - 1] + 1) for start, end in found]
+
+
 def key(text: str) -> str | None:
     """The key of a name; None where it has no words, only function words, or too many."""
     found = words(text)

@@ -1,0 +1,165 @@
+"""Where in a text does which of very many known names stand?
+
+One pass from left to right, however many names there are: at each word the longest name wins and hides the shorter ones
+inside it. Words are compared as `names.words` folds them, so case, accents and punctuation never matter ("Josh.ai" is
+"Josh AI"); of a name of several words the joined form counts too ("cliffclarke"). A name that only function words or
+one letter make ("IT", "X") stands only where the text writes it in the same case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Self
+from uuid import UUID
+
+from app.text import names
+
+LEAST_JOINED = 8
+"""Letters of the shortest joined form that is looked for; shorter ones are words of their own too often."""
+LONGEST_KEY = 1_000
+"""Bytes of the longest key: an index of Postgres takes 2,700."""
+
+Entry = tuple[str, UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them."""
+
+    entity_ids: tuple[UUID, ...]
+    key: str
+    start: int
+    end: int
+
+
+def key(name: str) -> str | None:
+    """The key by which a name is matched; None where it holds no letter or digit, or its key is over LONGEST_KEY."""
+    found = " ".join(names.words(name))
+    return found if found and len(found.encode("utf-8", "surrogatepass")) <= LONGEST_KEY else None
+
+
+class Gazetteer:
+    """Names of entities, ready to be found. Never changed: `patched` makes another."""
+
+    def __init__(
+        self, ids: dict[str, tuple[UUID, ...]], entries: dict[str, tuple[Entry, ...]], joined: dict[str, frozenset[str]]
+    ) -> None:
+        self._ids = ids
+        self._entries = entries
+        self._joined = joined
+
+    @classmethod
+    def build(cls, entries: Iterable[Entry]) -> Self:
+        """A gazetteer of (name or alias, entity); a name without a key is left out. Runs for a second at 200,000."""
+        by_key: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if (folded := key(entry[0])) is not None:
+                by_key.setdefault(folded, []).append(entry)
+        made = cls({}, {}, {})
+        made._add(by_key)
+        return made
+
+    def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
+        """The same with other entries for some keys; an empty list removes the name."""
+        made = type(self)(dict(self._ids), dict(self._entries), dict(self._joined))
+        made._add(changed)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, folded: str) -> bool:
+        return folded in self._entries
+
+    def keys(self) -> Iterable[str]:
+        """The key of every name."""
+        return self._entries.keys()
+
+    def entries(self, folded: str) -> tuple[Entry, ...]:
+        """The names with this key, as they are written, and whose they are."""
+        return self._entries.get(folded, ())
+
+    def named(self, name: str) -> tuple[UUID, ...]:
+        """The entities that a whole name names, by the rules of `find`."""
+        folded = key(name)
+        return () if folded is None else self._meant(folded, partial(_written, name))
+
+    def find(self, text: str) -> list[Found]:
+        """The names in a text, from left to right; none overlaps another."""
+        told = names.words(text)
+        starts = [place for place, word in enumerate(told) if word in self._ids or word in self._joined]
+        return list(self._find(_Read(text, told), starts)) if starts else []
+
+    def _find(self, read: _Read, starts: Sequence[int]) -> Iterator[Found]:
+        free = 0
+        for start in starts:
+            if start < free:
+                continue
+            for end, keys in self._candidates(read.words, start):
+                meant = [self._meant(folded, partial(read.written, start, end)) for folded in keys]
+                if any(meant):
+                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end)
+                    free = end
+                    break
+
+    def _candidates(self, told: Sequence[str], start: int) -> list[tuple[int, list[str]]]:
+        """The word behind each name that may begin at a word, and their keys; the longest first."""
+        folded, end = told[start], start + 1
+        found: list[tuple[int, list[str]]] = []
+        joined = sorted(self._joined.get(folded, ()))
+        if joined and folded not in self._entries:
+            found.append((end, joined))
+        while folded in self._ids:
+            if folded in self._entries:
+                found.append((end, [folded, *joined] if end == start + 1 else [folded]))
+            if end == len(told):
+                break
+            folded, end = f"{folded} {told[end]}", end + 1
+        return found[::-1]
+
+    def _meant(self, folded: str, written: Callable[[], str]) -> tuple[UUID, ...]:
+        ids = self._ids.get(folded, ())
+        if ids or folded not in self._entries:
+            return ids
+        exact = written()
+        return tuple(dict.fromkeys(entity for name, entity in self._entries[folded] if _written(name) == exact))
+
+    def _add(self, changed: Mapping[str, Sequence[Entry]]) -> None:
+        for folded, entries in changed.items():
+            told = folded.split(" ")
+            if not entries:
+                self._entries.pop(folded, None)
+                if folded in self._ids:
+                    self._ids[folded] = ()
+                continue
+            self._entries[folded] = tuple(entries)
+            telling = names.is_telling(told)
+            self._ids[folded] = tuple(dict.fromkeys(entity for _name, entity in entries)) if telling else ()
+            for end in range(1, len(told)):
+                self._ids.setdefault(" ".join(told[:end]), ())
+            joined = "".join(told)
+            if telling and len(told) > 1 and LEAST_JOINED <= len(joined) <= names.LONGEST_WORD:
+                self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
+
+
+class _Read:
+    """A text with its words, folded and, when they are asked for, as they are written."""
+
+    def __init__(self, text: str, words: list[str]) -> None:
+        self.words = words
+        self._text = text
+        self._places: list[tuple[int, int]] | None = None
+
+    def written(self, start: int, end: int) -> str:
+        """Some of the words with a space between them."""
+        if self._places is None:
+            self._places = names.places(self._text)
+        return " ".join(self._text[first:last] for first, last in self._places[start:end])
+
+
+def _written(name: str) -> str:
+    """A name's words with a space between them, in the case in which they are written."""
+    return " ".join(name[start:end] for start, end in names.places(name))
