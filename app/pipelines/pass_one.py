@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from app.pipelines import gazetteers
 from app.pipelines.remembered import Remembered, recalled
 from app.ranking import entities
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
@@ -15,6 +16,9 @@ from app.store.guides import Match
 from app.text import lexical, names, spans
 
 log = logging.getLogger(__name__)
+
+MOST_ALIKE = 20
+"""Names that the query's words resemble, of which the store is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +67,41 @@ def _unasked(query: Query) -> str:
 async def _matches(
     db: Reading, user_id: str, parsed: ParsedQuery, vector: Vector | None, *, limit: int
 ) -> list[EntityMatch]:
-    held = names.sequences(parsed.text)
+    """Names as they stand in the query, names that its words resemble, and what the store knows beside."""
+    text = parsed.text
+    known = await gazetteers.current(db, user_id)
+    standing = {found.key for found in known.gazetteer.find(text)}
+    alike = {found.key: found for found in (await known.likeness()).within(text)[:MOST_ALIKE]}
+    told = names.words(text)
+    held = names.sequences(text)
     found = await guides.matching(
-        db, user_id, keys=held, roles=held, words=lexical.index_text(parsed.words, "english"), vector=vector
+        db,
+        user_id,
+        keys={*held, *standing},
+        near={key: " ".join(told[found.start : found.end]) for key, found in alike.items() if key not in standing},
+        roles=held,
+        words=lexical.index_text(parsed.words, "english"),
+        vector=vector,
     )
-    standing = spans.longest(parsed.text, {match.key for match in found if match.key})
-    return entities.best(_scored(found, standing, parsed.text), limit=limit)
+    standing |= spans.longest(text, {match.key for match in found if match.key})
+    similar = {key: found.similarity for key, found in alike.items()}
+    return entities.best(_scored(found, standing, similar, text), limit=limit)
 
 
-def _scored(found: Iterable[Match], standing: set[str], text: str) -> Iterator[EntityMatch]:
+def _scored(
+    found: Iterable[Match], standing: set[str], similar: Mapping[str, float], text: str
+) -> Iterator[EntityMatch]:
     for match in found:
-        score = _score(match, standing, text)
+        score = _score(match, standing, similar, text)
         yield EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, match.key)
 
 
-def _score(match: Match, standing: set[str], text: str) -> float:
+def _score(match: Match, standing: set[str], similar: Mapping[str, float], text: str) -> float:
     value = match.value or 0.0
     if match.by == "name":
         return 1.0 if match.key in standing and _is_meant(match, text) else 0.0
+    if match.by == "fuzzy":
+        return entities.fuzzy(similar.get(match.key or "", 0.0)) if value else 0.0
     if match.by == "fact":
         return entities.fact(value, match.terms or 0)
     return entities.description(value) if match.by == "description" else entities.ROLE_SCORE

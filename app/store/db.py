@@ -86,7 +86,6 @@ class Database:
         """
         binds = {"user_id": user_id, "timeout_ms": self._limits.read_ms, "candidates": candidates}
         async with self._transaction(_ENTER_PLAIN if plain else _ENTER, binds, read_only=True) as connection:
-            connection.info[_PLAIN] = plain
             yield Reading(connection)
 
     @asynccontextmanager
@@ -147,6 +146,7 @@ class Database:
                 await connection.execution_options(postgresql_readonly=True)
             await stack.enter_async_context(connection.begin())
             connection.info[_ENTERED] = (await connection.execute(first, binds)).scalar_one()
+            connection.info[_PLAIN] = first is _ENTER_PLAIN
             return connection, stack.pop_all()
 
     @asynccontextmanager

@@ -1,11 +1,11 @@
 """Which entities is a query about, and which documents and chunks are about them?
 
-The one place that runs `matching_entities.sql`, `linked_documents.sql` and `mentions_in_chunks.sql`.
+The one place that runs `matching_entities.sql`, `documents_of_entities.sql` and `mentions_in_chunks.sql`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -37,12 +37,24 @@ class Match:
 
 
 async def matching(
-    db: Reading, user_id: str, *, keys: Iterable[str], roles: Iterable[str], words: str, vector: Vector | None
+    db: Reading,
+    user_id: str,
+    *,
+    keys: Iterable[str],
+    near: Mapping[str, str],
+    roles: Iterable[str],
+    words: str,
+    vector: Vector | None,
 ) -> list[Match]:
-    """The entities that the query names (by these keys), or whose role, team, facts or description match it."""
+    """The entities that the query names (by these keys), or whose role, team, facts or description match it.
+
+    `near` are keys of names that words of the query resemble, with those words as the text index reads them.
+    """
     binds: dict[str, Any] = {
         "user_id": user_id,
         "keys": [key.encode() for key in keys],
+        "near_keys": [key.encode() for key in near],
+        "near_words": list(near.values()),
         "roles": [ROLE + role for role in roles],
         "words": words,
         "embedding": None if vector is None else vectors.as_text(vector),
@@ -61,7 +73,7 @@ async def documents(db: Reading, user_id: str, scores: Sequence[tuple[UUID, floa
         "scores": [score for _entity_id, score in scores],
         "most": MOST_DOCUMENTS,
     }
-    return [Link(**row._mapping) for row in await db.execute(sql.statement("linked_documents"), binds)]
+    return [Link(**row._mapping) for row in await db.execute(sql.statement("documents_of_entities"), binds)]
 
 
 async def mentions(

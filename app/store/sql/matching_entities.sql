@@ -2,9 +2,12 @@
 --
 -- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
 -- the query's rarest lexemes, without which no entity covers half of the query's idf.
+-- A name is not misspelt where the documents hold all of the words that resemble it (value 0, else 1).
 -- Columns: one row a match; value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
 -- :user_id text
--- :keys bytea[]  keys of the names that the query holds, exactly or nearly
+-- :keys bytea[]  keys of the names that the query holds
+-- :near_keys bytea[]  keys of names that words of the query resemble
+-- :near_words text[]  those words, as the text index reads them
 -- :roles text[]  what roles are looked up by
 -- :words text  the query's words, accents folded
 -- :embedding text::vector  null: none
@@ -22,6 +25,23 @@ named AS MATERIALIZED (
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
     WHERE n.user_id = :user_id AND n.name_key = ANY (:keys) AND (:with_text OR e.origin <> 'text')
+    LIMIT 4 * :most
+),
+near AS MATERIALIZED (
+    SELECT g.name_key, e.entity_id, e.name, e.type, e.origin, CASE WHEN g.known THEN 0 ELSE 1 END AS misspelt
+    FROM (
+        SELECT o.name_key, NOT EXISTS (
+                   SELECT FROM unnest(tsvector_to_array(to_tsvector('english', o.words))) AS w (lexeme)
+                   WHERE NOT EXISTS (
+                       SELECT FROM stepwell.lexemes AS l WHERE l.user_id = :user_id AND l.lexeme = w.lexeme COLLATE "C")) AS known
+        FROM unnest(:near_keys, :near_words) AS o (name_key, words)
+    ) AS g
+    JOIN stepwell.entity_names AS n ON n.user_id = :user_id AND n.name_key = g.name_key
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id, o.name, o.type, o.origin
+        FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
+    ) AS e
+    WHERE e.origin <> 'text'
     LIMIT 4 * :most
 ),
 teams AS MATERIALIZED (
@@ -81,6 +101,8 @@ described AS MATERIALIZED (
 matches AS (
     SELECT 'name' AS by, n.name_key, n.entity_id, n.name, n.type, n.origin, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms
     FROM named AS n
+    UNION ALL
+    SELECT 'fuzzy', n.name_key, n.entity_id, n.name, n.type, n.origin, n.misspelt, NULL FROM near AS n
     UNION ALL
     SELECT o.by, NULL, e.entity_id, e.name, e.type, e.origin, o.value, o.terms
     FROM (
