@@ -12,7 +12,20 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
-from app.api import admission, bodies, docs, documents, health, metrics, multihop, problems, request_ids, search, traces
+from app.api import (
+    admission,
+    bodies,
+    docs,
+    documents,
+    entities,
+    health,
+    metrics,
+    multihop,
+    problems,
+    request_ids,
+    search,
+    traces,
+)
 from app.config import Settings
 from app.pipelines.services import Services
 
@@ -24,6 +37,7 @@ Every operation has an example that can be run as it is.
 TAGS = [
     {"name": "search", "description": "Find passages."},
     {"name": "documents", "description": "Put documents in, look at them, take them out."},
+    {"name": "entities", "description": "Say who and what the documents are about."},
     {"name": "health", "description": "For whoever runs the service."},
 ]
 
@@ -59,7 +73,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     )
     app.state.settings = chosen
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for router in (search.router, multihop.router, documents.router, health.router):
+    for router in (search.router, multihop.router, documents.router, entities.router, health.router):
         app.include_router(router)
     docs.install(app)
     traces.install(app)

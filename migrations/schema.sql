@@ -58,6 +58,7 @@ entities.updated_at timestamp with time zone NOT NULL DEFAULT now()
 entities.user_id text NOT NULL
 entity_changes.name text NOT NULL
 entity_changes.name_key bytea NOT NULL
+entity_changes.pending boolean NOT NULL DEFAULT true
 entity_changes.user_id text NOT NULL
 entity_changes.version bigint NOT NULL
 entity_members.entity_id uuid NOT NULL
@@ -181,6 +182,7 @@ CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents USING btree (u
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
+CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
 CREATE INDEX ix_entity_names_user_id_entity_id ON stepwell.entity_names USING btree (user_id, entity_id)
 CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')

@@ -96,6 +96,13 @@ class StrictRequest(Request):
         return self._parsed
 
 
+def require(request: Request, *media_types: str) -> None:
+    """Raises UnsupportedMediaType unless the body is declared as one of these."""
+    declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if declared not in media_types:
+        raise UnsupportedMediaType(f"Send the body with the header Content-Type: {media_types[0]}.")
+
+
 def _require_json(content_type: str) -> None:
     if not _JSON_TYPE.fullmatch(content_type.partition(";")[0].strip()):
         raise UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json.")

@@ -69,9 +69,11 @@ async def _matches(
 ) -> list[EntityMatch]:
     """Names as they stand in the query, names that its words resemble, and what the store knows beside."""
     text = parsed.text
-    known = await gazetteers.current(db, user_id)
+    known = await gazetteers.current(db, user_id, version=version(db).names)
     standing = {found.key for found in known.gazetteer.find(text)}
-    alike = {found.key: found for found in (await known.likeness()).within(text)[:MOST_ALIKE]}
+    alike = {}
+    if len(known.gazetteer):
+        alike = {found.key: found for found in (await known.likeness()).within(text)[:MOST_ALIKE]}
     told = names.words(text)
     held = names.sequences(text)
     found = await guides.matching(

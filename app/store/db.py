@@ -190,6 +190,11 @@ async def plan_each(db: Reading) -> None:
         db.info[_PLAIN] = False
 
 
+def pool_of(db: Reading) -> object:
+    """What a transaction's connection was lent from: the key of what a process remembers of that database."""
+    return db.sync_engine
+
+
 def _root(error: BaseException) -> BaseException:
     """The driver's own exception under SQLAlchemy's wrappers."""
     seen: BaseException = error

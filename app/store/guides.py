@@ -11,15 +11,13 @@ from typing import Any
 from uuid import UUID
 
 from app.shapes import Link, MatchedBy, Origin, Vector
-from app.store import sql, vectors
+from app.store import entities, sql, vectors
 from app.store.db import Reading
 
 MOST_MATCHES = 50
 """Entities that one way of matching brings."""
 MOST_DOCUMENTS = 20_000
 """Linked documents that a search is led into; the weakest links beyond are left out."""
-ROLE = "role:"
-"""What stands before the key of a role among the words of an entity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ async def matching(
         "keys": [key.encode() for key in keys],
         "near_keys": [key.encode() for key in near],
         "near_words": list(near.values()),
-        "roles": [ROLE + role for role in roles],
+        "roles": [entities.ROLE + role for role in roles],
         "words": words,
         "embedding": None if vector is None else vectors.as_text(vector),
         "with_text": False,

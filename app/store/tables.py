@@ -11,6 +11,7 @@ from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     ARRAY,
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -224,6 +225,12 @@ entity_names = Table(
     Index(None, "user_id", "entity_id"),
 )
 
+
+def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
+    target = [entities.c.user_id, entities.c.entity_id]
+    return ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
+
+
 entity_members = Table(
     "entity_members",
     metadata,
@@ -231,18 +238,8 @@ entity_members = Table(
     Column("entity_id", Uuid, nullable=False),
     Column("member_id", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
-    ForeignKeyConstraint(
-        ["user_id", "entity_id"],
-        [entities.c.user_id, entities.c.entity_id],
-        ondelete="CASCADE",
-        name="fk_entity_members_entity",
-    ),
-    ForeignKeyConstraint(
-        ["user_id", "member_id"],
-        [entities.c.user_id, entities.c.entity_id],
-        ondelete="CASCADE",
-        name="fk_entity_members_member",
-    ),
+    _to_entity("entity_id", "fk_entity_members_entity"),
+    _to_entity("member_id", "fk_entity_members_member"),
     Index(None, "user_id", "member_id"),
 )
 
@@ -283,7 +280,9 @@ entity_changes = Table(
     Column("name_key", LargeBinary, nullable=False),
     Column("name", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
+    Column("pending", Boolean, nullable=False, server_default="true"),
     PrimaryKeyConstraint("user_id", "name_key"),
+    Index(None, "user_id", "version"),
 )
 
 mentions = Table(

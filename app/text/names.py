@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from app.text import characters
+from app.text import characters, cleaning
 
 VERSION = 1
 """Counts up whenever the rules below find other names, so that stored documents are read again."""
@@ -90,6 +90,11 @@ def words(text: str) -> list[str]:
     if not folded.isascii():
         folded = _MARK.sub("", unicodedata.normalize("NFKD", folded))
     return [word[:LONGEST_WORD] for word in _WORD.findall(folded)]
+
+
+def tidy(text: str) -> str:
+    """A name as it is kept: cleaned, on one line, with single spaces."""
+    return " ".join(cleaning.clean(text).text.split())
 
 
 def places(text: str) -> list[tuple[int, int]]:

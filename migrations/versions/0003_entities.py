@@ -46,10 +46,12 @@ TABLES = (
         name_key BYTEA NOT NULL,
         name TEXT NOT NULL,
         version BIGINT NOT NULL,
+        pending BOOLEAN DEFAULT 'true' NOT NULL,
         CONSTRAINT pk_entity_changes PRIMARY KEY (user_id, name_key),
         CONSTRAINT ck_entity_changes_user_id CHECK (user_id <> '')
     )
     """,
+    "CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes (user_id, version)",
 )
 
 NEW = ("entity_words", "entity_vectors", "entity_changes")

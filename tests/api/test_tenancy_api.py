@@ -70,6 +70,8 @@ async def alice(newcomer: Newcomer) -> Caller:
     """Somebody with a secret."""
     caller = await newcomer()
     await caller.add(SECRET, "alices-own", metadata={"secret": True})
+    quibble = {"type": "person", "name": "Quibble Wort", "facts": [SECRET], "description": SECRET}
+    assert (await caller.client.post("/api/rag/entities", json=quibble)).status_code == 201
     return caller
 
 
@@ -84,12 +86,13 @@ async def bob(newcomer: Newcomer) -> Caller:
 async def ids_of(caller: Caller) -> dict[str, str]:
     """One id of each kind that a user has."""
     hit = (await caller.search("quibblewort"))["results"][0]
-    return {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"]}
+    (entity,) = (await caller.client.get("/api/rag/entities", params={"origin": "user"})).json()["entities"]
+    return {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"], "entity_id": entity["entity_id"]}
 
 
 def test_the_matrix_knows_every_kind_of_id_and_every_search() -> None:
     kinds = {name for _method, path, operation in WITH_IDS for name in ids_in(path, operation)}
-    assert kinds == {"document_id", "chunk_id"}
+    assert kinds == {"document_id", "chunk_id", "entity_id"}
     assert {operation["operationId"] for *_, operation in ASKING} >= {"search", "similar"}
     assert len(WITH_IDS) >= 5
 
@@ -171,6 +174,26 @@ async def test_listings_and_counts_are_ones_own(alice: Caller, bob: Caller) -> N
     assert [d["uri"] for d in (await bob.client.get("/api/rag/documents")).json()["documents"]] == ["mine"]
     assert (await bob.client.get("/api/rag/documents", params={"uri": "alices-own"})).json()["documents"] == []
     assert (await bob.client.get("/api/rag/stats")).json()["documents"] == 1
+
+
+async def test_anothers_entities_are_neither_listed_nor_found_by_any_spelling_nor_contained(
+    alice: Caller, bob: Caller
+) -> None:
+    theirs = (await ids_of(alice))["entity_id"]
+    for params in ({}, {"q": "Quibble Wort"}, {"q": "quible"}, {"type": "person"}):
+        told = await bob.client.get("/api/rag/entities", params={**params, "limit": 200})
+        assert "Quibble" not in told.text
+        assert "Quibble" in (await alice.client.get("/api/rag/entities", params=params)).text
+    for members in ([theirs], [str(uuid4())]):
+        body = {"type": "team", "name": "Thieves", "members": members}
+        refused = await bob.client.post("/api/rag/entities", json=body)
+        assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "members[0]")
+    line = f'{{"type": "person", "name": "Quibble Wort", "entity_id": "{theirs}"}}'
+    headers = {"Content-Type": "application/x-ndjson"}
+    told = (await bob.client.post("/api/rag/entities/bulk", content=line, headers=headers)).json()
+    assert told["refused"] == 1
+    same = await bob.client.post("/api/rag/entities", json={"type": "person", "name": "Quibble Wort"})
+    assert same.status_code == 201, "a name that another user took is free"
 
 
 async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob: Caller) -> None:

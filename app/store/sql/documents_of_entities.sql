@@ -23,7 +23,7 @@ links AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT k.document_id, sum(stepwell.link_strength(k.kind, k.count)) AS strength
         FROM (
-            SELECT o.document_id, o.kind, CASE o.kind WHEN 'title' THEN 1 ELSE sum(o.count) END AS count
+            SELECT o.document_id, o.kind, CASE o.kind WHEN 'text' THEN sum(o.count) ELSE 1 END AS count
             FROM stepwell.mentions AS o
             WHERE o.user_id = :user_id AND o.entity_id = l.entity_id
             GROUP BY o.document_id, o.kind

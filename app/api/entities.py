@@ -1,0 +1,176 @@
+"""Entities over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Body, Path, Query, Request
+
+from app.api import auth, bodies, cursors, entity_lines, problems, wire
+from app.api.entity_models import (
+    EXAMPLE_ENTITY,
+    MOST_AT_ONCE,
+    EntityChange,
+    EntityDeleted,
+    EntityIn,
+    EntityList,
+    EntityModel,
+    EntityPage,
+    LinkedModel,
+    LinkedPage,
+    UpsertModel,
+)
+from app.pipelines import entities
+from app.pipelines import entity_lines as lines
+
+router = APIRouter(prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute)
+
+_ANA = {
+    "type": "person",
+    "name": "Ana Silva",
+    "aliases": ["Ana", "asilva"],
+    "role": "mason",
+    "facts": ["Ana repaired the third landing."],
+    "description": "Head of masonry, who decides on mortar.",
+}
+_STAIR = {"type": "project", "name": "North stair"}
+_EXAMPLES: dict[str, Any] = {
+    "one": {"summary": "A person", "value": _ANA},
+    "several": {"summary": "Several at once", "value": [{"type": "team", "name": "Divers"}, _STAIR]},
+}
+_LINES = '{"type": "team", "name": "Masons", "members": ["Ana Silva"]}\n{"type": "person", "name": "Ana Silva"}\n'
+_NDJSON: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/x-ndjson": {"schema": {"type": "string"}, "examples": {"two": {"value": _LINES}}}},
+    }
+}
+EntityId = Annotated[
+    UUID,
+    Path(
+        description="As a listing or a search tells it.",
+        openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_ENTITY}},
+    ),
+]
+_Several = Annotated[list[EntityIn], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")]
+_WRITES = problems.responses(400, 401, 403, 409, 413, 415, 422, 502, 503)
+_READS = problems.responses(401, 403, 404, 422, 503)
+
+
+@router.post("/entities", operation_id="add_entities", summary="Add entities", status_code=201, responses=_WRITES)
+async def add(
+    given: Annotated[EntityIn | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
+) -> EntityModel | EntityList:
+    """Store one entity, or a list of them of which all are stored or none.
+
+    Texts that are stored already are linked to it in the background.
+    """
+    drafts = [one.shape() for one in (given if isinstance(given, list) else [given])]
+    stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder)
+    models = [EntityModel.of(entity) for entity in stored]
+    return EntityList(entities=models) if isinstance(given, list) else models[0]
+
+
+@router.post(
+    "/entities/bulk",
+    operation_id="upsert_entities",
+    summary="Add or replace many entities",
+    responses=_WRITES,
+    openapi_extra=_NDJSON,
+)
+async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> UpsertModel:
+    """Lines of JSON, an entity a line: one of the same id, else of the same type and name, is replaced.
+
+    `members` may hold names. A line that cannot be stored is refused with its reason, the others are stored.
+    """
+    bodies.require(request, "application/x-ndjson", "application/jsonl")
+    read = await asyncio.to_thread(entity_lines.read, await request.body())
+    outcomes = await lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
+    return UpsertModel.of(read.told(outcomes))
+
+
+@router.get("/entities", operation_id="list_entities", summary="List entities", responses=_READS)
+async def page(
+    user_id: auth.Searcher,
+    use: auth.Use,
+    limit: Annotated[int, Query(ge=1, le=200, description="Entities a page.")] = 50,
+    cursor: _Cursor = None,
+    type: Annotated[str | None, Query(max_length=40, description="Only entities of this type.")] = None,
+    origin: Annotated[
+        Literal["user", "metadata", "title"] | None, Query(description="Only entities that came from there.")
+    ] = None,
+    q: Annotated[
+        str | None, Query(max_length=200, description="Only entities whose name or alias resembles this.")
+    ] = None,
+) -> EntityPage:
+    """Your entities and those that your documents' metadata and titles name, by name; with `q` the most similar first.
+
+    With `q` there is one page.
+    """
+    if q is not None:
+        found = await entities.find(q, user_id, db=use.db, limit=limit, type=type, origin=origin)
+        return EntityPage(entities=[EntityModel.of(entity) for entity in found], next_cursor=None)
+    after = cursors.read_name(cursor) if cursor else None
+    found = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, type=type, origin=origin)
+    shown = found[:limit]
+    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(found) > limit else None
+    return EntityPage(entities=[EntityModel.of(entity) for entity in shown], next_cursor=more)
+
+
+@router.get("/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=_READS)
+async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> EntityModel:
+    """One entity with all that is known of it."""
+    return EntityModel.of(await entities.get(entity_id, user_id, db=use.db))
+
+
+@router.patch(
+    "/entities/{entity_id}",
+    operation_id="change_entity",
+    summary="Change an entity",
+    responses={**_WRITES, **problems.responses(404)},
+)
+async def change(
+    entity_id: EntityId,
+    changed: Annotated[
+        EntityChange, Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}})
+    ],
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> EntityModel:
+    """Other values for some fields of an entity of your own; after a new name or alias texts are linked anew."""
+    return EntityModel.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
+
+
+@router.delete(
+    "/entities/{entity_id}",
+    operation_id="delete_entity",
+    summary="Delete an entity",
+    responses={**_READS, **problems.responses(409)},
+)
+async def delete(entity_id: EntityId, user_id: auth.Writer, use: auth.Use) -> EntityDeleted:
+    """Remove an entity of your own with its links; what documents themselves name stays."""
+    return EntityDeleted(entities_deleted=1, mentions_deleted=await entities.remove(entity_id, user_id, db=use.db))
+
+
+@router.get(
+    "/entities/{entity_id}/documents",
+    operation_id="list_entity_documents",
+    summary="List an entity's documents",
+    responses=_READS,
+)
+async def documents(
+    entity_id: EntityId,
+    user_id: auth.Searcher,
+    use: auth.Use,
+    limit: Annotated[int, Query(ge=1, le=200, description="Documents a page.")] = 50,
+    cursor: _Cursor = None,
+) -> LinkedPage:
+    """The documents that an entity is linked to and how, the strongest link first."""
+    after = cursors.read_strength(cursor) if cursor else None
+    found = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
+    shown = found[:limit]
+    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(found) > limit else None
+    return LinkedPage(documents=[LinkedModel.of(linked) for linked in shown], next_cursor=more)

@@ -1,0 +1,216 @@
+"""How does a user say who and what the documents are about?
+
+What is given is embedded and checked first and stored in one transaction; the texts that are stored already are linked
+to new names in the background (`relinking`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID, uuid4
+
+from app import errors
+from app.pipelines import gazetteers
+from app.providers import base
+from app.providers.base import Embedder
+from app.shapes import Entity, EntityDraft, LinkedDocument, Origin
+from app.store import changes, entities, mentions, vectors
+from app.store.db import Database, Reading, Writing
+from app.store.entities import Written
+from app.text import gazetteer, lexical, names
+
+MOST_NOMINATED = 200
+"""Names that a search by name looks at, at most."""
+
+
+async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embedder: Embedder) -> list[Entity]:
+    """Store new entities, all or none.
+
+    Raises BadRequest and Conflict naming the field (of several: `[1].name`), Unavailable where the model is down.
+    """
+    known = [keyed(draft, at=_at(place, drafts)) for place, draft in enumerate(drafts)]
+    computed = await embedded(drafts, embedder)
+    ids = [uuid4() for _ in drafts]
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        await _refuse_clashes(writing, user_id, drafts, known)
+        await _refuse_strangers(writing, user_id, drafts)
+        new = [written(*one, computed, keeps=False) for one in zip(ids, drafts, known, strict=True)]
+        await entities.save(writing, user_id, new)
+        await changes.note(writing, user_id, {key: name for named in known for key, name in named.items()})
+        return await entities.of_ids(writing, user_id, ids)
+
+
+async def change(
+    entity_id: UUID, changed: Mapping[str, Any], user_id: str, *, db: Database, embedder: Embedder
+) -> Entity:
+    """Give some fields of an entity (of EntityDraft) other values. Raises NotFound, and what `add` raises."""
+    async with db.reading(user_id) as reading:
+        before = await entities.get(reading, user_id, entity_id)
+    wanted = replace(draft_of(before), **changed)
+    computed = await embedded([wanted] if described(wanted) != described(draft_of(before)) else [], embedder)
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        before = await _own(writing, user_id, entity_id)
+        draft = replace(draft_of(before), **changed)
+        known = keyed(draft)
+        await _refuse_clashes(writing, user_id, [draft], [known], besides=entity_id)
+        await _refuse_strangers(writing, user_id, [draft])
+        keeps = described(draft) == described(draft_of(before))
+        await entities.save(writing, user_id, [written(entity_id, draft, known, computed, keeps=keeps)])
+        await changes.note(writing, user_id, differing(keyed(draft_of(before)), known))
+        return await entities.get(writing, user_id, entity_id)
+
+
+async def remove(entity_id: UUID, user_id: str, *, db: Database) -> int:
+    """Remove an entity of the user's own; returns how many mentions went with it. Raises NotFound, Conflict."""
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        before = await _own(writing, user_id, entity_id)
+        gone = await entities.delete(writing, user_id, entity_id)
+        await changes.note(writing, user_id, keyed(draft_of(before)))
+        return gone
+
+
+async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
+    """One entity. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        return await entities.get(reading, user_id, entity_id)
+
+
+async def page(
+    user_id: str,
+    *,
+    db: Database,
+    limit: int,
+    after: tuple[str, UUID] | None = None,
+    type: str | None = None,
+    origin: Origin | None = None,
+) -> list[Entity]:
+    """Entities by name; one that was found in documents hides behind a user's own of the same name."""
+    async with db.reading(user_id) as reading:
+        return await entities.page(reading, user_id, limit=limit, after=after, type=type, origin=origin)
+
+
+async def find(
+    text: str, user_id: str, *, db: Database, limit: int, type: str | None = None, origin: Origin | None = None
+) -> list[Entity]:
+    """Entities whose name or alias the text resembles, the most similar first. Titles are found by their whole name."""
+    async with db.reading(user_id) as reading:
+        known = await gazetteers.current(reading, user_id)
+        alike = dict((await known.likeness()).similar(text, MOST_NOMINATED))
+        if (whole := gazetteer.key(text)) is not None:
+            alike = {whole: 1.0, **{key: similarity for key, similarity in alike.items() if key != whole}}
+        named = await entities.named(reading, user_id, alike)
+        ids = dict.fromkeys(entity for key in alike for entity in named.get(key, ()))
+        found = await entities.of_ids(reading, user_id, list(ids))
+    fitting = [e for e in found if type in (None, e.type) and origin in (None, e.origin)]
+    return fitting[:limit]
+
+
+async def documents(
+    entity_id: UUID, user_id: str, *, db: Database, limit: int, after: tuple[float, UUID] | None
+) -> list[LinkedDocument]:
+    """The documents that an entity is linked to, the strongest link first. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        await entities.get(reading, user_id, entity_id)
+        return await entities.documents(reading, user_id, entity_id, limit=limit, after=after)
+
+
+def keyed(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
+    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field behind `at`."""
+    found: dict[str, str] = {}
+    for place, name in enumerate((draft.name, *draft.aliases)):
+        key = gazetteer.key(name)
+        if key is None:
+            field = f"aliases[{place - 1}]" if place else "name"
+            raise errors.BadRequest("Must hold a letter or a digit, and not be endless.", field=f"{at}{field}")
+        found.setdefault(key, name)
+    return found
+
+
+def draft_of(entity: Entity) -> EntityDraft:
+    """A stored entity as it would be given."""
+    return EntityDraft(**{name: getattr(entity, name) for name in EntityDraft.__dataclass_fields__})
+
+
+def described(draft: EntityDraft) -> str | None:
+    """What is embedded of an entity; None where nothing describes it."""
+    return f"{draft.name}: {draft.description}" if draft.description else None
+
+
+async def embedded(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
+    """The vectors of descriptions, as Postgres text. Raises Unavailable where the model cannot be asked."""
+    texts = list(dict.fromkeys(text for draft in drafts if (text := described(draft))))
+    if not texts:
+        return {}
+    try:
+        computed = await embedder.embed_documents(texts)
+    except errors.ProviderError as error:
+        raise errors.Unavailable("The embedding model does not answer: nothing was stored, try again.") from error
+    if len(computed) != len(texts) or not all(base.is_usable(v, embedder.model.dimension) for v in computed):
+        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+    return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
+
+
+def written(
+    entity_id: UUID, draft: EntityDraft, known: Mapping[str, str], vectors_by_text: Mapping[str, str], *, keeps: bool
+) -> Written:
+    """An entity as the cellar takes it. `keeps`: its vector is stored. Raises Unavailable if it needs another one."""
+    text = described(draft)
+    if text is not None and not keeps and text not in vectors_by_text:
+        raise errors.Unavailable("The entity was changed by another request at the same time: try again.")
+    return Written(
+        entity_id,
+        draft,
+        names=known,
+        facts_text=lexical.index_text("\n".join(draft.facts), "english"),
+        role_key=names.key(draft.role) if draft.role else None,
+        vector=None if keeps or text is None else vectors_by_text[text],
+        keeps_vector=keeps,
+    )
+
+
+def differing(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """The names that only one of both has, or that are written otherwise."""
+    return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
+
+
+def _at(place: int, drafts: Sequence[EntityDraft]) -> str:
+    return f"[{place}]." if len(drafts) > 1 else ""
+
+
+async def _own(db: Reading, user_id: str, entity_id: UUID) -> Entity:
+    found = await entities.get(db, user_id, entity_id)
+    if found.origin != "user":
+        raise errors.Conflict("This entity was found in documents: add one of your own with its name instead.")
+    return found
+
+
+async def _refuse_clashes(
+    db: Writing,
+    user_id: str,
+    drafts: Sequence[EntityDraft],
+    known: Sequence[Mapping[str, str]],
+    *,
+    besides: UUID | None = None,
+) -> None:
+    pairs = [(draft.type, next(iter(named))) for draft, named in zip(drafts, known, strict=True)]
+    taken = await entities.own(db, user_id, pairs)
+    for place, pair in enumerate(pairs):
+        field = f"{_at(place, drafts)}name"
+        if pair in pairs[:place]:
+            raise errors.Conflict("Another entity of this request has this type and name.", field=field)
+        if taken.get(pair, besides) != besides:
+            raise errors.Conflict(f"The entity {taken[pair]} has this type and name.", field=field)
+
+
+async def _refuse_strangers(db: Writing, user_id: str, drafts: Sequence[EntityDraft]) -> None:
+    known = await entities.existing(db, user_id, {member for draft in drafts for member in draft.members})
+    for place, draft in enumerate(drafts):
+        for number, member in enumerate(draft.members):
+            if member not in known:
+                field = f"{_at(place, drafts)}members[{number}]"
+                raise errors.BadRequest(f"There is no entity {member}.", field=field)

@@ -1,0 +1,99 @@
+"""Which names have changed, and up to where has that been followed?
+
+Every change of the names that are looked for in texts (origins `user` and `metadata`) counts the user's names_version
+up, in its own transaction and under the user's lock, and leaves a row a name. A row is pending until the stored texts
+were linked anew; it stays a while after that, so that a process can bring what it remembers up to date by reading
+the changes instead of all names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.store import jobs, sql, tables
+from app.store.db import Reading, Writing
+
+_t = tables.tenants.c
+_c = tables.entity_changes.c
+_n = tables.entity_names.c
+_e = tables.entities.c
+JOB = "relink"
+KEPT = 10_000
+"""Versions for which a change that was followed is still kept."""
+_LOOKED_FOR = ("user", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A name that was added, changed or removed."""
+
+    key: str
+    name: str
+    version: int
+
+
+async def version(db: Reading, user_id: str) -> int:
+    """The user's names_version; 0 before anything was named."""
+    return await db.scalar(sa.select(_t.names_version).where(_t.user_id == user_id)) or 0
+
+
+async def note(db: Writing, user_id: str, names: Mapping[str, str]) -> None:
+    """Note that these names (by key) changed, and have the stored texts linked anew. Under the user's lock."""
+    if not names:
+        return
+    change = sa.update(tables.tenants).where(_t.user_id == user_id).values(names_version=_t.names_version + 1)
+    new = await db.scalar(change.returning(_t.names_version))
+    binds = {"keys": [key.encode() for key in names], "names": list(names.values()), "version": new}
+    await db.execute(sql.statement("note_changes"), {"user_id": user_id, **binds})
+    await jobs.queue(db, user_id, JOB)
+
+
+async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
+    """Every name and alias that is looked for in texts, with whose it is."""
+    rows = await db.execute(_entries(user_id))
+    return [(row.name, row.entity_id) for row in rows]
+
+
+async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
+    """The same for some keys; a key that names nothing has an empty list."""
+    found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
+    wanted = sa.any_(sa.literal([key.encode() for key in found], sa.ARRAY(sa.LargeBinary)))
+    for row in await db.execute(_entries(user_id).where(_n.name_key == wanted)):
+        found[row.name_key.decode()].append((row.name, row.entity_id))
+    return found
+
+
+async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[Changed]:
+    """Up to `limit` changes after a version, whether followed or not."""
+    rows = await db.execute(_changed(user_id).where(_c.version > version).order_by(_c.version).limit(limit))
+    return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
+
+
+async def pending(db: Reading, user_id: str, *, limit: int) -> list[Changed]:
+    """Up to `limit` changes that the stored texts do not follow yet."""
+    rows = await db.execute(_changed(user_id).where(_c.pending).order_by(_c.version).limit(limit))
+    return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
+
+
+async def followed(db: Writing, user_id: str, version: int) -> None:
+    """Note that the stored texts follow all changes up to a version."""
+    of_user = _c.user_id == user_id
+    done = sa.update(tables.entity_changes).where(of_user, _c.pending, _c.version <= version)
+    await db.execute(done.values(pending=False))
+    await db.execute(sa.delete(tables.entity_changes).where(of_user, ~_c.pending, _c.version <= version - KEPT))
+
+
+def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int]]:
+    return sa.select(_c.name_key, _c.name, _c.version).where(_c.user_id == user_id)
+
+
+def _entries(user_id: str) -> sa.Select[tuple[bytes, str, UUID]]:
+    return (
+        sa.select(_n.name_key, _n.name, _n.entity_id)
+        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _n.entity_id))
+        .where(_n.user_id == user_id, _e.origin.in_(_LOOKED_FOR))
+    )

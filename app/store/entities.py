@@ -1,0 +1,246 @@
+"""Which entities does a user have, what are they called, and what do they contain?
+
+What a user gives (origin `user`) is read and written here; entities that names alone make come from `mentions`. Every
+change runs under the user's lock. Entities of origin `text` are never listed and have no id that anybody could use.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app import errors
+from app.shapes import Entity, EntityDraft, LinkedDocument, Origin
+from app.store import sql, tables
+from app.store.db import Reading, Writing
+
+_e = tables.entities.c
+_n = tables.entity_names.c
+_g = tables.entity_members.c
+_m = tables.mentions.c
+
+
+ROLE = "role:"
+"""What stands before the key of a role among the words of an entity."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An entity as it goes into the tables.
+
+    `names` are its name and aliases by key, the name first; `facts_text` is what the index reads of its facts,
+    `role_key` what its role is looked up by;
+    `vector` is its description's as Postgres text, and None keeps the one that is there if `keeps_vector`.
+    """
+
+    entity_id: UUID
+    draft: EntityDraft
+    names: Mapping[str, str]
+    facts_text: str
+    role_key: str | None = None
+    vector: str | None = None
+    keeps_vector: bool = False
+
+
+def not_found() -> errors.NotFound:
+    """The one answer for ids that do not exist and ids of somebody else."""
+    return errors.NotFound("No such entity.")
+
+
+async def get(db: Reading, user_id: str, entity_id: UUID) -> Entity:
+    """One entity. Raises NotFound."""
+    found = await of_ids(db, user_id, [entity_id])
+    if not found:
+        raise not_found()
+    return found[0]
+
+
+async def of_ids(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[Entity]:
+    """Those of the entities that exist, in the order of the ids."""
+    wanted = _e.entity_id == _any(entity_ids, sa.Uuid)
+    rows = await db.execute(_selected(user_id).where(wanted))
+    found = {row.entity_id: row for row in rows}
+    return await _whole(db, user_id, [found[entity] for entity in dict.fromkeys(entity_ids) if entity in found])
+
+
+async def page(
+    db: Reading,
+    user_id: str,
+    *,
+    limit: int,
+    after: tuple[str, UUID] | None = None,
+    type: str | None = None,
+    origin: Origin | None = None,
+) -> list[Entity]:
+    """Entities by name, from just behind `after`; an automatic one hides behind a user's own of the same name."""
+    query = _selected(user_id).where(sa.or_(_e.origin == "user", ~_outnamed(user_id)))
+    if after is not None:
+        query = query.where(sa.tuple_(_e.name, _e.entity_id) > sa.tuple_(*map(sa.literal, after)))
+    if type is not None:
+        query = query.where(_e.type == type)
+    if origin is not None:
+        query = query.where(_e.origin == origin)
+    rows = await db.execute(query.order_by(_e.name, _e.entity_id).limit(limit))
+    return await _whole(db, user_id, rows.all())
+
+
+async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
+    """The entities that a listing may show, by those of the keys that are a name or alias of theirs; own ones first."""
+    wanted = _n.name_key == _any([key.encode() for key in keys], sa.LargeBinary)
+    query = (
+        sa.select(_n.name_key, _n.entity_id)
+        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _n.entity_id))
+        .where(_n.user_id == user_id, wanted, _e.origin != "text", sa.or_(_e.origin == "user", ~_outnamed(user_id)))
+        .order_by(_e.origin != "user", _n.place, _e.name, _n.entity_id)
+    )
+    found: dict[str, list[UUID]] = {}
+    for key, entity in await db.execute(query):
+        found.setdefault(key.decode(), []).append(entity)
+    return found
+
+
+async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], UUID]:
+    """The user's own entities by type and key of their name, those of the pairs that exist."""
+    wanted = list(dict.fromkeys(keys))
+    binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
+    rows = await db.execute(sql.statement("own_entities"), {"user_id": user_id, **binds})
+    return {(row.type, row.name_key.decode()): row.entity_id for row in rows}
+
+
+async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
+    """Those of the ids that name an entity."""
+    wanted = _e.entity_id == _any(list(entity_ids), sa.Uuid)
+    return set(await db.scalars(sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")))
+
+
+async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
+    """Names and aliases of entities by key, as they are written."""
+    query = sa.select(_n.entity_id, _n.name_key, _n.name).where(
+        _n.user_id == user_id, _n.entity_id == _any(entity_ids, sa.Uuid)
+    )
+    found: dict[UUID, dict[str, str]] = {entity: {} for entity in entity_ids}
+    for entity, key, name in await db.execute(query.order_by(_n.place)):
+        found[entity][key.decode()] = name
+    return found
+
+
+async def save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+    """Store entities of origin `user`, new ones and new versions; their members must be stored or among them."""
+    if not written:
+        return
+    await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
+    ids = [one.entity_id for one in written]
+    for table in (tables.entity_names, tables.entity_words, tables.entity_members):
+        await db.execute(sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(ids, sa.Uuid)))
+    names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
+    await db.execute(
+        sql.statement("write_entity_names"),
+        {
+            "user_id": user_id,
+            "entity_ids": [entity for entity, *_rest in names],
+            "places": [place for _entity, place, *_rest in names],
+            "keys": [key.encode() for *_rest, key, _name in names],
+            "names": [name for *_rest, name in names],
+        },
+    )
+    roles = [ROLE + one.role_key if one.role_key else "" for one in written]
+    facts = {"entity_ids": ids, "texts": [one.facts_text for one in written], "roles": roles}
+    await db.execute(sql.statement("write_entity_words"), {"user_id": user_id, **facts})
+    members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
+    await db.execute(
+        sql.statement("write_entity_members"),
+        {"user_id": user_id, "entity_ids": [pair[0] for pair in members], "member_ids": [pair[1] for pair in members]},
+    )
+    await _save_vectors(db, user_id, written)
+
+
+async def delete(db: Writing, user_id: str, entity_id: UUID) -> int:
+    """Remove one of the user's own entities with all that hangs on it; returns how many mentions that were."""
+    mentions = await db.scalar(sa.select(sa.func.count()).where(_m.user_id == user_id, _m.entity_id == entity_id))
+    await db.execute(sa.delete(tables.entities).where(_e.user_id == user_id, _e.entity_id == entity_id))
+    return int(mentions or 0)
+
+
+async def documents(
+    db: Reading, user_id: str, entity_id: UUID, *, limit: int, after: tuple[float, UUID] | None
+) -> list[LinkedDocument]:
+    """The documents linked to an entity, the strongest first (`linked_documents.sql` has the formula)."""
+    strength, document_id = after or (None, None)
+    binds = {"entity_id": entity_id, "limit": limit, "after_strength": strength, "after_id": document_id}
+    rows = await db.execute(sql.statement("linked_documents"), {"user_id": user_id, **binds})
+    return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _loaded(r.mentions), r.strength) for r in rows]
+
+
+async def _save_vectors(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+    table = tables.entity_vectors
+    replaced = [one.entity_id for one in written if not one.keeps_vector]
+    gone = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
+    await db.execute(gone)
+    new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
+    if new:
+        binds = {"entity_ids": list(new), "vectors": list(new.values())}
+        await db.execute(sql.statement("write_entity_vectors"), {"user_id": user_id, **binds})
+
+
+def _columns(written: Sequence[Written]) -> dict[str, list[Any]]:
+    drafts = [one.draft for one in written]
+    return {
+        "entity_ids": [one.entity_id for one in written],
+        "types": [draft.type for draft in drafts],
+        "names": [draft.name for draft in drafts],
+        "roles": [draft.role for draft in drafts],
+        "facts": [json.dumps(draft.facts) for draft in drafts],
+        "descriptions": [draft.description for draft in drafts],
+        "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
+    }
+
+
+def _any(values: Sequence[Any], kind: Any) -> Any:
+    return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))
+
+
+def _selected(user_id: str) -> sa.Select[Any]:
+    return sa.select(*(column for column in _e if column.name != "user_id")).where(
+        _e.user_id == user_id, _e.origin != "text"
+    )
+
+
+def _outnamed(user_id: str) -> sa.ColumnElement[bool]:
+    """Whether one of the user's own entities bears the name of this automatic one."""
+    mine, theirs = tables.entity_names.alias("mine"), tables.entity_names.alias("theirs")
+    own = tables.entities.alias("own")
+    return (
+        sa.select(sa.literal(1))
+        .select_from(mine)
+        .join(theirs, sa.and_(theirs.c.user_id == user_id, theirs.c.name_key == mine.c.name_key))
+        .join(own, sa.and_(own.c.user_id == user_id, own.c.entity_id == theirs.c.entity_id))
+        .where(mine.c.user_id == user_id, mine.c.entity_id == _e.entity_id, own.c.origin == "user")
+        .exists()
+    )
+
+
+async def _whole(db: Reading, user_id: str, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
+    """Rows of the table with their aliases and members."""
+    ids = [row.entity_id for row in rows]
+    if not ids:
+        return []
+    names = await names_of(db, user_id, ids)
+    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == user_id, _g.entity_id == _any(ids, sa.Uuid))
+    members: dict[UUID, list[UUID]] = {}
+    for entity, member in await db.execute(query.order_by(_g.member_id)):
+        members.setdefault(entity, []).append(member)
+    return [_entity(row, list(names[row.entity_id].values())[1:], members.get(row.entity_id, [])) for row in rows]
+
+
+def _entity(row: sa.Row[Any], aliases: Sequence[str], members: Sequence[UUID]) -> Entity:
+    fields = {**row._mapping, "facts": tuple(_loaded(row.facts)), "metadata": _loaded(row.metadata)}
+    return Entity(**fields, aliases=tuple(aliases), members=tuple(members))
+
+
+def _loaded(value: Any) -> Any:
+    return json.loads(value) if isinstance(value, str) else value

@@ -1,0 +1,91 @@
+"""Which work waits to be done, and who does it?
+
+The table has no row-level security, because a worker takes whatever is next of any user; `claim` is the one function
+that does so. A worker holds a job for as long as its lease runs and renews it as it gets on; a lease that ran out frees
+the job for the next one, so that work survives whoever began it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+import sqlalchemy as sa
+
+from app.store import sql, tables
+from app.store.db import Reading, Writing
+
+_j = tables.jobs.c
+MOST_ATTEMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A claimed job. `attempts` counts this one, and tells one claim of a job from another."""
+
+    job_id: UUID
+    user_id: str
+    kind: str
+    payload: Mapping[str, Any]
+    progress: Mapping[str, Any]
+    attempts: int
+
+
+async def queue(db: Writing, user_id: str, kind: str) -> None:
+    """Have one job of this kind wait for the user; the caller holds the user's lock, so that two never see none."""
+    waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")
+    if await db.scalar(waiting.limit(1)) is None:
+        await db.execute(sa.insert(tables.jobs).values(job_id=uuid4(), user_id=user_id, kind=kind))
+
+
+async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None) -> Job | None:
+    """Take the job that has waited longest, of one user if given; one whose lease ran out counts as waiting."""
+    binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id}
+    row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
+    if row is None:
+        return None
+    return Job(row.job_id, row.user_id, row.kind, _loaded(row.payload), _loaded(row.progress), row.attempts)
+
+
+async def renew(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
+    """Note how far a job got and hold it for longer; false if it is no longer this worker's."""
+    leased = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, lease_s)
+    return await _change(db, job, progress=dict(progress), leased_until=leased)
+
+
+async def finish(db: Writing, job: Job) -> bool:
+    """Note that a job is done; false if it is no longer this worker's."""
+    return await _change(db, job, status="done", leased_until=None, finished_at=sa.func.now())
+
+
+async def give_back(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
+    """Let a job that failed wait for its next attempt, or end as failed after five."""
+    if job.attempts >= MOST_ATTEMPTS:
+        return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
+    later = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, after_s)
+    return await _change(db, job, status="queued", error=error, leased_until=None, run_at=later)
+
+
+async def forget(db: Writing, user_id: str, kind: str) -> None:
+    """Remove the user's finished jobs of a kind: nobody asks for them."""
+    await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.kind == kind, _j.status == "done"))
+
+
+async def count(db: Reading, user_id: str, kind: str) -> int:
+    """How many of the user's jobs of a kind wait or run."""
+    open_ = sa.select(sa.func.count()).where(
+        _j.user_id == user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
+    )
+    return int(await db.scalar(open_) or 0)
+
+
+async def _change(db: Writing, job: Job, **values: Any) -> bool:
+    change = sa.update(tables.jobs).where(_j.job_id == job.job_id, _j.status == "running", _j.attempts == job.attempts)
+    return await db.scalar(change.values(**values).returning(_j.job_id)) is not None
+
+
+def _loaded(value: Any) -> dict[str, Any]:
+    return json.loads(value) if isinstance(value, str) else dict(value)

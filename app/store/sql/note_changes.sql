@@ -1,0 +1,8 @@
+-- Notes that names changed. The caller holds the user's lock. Columns: none.
+-- :user_id text
+-- :keys bytea[]
+-- :names text[]
+-- :version bigint  the user's names_version that the change made
+INSERT INTO stepwell.entity_changes (user_id, name_key, name, version)
+SELECT :user_id, g.name_key, g.name, :version FROM unnest(:keys, :names) AS g (name_key, name)
+ON CONFLICT (user_id, name_key) DO UPDATE SET name = excluded.name, version = excluded.version, pending = true

@@ -1,0 +1,14 @@
+-- Which of the user's own entities have this type and name? Columns: type, name_key, entity_id.
+-- :user_id text
+-- :types text[]
+-- :keys bytea[]  keys of names, one beside each type
+SELECT g.type, g.name_key, n.entity_id
+FROM unnest(:types, :keys) AS g (type, name_key)
+CROSS JOIN LATERAL (
+    SELECT o.entity_id FROM stepwell.entity_names AS o
+    WHERE o.user_id = :user_id AND o.name_key = g.name_key AND o.place = 0 OFFSET 0
+) AS n
+CROSS JOIN LATERAL (
+    SELECT o.type, o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
+) AS e
+WHERE e.type = g.type AND e.origin = 'user'

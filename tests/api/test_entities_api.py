@@ -1,0 +1,288 @@
+"""Do entities go in, change, come out and go away over HTTP as promised?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import httpx
+import pytest
+from caller import Caller
+from toy import problem
+
+from app.providers.fake import FakeEmbedder
+
+ENTITIES = "/api/rag/entities"
+ANA = {
+    "type": "person",
+    "name": "Ana Silva",
+    "aliases": ["Ana", "asilva"],
+    "role": "mason",
+    "facts": ["Ana repaired the third landing."],
+    "description": "Head of masonry.",
+    "metadata": {"office": 3},
+}
+
+
+async def _added(caller: Caller, **fields: Any) -> dict[str, Any]:
+    response = await caller.client.post(ENTITIES, json={"type": "person", **fields})
+    assert response.status_code == 201, response.text
+    stored: dict[str, Any] = response.json()
+    return stored
+
+
+async def _bulk(caller: Caller, *lines: Any) -> dict[str, Any]:
+    raw = "\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines)
+    headers = {"Content-Type": "application/x-ndjson"}
+    response = await caller.client.post(f"{ENTITIES}/bulk", content=raw.encode(), headers=headers)
+    assert response.status_code == 200, response.text
+    told: dict[str, Any] = response.json()
+    return told
+
+
+async def _names(caller: Caller, **params: Any) -> list[str]:
+    response = await caller.client.get(ENTITIES, params=params)
+    assert response.status_code == 200, response.text
+    return [entity["name"] for entity in response.json()["entities"]]
+
+
+async def test_an_entity_is_stored_and_comes_back_as_it_was_given(caller: Caller) -> None:
+    stored = await _added(caller, **ANA)
+    assert {name: stored[name] for name in ANA} == ANA
+    assert (stored["origin"], stored["members"]) == ("user", [])
+    assert (await caller.client.get(f"{ENTITIES}/{stored['entity_id']}")).json() == stored
+
+
+async def test_a_list_is_stored_as_a_whole_or_not_at_all(caller: Caller) -> None:
+    response = await caller.client.post(ENTITIES, json=[ANA, {"type": "team", "name": "Masons"}])
+    assert response.status_code == 201
+    assert [entity["name"] for entity in response.json()["entities"]] == ["Ana Silva", "Masons"]
+    clash = await caller.client.post(ENTITIES, json=[{"type": "team", "name": "Divers"}, ANA])
+    problem(clash, 409, "conflict", "[1].name")
+    twice = await caller.client.post(ENTITIES, json=[{"type": "team", "name": n} for n in ("Divers", "DIVERS")])
+    problem(twice, 409, "conflict", "[1].name")
+    assert await _names(caller) == ["Ana Silva", "Masons"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "  "}, "name"),
+        ({"name": "!?—"}, "name"),
+        ({"name": "\u200b"}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": "x" * 5_000}, "name"),
+        ({"name": "ﷺ" * 150}, "name"),
+        ({"name": 5}, "name"),
+        ({"name": None}, "name"),
+        ({"type": "Person"}, "type"),
+        ({"type": ""}, "type"),
+        ({"type": "p" * 41}, "type"),
+        ({"aliases": ["Ana", "..."]}, "aliases[1]"),
+        ({"aliases": ["a"] * 51}, "aliases"),
+        ({"role": "r" * 201}, "role"),
+        ({"role": " "}, "role"),
+        ({"facts": ["f"] * 201}, "facts"),
+        ({"facts": ["f" * 1_001]}, "facts[0]"),
+        ({"description": "d" * 4_001}, "description"),
+        ({"metadata": []}, "metadata"),
+        ({"members": ["nobody"]}, "members[0]"),
+        ({"members": [str(uuid4())]}, "members[0]"),
+        ({"nmae": "Ana"}, "nmae"),
+    ],
+)
+async def test_what_is_no_entity_is_refused_and_named(caller: Caller, fields: dict[str, Any], field: str) -> None:
+    response = await caller.client.post(ENTITIES, json={"type": "person", "name": "Ana", **fields})
+    assert response.status_code == 422, response.text
+    assert [error["field"] for error in response.json()["errors"]] == [field]
+    assert await _names(caller) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 200, "X", "IT", "陈", "O'Brien-Łukasz 3", "👩 Ana"])
+async def test_names_that_hold_something_to_match_are_accepted(caller: Caller, name: str) -> None:
+    assert (await _added(caller, name=f"  {name}\n"))["name"] == name
+
+
+async def test_a_name_is_taken_by_type_whatever_its_case_and_the_answer_names_who_has_it(caller: Caller) -> None:
+    first = await _added(caller, name="Ana Silva")
+    clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "ÁNA  silva"})
+    problem(clash, 409, "conflict", "name")
+    assert first["entity_id"] in clash.json()["detail"]
+    await _added(caller, name="Ana Silva", type="place")
+    other = await _added(caller, name="Ana B", aliases=["Ana Silva", "ana silva"])
+    assert other["aliases"] == ["Ana Silva"], "aliases may be shared, and are kept once"
+
+
+async def test_a_patch_changes_what_it_names_and_nothing_else(caller: Caller) -> None:
+    stored = await _added(caller, **ANA)
+    path = f"{ENTITIES}/{stored['entity_id']}"
+    changed = (await caller.client.patch(path, json={"name": "Ana Costa", "role": None, "facts": []})).json()
+    assert changed["updated_at"] >= stored["updated_at"]
+    expected = {**stored, "name": "Ana Costa", "role": None, "facts": [], "updated_at": changed["updated_at"]}
+    assert changed == expected
+    assert (await caller.client.get(path)).json() == expected
+    assert (await caller.client.patch(path, json={})).json()["name"] == "Ana Costa"
+    for field in ("name", "type", "aliases", "facts", "metadata", "members"):
+        problem(await caller.client.patch(path, json={field: None}), 422, "not_null", field)
+
+
+async def test_a_rename_to_a_taken_name_is_409_and_to_its_own_is_not(caller: Caller) -> None:
+    await _added(caller, name="Ana")
+    ben = await _added(caller, name="Ben")
+    path = f"{ENTITIES}/{ben['entity_id']}"
+    problem(await caller.client.patch(path, json={"name": "ana"}), 409, "conflict", "name")
+    assert (await caller.client.patch(path, json={"name": "BEN"})).json()["name"] == "BEN"
+
+
+async def test_entities_contain_entities_even_in_a_circle(caller: Caller) -> None:
+    ana = await _added(caller, name="Ana")
+    team = await _added(caller, type="team", name="Masons", members=[ana["entity_id"]])
+    assert team["members"] == [ana["entity_id"]]
+    circle = await caller.client.patch(f"{ENTITIES}/{ana['entity_id']}", json={"members": [team["entity_id"]]})
+    assert circle.json()["members"] == [team["entity_id"]]
+    assert (await caller.client.delete(f"{ENTITIES}/{ana['entity_id']}")).status_code == 200
+    assert (await caller.client.get(f"{ENTITIES}/{team['entity_id']}")).json()["members"] == []
+
+
+async def test_a_deleted_entity_is_gone_and_its_name_is_free(caller: Caller) -> None:
+    stored = await _added(caller, **ANA)
+    path = f"{ENTITIES}/{stored['entity_id']}"
+    assert (await caller.client.delete(path)).json() == {"entities_deleted": 1, "mentions_deleted": 0}
+    for method in ("GET", "DELETE"):
+        problem(await caller.client.request(method, path), 404, "not_found")
+    problem(await caller.client.patch(path, json={"role": "x"}), 404, "not_found")
+    await _added(caller, **ANA)
+
+
+async def test_pages_neither_skip_nor_repeat_and_filters_hold(caller: Caller) -> None:
+    for n in range(7):
+        await _added(caller, name=f"Person {n}")
+        await _added(caller, name=f"Person {n}", type="place")
+    seen, cursor = [], None
+    while True:
+        params = {"limit": 3, "type": "person", **({"cursor": cursor} if cursor else {})}
+        page = (await caller.client.get(ENTITIES, params=params)).json()
+        seen += [entity["name"] for entity in page["entities"]]
+        if (cursor := page["next_cursor"]) is None:
+            break
+    assert seen == [f"Person {n}" for n in range(7)]
+    assert await _names(caller, origin="metadata") == []
+    assert len(await _names(caller, origin="user", limit=200)) == 14
+    problem(await caller.client.get(ENTITIES, params={"origin": "text"}), 422, "invalid_request", "origin")
+    problem(await caller.client.get(ENTITIES, params={"cursor": "nonsense"}), 422, "invalid_request", "cursor")
+
+
+@pytest.mark.parametrize("q", ["Steohen Brandt", "stephen", "brant", "SB2", "stephenbrandt"])
+async def test_a_misspelled_name_or_alias_finds_its_entity(caller: Caller, q: str) -> None:
+    await _added(caller, name="Stephen Brandt", aliases=["SB2"])
+    await _added(caller, name="Otto Falk")
+    assert await _names(caller, q=q) == ["Stephen Brandt"]
+
+
+async def test_the_best_likeness_comes_first_and_filters_hold(caller: Caller) -> None:
+    for name in ("Ana Silva", "Ana Silveira", "Hana Silvar"):
+        await _added(caller, name=name)
+    await _added(caller, name="Ana Silva", type="place")
+    assert (await _names(caller, q="ana silva", type="person"))[0] == "Ana Silva"
+    assert len(await _names(caller, q="ana silva", type="place")) == 1
+    assert len(await _names(caller, q="ana silva", limit=2)) == 2
+    assert await _names(caller, q="zzz") == await _names(caller, q="!") == []
+
+
+async def test_lines_add_replace_and_leave_alone_and_name_members(caller: Caller) -> None:
+    team = {"type": "team", "name": "Masons", "members": ["ana silva", "Ben"]}
+    first = await _bulk(caller, team, ANA, "", {"type": "person", "name": "Ben"})
+    assert [(line["line"], line["status"]) for line in first["lines"]] == [(1, "added"), (2, "added"), (4, "added")]
+    ids = [line["entity_id"] for line in first["lines"]]
+    assert set((await caller.client.get(f"{ENTITIES}/{ids[0]}")).json()["members"]) == set(ids[1:])
+    again = await _bulk(
+        caller, team, {**ANA, "role": "architect"}, {"entity_id": ids[2], "type": "person", "name": "Bo"}
+    )
+    assert [line["status"] for line in again["lines"]] == ["unchanged", "updated", "updated"], "by its old name"
+    third = await _bulk(caller, {**team, "members": ["Ana Silva", ids[2]]}, {**ANA, "role": "architect"})
+    assert (third["unchanged"], third["added"]) == (2, 0)
+    assert [line["entity_id"] for line in third["lines"]] == ids[:2]
+
+
+async def test_a_bad_line_is_told_and_the_others_are_stored(caller: Caller) -> None:
+    told = await _bulk(
+        caller,
+        "{not json",
+        {"type": "person"},
+        {"type": "person", "name": "!!"},
+        {"type": "team", "name": "T", "members": ["Nobody"]},
+        {"type": "team", "name": "U", "members": ["T"]},
+        {"type": "person", "name": "Ana", "entity_id": str(uuid4())},
+        {"type": "person", "name": "Ben"},
+        {"type": "person", "name": "BEN"},
+        '{"type": "person", "name": "\\ud800"}',
+    )
+    assert [line["status"] for line in told["lines"]] == ["refused"] * 6 + ["added", "refused", "refused"]
+    fields = [line["field"] for line in told["lines"]]
+    assert fields == ["body", "name", "name", "members[0]", "members", "entity_id", None, "name", "name"]
+    assert (told["added"], told["refused"]) == (1, 8)
+    assert await _names(caller) == ["Ben"]
+
+
+async def test_lines_must_be_declared_as_lines(caller: Caller) -> None:
+    response = await caller.client.post(f"{ENTITIES}/bulk", json=ANA)
+    problem(response, 415, "unsupported_media_type")
+
+
+async def test_a_name_that_two_entities_have_is_no_member(caller: Caller) -> None:
+    for type in ("person", "place"):
+        await _added(caller, type=type, name="Ana")
+    told = await _bulk(caller, {"type": "team", "name": "T", "members": ["Ana"]})
+    assert told["lines"][0]["field"] == "members[0]"
+
+
+async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(
+    caller: Caller, embedder: FakeEmbedder
+) -> None:
+    embedder.failing = True
+    try:
+        one = await caller.client.post(ENTITIES, json=ANA)
+        plain = await _added(caller, name="No description")
+        headers = {"Content-Type": "application/x-ndjson"}
+        lines = await caller.client.post(f"{ENTITIES}/bulk", content=json.dumps(ANA), headers=headers)
+        patched = await caller.client.patch(f"{ENTITIES}/{plain['entity_id']}", json={"description": "New."})
+    finally:
+        embedder.failing = False
+    for response in (one, lines, patched):
+        problem(response, 503, "unavailable")
+    assert await _names(caller) == ["No description"]
+
+
+async def test_facts_are_kept_by_their_lexemes_and_descriptions_by_their_vector(
+    caller: Caller, owner: asyncpg.Connection
+) -> None:
+    stored = await _added(caller, **ANA)
+    words = "SELECT array_agg(lexeme ORDER BY lexeme) FROM stepwell.entity_words WHERE user_id = $1"
+    vectors = "SELECT count(*), min(embedding::text) FROM stepwell.entity_vectors WHERE user_id = $1"
+    assert await owner.fetchval(words, caller.user_id) == ["ana", "land", "repair", "third"]
+    before = await owner.fetchrow(vectors, caller.user_id)
+    assert before[0] == 1
+    path = f"{ENTITIES}/{stored['entity_id']}"
+    await caller.client.patch(path, json={"facts": ["Sings."], "role": "singer"})
+    assert await owner.fetchval(words, caller.user_id) == ["sing"]
+    assert tuple(await owner.fetchrow(vectors, caller.user_id)) == tuple(before)
+    await caller.client.patch(path, json={"description": "Another."})
+    after = await owner.fetchrow(vectors, caller.user_id)
+    assert after[0] == 1
+    assert after[1] != before[1]
+    await caller.client.patch(path, json={"description": None})
+    assert (await owner.fetchrow(vectors, caller.user_id))[0] == 0
+
+
+async def test_reading_needs_search_and_changing_needs_write(newcomer: Any) -> None:
+    reader, writer = await newcomer("search"), await newcomer("write")
+    problem(await reader.client.post(ENTITIES, json=ANA), 403, "forbidden")
+    problem(await writer.client.get(ENTITIES), 403, "forbidden")
+    stored = await _added(writer, **ANA)
+    path = f"{ENTITIES}/{stored['entity_id']}"
+    for response in (await reader.client.patch(path, json={}), await reader.client.delete(path)):
+        problem(response, 403, "forbidden")
+    assert isinstance(await reader.client.get(path), httpx.Response)
