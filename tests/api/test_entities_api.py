@@ -262,12 +262,12 @@ async def test_facts_are_kept_by_their_lexemes_and_descriptions_by_their_vector(
     stored = await _added(caller, **ANA)
     words = "SELECT array_agg(lexeme ORDER BY lexeme) FROM stepwell.entity_words WHERE user_id = $1"
     vectors = "SELECT count(*), min(embedding::text) FROM stepwell.entity_vectors WHERE user_id = $1"
-    assert await owner.fetchval(words, caller.user_id) == ["ana", "land", "repair", "third"]
+    assert await owner.fetchval(words, caller.user_id) == ["ana", "land", "repair", "role:mason", "third"]
     before = await owner.fetchrow(vectors, caller.user_id)
     assert before[0] == 1
     path = f"{ENTITIES}/{stored['entity_id']}"
     await caller.client.patch(path, json={"facts": ["Sings."], "role": "singer"})
-    assert await owner.fetchval(words, caller.user_id) == ["sing"]
+    assert await owner.fetchval(words, caller.user_id) == ["role:singer", "sing"]
     assert tuple(await owner.fetchrow(vectors, caller.user_id)) == tuple(before)
     await caller.client.patch(path, json={"description": "Another."})
     after = await owner.fetchrow(vectors, caller.user_id)

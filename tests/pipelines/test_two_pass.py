@@ -17,7 +17,7 @@ NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
     "ana-2": "# Harbour\n\nThe harbour lights were rewired by Ana Torres before the storm came.",
     "ana-3": "# Minutes\n\nWe talked about tides. Anita will order new ropes.",
-    "ben-1": "# Batteries\n\nBen Okafor calibrated the buoy batteries twice and noted the charge of the buoy batteries.",
+    "ben-1": "# Batteries\n\nBen Okafor calibrated the buoy batteries twice and noted the charge of those batteries.",
     "ben-2": "# Lights\n\nBen Okafor bought harbour lights, harbour paint and a harbour map.",
     "nobody": "# Lime\n\nBelow the third landing we use lime mortar and never cement.",
 }

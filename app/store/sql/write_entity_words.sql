@@ -11,3 +11,4 @@ CROSS JOIN LATERAL (
     SELECT t.lexeme FROM unnest(tsvector_to_array(to_tsvector('english', g.facts))) AS t (lexeme)
     UNION SELECT g.role WHERE g.role <> ''
 ) AS w
+ON CONFLICT (user_id, lexeme, entity_id) DO NOTHING
