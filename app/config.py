@@ -141,7 +141,8 @@ class Settings(BaseSettings):
         for name, spec in type(self).model_fields.items():
             alias = spec.validation_alias
             variable = str(alias.choices[-1]) if isinstance(alias, AliasChoices) else f"STEPWELL_{name.upper()}"
-            rows.append((variable, "" if spec.default is None else str(spec.default), spec.description or ""))
+            default = spec.get_default(call_default_factory=True)
+            rows.append((variable, "" if default is None else str(default), spec.description or ""))
         return rows
 
 
