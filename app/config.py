@@ -111,6 +111,12 @@ class Settings(BaseSettings):
     chunk_tokens: int = Field(160, ge=40, le=400, description="Size that chunks aim at, in tokens.")
     chunk_overlap: int = Field(24, ge=0, le=100, description="Tokens that neighbouring chunks of a cut section share.")
 
+    # entities
+    entity_keys: str = Field(
+        "attendees,people,participants,speakers,author,project,team,tags",
+        description="Metadata keys whose values name entities, of documents that are stored from then on.",
+    )
+
     @field_validator("data_dir")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:

@@ -48,7 +48,7 @@ async def open_services(settings: Settings, *, pool_size: int | None = None) -> 
         yield Services(
             db=database,
             embedder=embedder,
-            cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap),
+            cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
             budget=Budget(settings.embed_timeout_s, settings.search_timeout_s, settings.llm_timeout_s),
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,
@@ -103,10 +103,15 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
     revision = await schema.upgrade(owner_dsn, model=model, dimension=dimension)
     owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
-        await naming.backfill(owner)
+        await naming.backfill(owner, keys=entity_keys(settings))
     finally:
         await owner.close()
     return revision
+
+
+def entity_keys(settings: Settings) -> tuple[str, ...]:
+    """The metadata keys whose values name entities."""
+    return tuple(key for part in settings.entity_keys.split(",") if (key := part.strip()))
 
 
 def data_dir(settings: Settings) -> Path:

@@ -16,13 +16,13 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import naming
+from app.pipelines import gazetteers, naming
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
 from app.store import documents, vectors
 from app.store.db import Database
-from app.text import chunking, cleaning, lexical, markdown, tokens
+from app.text import chunking, cleaning, lexical, markdown, tags, tokens
 
 LONGEST_TITLE = 500
 LONGEST_URI = 2_048
@@ -36,10 +36,11 @@ RETRY_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How texts are cut into chunks, in tokens."""
+    """How documents are read: the chunks' size and overlap in tokens, and the metadata keys that name entities."""
 
     target: int = 160
     overlap: int = 24
+    entity_keys: tuple[str, ...] = tags.KEYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ async def run(upload: Upload, user_id: str, *, db: Database, embedder: Embedder,
     batch = _Batch([(upload, draft)])
     await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
-    return await _store(draft, user_id, batch, db=db)
+    return await _store(draft, user_id, batch, db=db, keys=cutting.entity_keys)
 
 
 async def replace(
@@ -69,6 +70,7 @@ async def replace(
     """Store an upload as the new content of one document. Raises NotFound, Conflict, and what `run` raises."""
     async with db.reading(user_id) as reading:
         known = await documents.get(reading, user_id, document_id)
+        await gazetteers.current(reading, user_id)
     if upload.uri is None and known.uri is not None:
         upload = Upload(**{**_fields(upload), "uri": known.uri})
     draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
@@ -77,7 +79,7 @@ async def replace(
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
-            await naming.link(writing, user_id, document_id)
+            await naming.link(writing, user_id, document_id, keys=cutting.entity_keys)
     return _stored(document_id, status, draft, batch)
 
 
@@ -105,7 +107,8 @@ async def many(
                 if isinstance(draft, errors.BadRequest):
                     yield Outcome(upload, error=draft)
                 else:
-                    yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db))
+                    keys = cutting.entity_keys
+                    yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db, keys=keys))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
@@ -249,6 +252,7 @@ async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
 async def _stored_before(user_id: str, identities: list[bytes], *, db: Database) -> dict[bytes, documents.Known]:
     async with db.reading(user_id) as reading:
+        await gazetteers.current(reading, user_id)
         return await documents.find_many(reading, user_id, identities=identities)
 
 
@@ -259,14 +263,14 @@ async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, 
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
-async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database) -> Stored:
+async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database, keys: Sequence[str]) -> Stored:
     """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
     if (same := batch.unchanged(draft)) is not None:
         return _stored(same, "unchanged", draft, batch)
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
-            await naming.link(writing, user_id, document_id)
+            await naming.link(writing, user_id, document_id, keys=keys)
     return _stored(document_id, status, draft, batch)
 
 

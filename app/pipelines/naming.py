@@ -1,22 +1,29 @@
 """Which names does a stored document hold, and who else mentions its title?
 
-Runs in the transaction that stores the document, under the user's lock. Documents that were stored before, or read by
-older rules, are read by `backfill`, one transaction each, so that it can be interrupted and goes on where it was.
+Runs in the transaction that stores the document, under the user's lock. Names that a user or metadata gave are looked
+for in every text, the longest at each place; titles in every spelling of case; other names where they are written
+large. Documents that were stored before, or read by older rules, are read by `backfill`, one transaction each, so that
+it can be interrupted and goes on where it was.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
+from app.pipelines import gazetteers
 from app.shapes import IndexText
-from app.store import mentions
+from app.store import changes, mentions
 from app.store.db import Database, Writing
 from app.store.mentions import Mention, Named, Place
-from app.text import lexical, names
+from app.text import gazetteer, lexical, names, tags
+from app.text.gazetteer import Gazetteer
 from app.text.names import Name
+from app.text.tags import Tag
 
 log = logging.getLogger(__name__)
 
@@ -25,22 +32,34 @@ SLICE = 64
 BATCH = 500
 """Documents that the backfill takes up at once."""
 FOLDING, KEEPING = "english", "german"
-_Read = list[tuple[Place, list[Name], dict[str, int]]]
 
 
-async def link(db: Writing, user_id: str, document_id: UUID) -> None:
-    """Store the names in a document's chunks, and its title as a name, as mentions."""
-    title = names.of_title(await mentions.begin(db, user_id, document_id, version=names.VERSION) or "")
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What stands in a chunk: names written large, every sequence of words, and names that are looked for."""
+
+    place: Place
+    large: list[Name]
+    sequences: Counter[str]
+    told: Counter[UUID]
+
+
+async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Store the names in a document's chunks, its title, and what its metadata names under `keys`, as mentions."""
+    opening = await mentions.begin(db, user_id, document_id, version=names.VERSION)
+    title = names.of_title(opening.title)
     if title is not None:
         await _link_title(db, user_id, document_id, title)
+    await _name_tags(db, user_id, tags.of_metadata(opening.metadata, keys))
+    known = (await gazetteers.within(db, user_id)).gazetteer
     offset = 0
     while places := await mentions.places(db, user_id, document_id, limit=SLICE, offset=offset):
-        read = await asyncio.to_thread(_read, places)
-        await _link_slice(db, user_id, read, title)
+        read = await asyncio.to_thread(_read, places, known)
+        await _link_slice(db, user_id, read, title, known, keys)
         offset += SLICE
 
 
-async def backfill(db: Database) -> int:
+async def backfill(db: Database, *, keys: Sequence[str]) -> int:
     """Read the names of all documents that lack them, as the database's owner; returns how many there were."""
     done = 0
     while True:
@@ -51,13 +70,58 @@ async def backfill(db: Database) -> int:
         for user_id, document_id in unread:
             async with db.writing(user_id) as writing:
                 await mentions.lock(writing, user_id)
-                await link(writing, user_id, document_id)
+                await gazetteers.current(writing, user_id)
+                before = await mentions.of_document(writing, user_id, document_id)
+                await link(writing, user_id, document_id, keys=keys)
+                await mentions.prune(writing, user_id, before)
         done += len(unread)
         log.info("names read", extra={"action": "names_read", "documents": done})
 
 
-def _read(places: Sequence[Place]) -> _Read:
-    return [(place, names.find(place.content), names.sequences(place.content)) for place in places]
+def told(place: Place, known: Gazetteer) -> Counter[UUID]:
+    """How often a chunk's text names each entity that is looked for; a document's title counts for its first chunk."""
+    text = f"{place.opening.title}\n{place.content}" if place.opening else place.content
+    return Counter(entity for found in known.find(text) for entity in found.entity_ids)
+
+
+def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
+    """The user's own entities that a document names in its metadata or as its title, as mentions in its first chunk."""
+    if place.opening is None:
+        return
+    for tag in tags.of_metadata(place.opening.metadata, keys):
+        for entity in known.named(tag.text):
+            if entity != tag.entity_id:
+                yield Mention(entity, place.chunk_no, place.document_id, tag.kind, 1)
+    title = names.of_title(place.opening.title)
+    text = title.text if title else place.opening.title
+    automatic = names.Name(gazetteer.key(text) or "", text).entity_id
+    for entity in known.named(text):
+        if entity != automatic:
+            yield Mention(entity, place.chunk_no, place.document_id, "title", 1)
+
+
+def _tagged(place: Place, keys: Sequence[str]) -> Iterator[Mention]:
+    if place.opening is not None:
+        for tag in tags.of_metadata(place.opening.metadata, keys):
+            yield Mention(tag.entity_id, place.chunk_no, place.document_id, tag.kind, 1)
+
+
+def is_looked_for(name: str, entity_id: UUID, known: Gazetteer) -> bool:
+    """Whether the entity that a name (its key) alone makes is one that metadata names."""
+    return any(entity == entity_id for _name, entity in known.entries(name))
+
+
+def _read(places: Sequence[Place], known: Gazetteer) -> list[_Read]:
+    return [
+        _Read(place, names.find(place.content), names.sequences(place.content), told(place, known)) for place in places
+    ]
+
+
+async def _name_tags(db: Writing, user_id: str, tagged: Sequence[Tag]) -> None:
+    """Make what metadata names entities that are looked for."""
+    given = [Named(tag.entity_id, tag.key, tag.text, tag.type) for tag in tagged]
+    new = await mentions.ensure(db, user_id, given, origin="metadata")
+    await changes.note(db, user_id, {tag.key: tag.text for tag in tagged if tag.entity_id in new})
 
 
 async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
@@ -73,18 +137,23 @@ async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name)
     await mentions.add(db, user_id, found)
 
 
-async def _link_slice(db: Writing, user_id: str, read: _Read, title: Name | None) -> None:
-    distinct = {name.key: _named(name) for _place, found, _sequences in read for name in found}
+async def _link_slice(
+    db: Writing, user_id: str, read: Sequence[_Read], title: Name | None, known: Gazetteer, keys: Sequence[str]
+) -> None:
+    distinct = {name.key: _named(name) for one in read for name in one.large}
     await mentions.ensure(db, user_id, list(distinct.values()), origin="text")
-    matched = await mentions.known(db, user_id, {key for _p, _f, sequences in read for key in sequences})
+    titles = await mentions.known(db, user_id, {key for one in read for key in one.sequences})
     found: dict[tuple[UUID, int, str], Mention] = {}
-    for place, standing, sequences in read:
-        counts = {name.entity_id: name.count for name in standing}
-        counts |= {entity: sequences[key] for key in matched.keys() & sequences.keys() for entity in matched[key]}
+    for one in read:
+        place = one.place
+        counts = {n.entity_id: n.count for n in one.large if not is_looked_for(n.key, n.entity_id, known)}
+        counts |= {e: one.sequences[key] for key in titles.keys() & one.sequences.keys() for e in titles[key]}
+        counts |= one.told
         kinds = [(entity, "text", count) for entity, count in counts.items()]
         kinds += [(title.entity_id, "title", 1)] if title else []
-        for entity, kind, count in kinds:
-            found[entity, place.chunk_no, kind] = Mention(entity, place.chunk_no, place.document_id, kind, count)
+        new = [Mention(entity, place.chunk_no, place.document_id, kind, count) for entity, kind, count in kinds]
+        for mention in (*new, *_tagged(place, keys), *said(place, known, keys)):
+            found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     await mentions.add(db, user_id, [found[key] for key in sorted(found)])
 
 

@@ -73,9 +73,9 @@ async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[
     return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
 
 
-async def pending(db: Reading, user_id: str, *, limit: int) -> list[Changed]:
-    """Up to `limit` changes that the stored texts do not follow yet."""
-    rows = await db.execute(_changed(user_id).where(_c.pending).order_by(_c.version).limit(limit))
+async def pending(db: Reading, user_id: str, version: int) -> list[Changed]:
+    """The changes up to a version that the stored texts do not follow yet."""
+    rows = await db.execute(_changed(user_id).where(_c.pending, _c.version <= version))
     return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
 
 

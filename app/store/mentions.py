@@ -5,14 +5,15 @@ Every change runs under the user's lock, in the transaction that stores or remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from app.shapes import IndexText
-from app.store import sql, tables
+from app.store import changes, entities, sql, tables
 from app.store.db import Reading, Writing
 
 _m = tables.mentions.c
@@ -21,7 +22,7 @@ _c = tables.chunks.c
 _d = tables.documents.c
 MOST_CHUNKS = 2_000
 """Chunks in which a new title is looked for: a name that more chunks hold leads nowhere."""
-_FOUND_AT_INGEST = ("title", "text")
+_AUTOMATIC = ("metadata", "title", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Named:
     entity_id: UUID
     key: str
     text: str
+    type: str = "name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,21 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """What a document says of itself, which counts as said by its first chunk."""
+
+    title: str
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """A chunk in which names are looked for."""
+    """A chunk in which names are looked for; `opening` if it is its document's first."""
 
     chunk_no: int
     document_id: UUID
     content: str
+    opening: Opening | None = None
 
 
 async def lock(db: Writing, user_id: str) -> None:
@@ -58,26 +69,27 @@ async def lock(db: Writing, user_id: str) -> None:
     await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})
 
 
-async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> str | None:
-    """Forget what ingest found in a document, note that it is being read anew, and return its title."""
-    old = sa.delete(tables.mentions).where(
-        _m.user_id == user_id, _m.document_id == document_id, _m.kind.in_(_FOUND_AT_INGEST)
-    )
+async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> Opening:
+    """Forget what was found in a document, note that it is being read anew, and return what it says of itself."""
+    old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
     await db.execute(old)
     note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
-    title: str | None = await db.scalar(note.values(names_version=version).returning(_d.title))
-    return title
+    row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata))).one()
+    return _opening(row)
 
 
 async def places(db: Reading, user_id: str, document_id: UUID, *, limit: int, offset: int) -> list[Place]:
     """A document's chunks in order."""
-    query = sa.select(_c.chunk_no, _c.document_id, _c.content).where(
-        _c.user_id == user_id,
-        _c.document_id == document_id,
-        _c.chunk_index >= offset,
-        _c.chunk_index < offset + limit,
+    query = _placed(user_id).where(
+        _c.document_id == document_id, _c.chunk_index >= offset, _c.chunk_index < offset + limit
     )
-    return [Place(*row) for row in await db.execute(query.order_by(_c.chunk_index))]
+    return [_place(row) for row in await db.execute(query.order_by(_c.chunk_index))]
+
+
+async def places_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[Place]:
+    """Those of the chunks that are still there."""
+    wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
+    return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
 
 
 async def is_matched(db: Reading, user_id: str, entity_id: UUID) -> bool:
@@ -86,18 +98,25 @@ async def is_matched(db: Reading, user_id: str, entity_id: UUID) -> bool:
     return origin not in (None, "text")
 
 
-async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: str) -> None:
-    """Give every name an entity."""
+async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: str) -> set[UUID]:
+    """Give every name an entity; returns those that were not of this origin before.
+
+    An origin only rises: text, title, metadata. Nothing touches a user's own entities.
+    """
+    if not named:
+        return set()
     binds = {
         "entity_ids": [name.entity_id for name in named],
+        "types": [name.type for name in named],
         "keys": [name.key.encode() for name in named],
         "names": [name.text for name in named],
     }
-    await db.execute(sql.statement("name_entities"), {"user_id": user_id, "origin": origin, **binds})
+    rows = await db.execute(sql.statement("name_entities"), {"user_id": user_id, "origin": origin, **binds})
+    return set(rows.scalars())
 
 
 async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The entities that are matched in any spelling of case, by those of the keys that name them."""
+    """The titles among the keys, which are matched in any spelling of case, with whom they name."""
     rows = await db.execute(sql.statement("known_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]})
     found: dict[str, list[UUID]] = {}
     for row in rows:
@@ -133,21 +152,48 @@ async def of_document(db: Reading, user_id: str, document_id: UUID) -> list[UUID
 
 
 async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
-    """Forget those of the entities that ingest made and nothing mentions now; one that titles nothing is no title."""
+    """Forget those of the entities that names made and nothing mentions now, and lower the origin of the others.
+
+    One that no metadata names is a title, one that titles nothing a name from texts.
+    """
     if not entity_ids:
         return
     ours = (
         _e.user_id == user_id,
         _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))),
-        _e.origin.in_(_FOUND_AT_INGEST),
+        _e.origin.in_(_AUTOMATIC),
     )
     mentioned = sa.select(_m.entity_id).where(_m.user_id == user_id, _m.entity_id == _e.entity_id)
+    tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
+    untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
+    names = await entities.names_of(db, user_id, untagged)
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
+    await db.execute(lowered.values(origin="title", type="name"))
     await db.execute(sa.delete(tables.entities).where(*ours, ~mentioned.exists()))
     titled = mentioned.where(_m.kind == "title")
-    await db.execute(sa.update(tables.entities).where(*ours, ~titled.exists()).values(origin="text"))
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
+    await db.execute(lowered.values(origin="text"))
+    await changes.note(db, user_id, {key: name for known in names.values() for key, name in known.items()})
 
 
 async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
     """Documents of any user whose names were read by an older version of the rules, or never. The owner's to ask."""
     query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)
     return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
+
+
+def _placed(user_id: str) -> sa.Select[Any]:
+    document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
+    return (
+        sa.select(_c.chunk_no, _c.document_id, _c.content, _c.chunk_index, _d.title, _d.metadata)
+        .outerjoin_from(tables.chunks, tables.documents, document)
+        .where(_c.user_id == user_id)
+    )
+
+
+def _place(row: sa.Row[Any]) -> Place:
+    return Place(row.chunk_no, row.document_id, row.content, None if row.chunk_index else _opening(row))
+
+
+def _opening(row: sa.Row[Any]) -> Opening:
+    return Opening(row.title, row.metadata)

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from app.text import characters, cleaning
 
-VERSION = 1
+VERSION = 2
 """Counts up whenever the rules below find other names, so that stored documents are read again."""
 LONGEST = 8
 """Words of the longest sequence that is looked up, and of the longest name."""

@@ -10,6 +10,7 @@ from given import World
 
 from app.pipelines import documents, naming
 from app.store import db as store_db
+from app.text import tags
 
 DOCUMENTS = {
     "a": ("Harbour Light", "The Harbour Light was run by Ilse Brandt, and Ilse Brandt lived there."),
@@ -93,8 +94,8 @@ async def test_what_was_stored_before_is_read_once_and_alike(world: World, owner
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        assert await naming.backfill(as_owner) == 3
-        assert await naming.backfill(as_owner) == 0
+        assert await naming.backfill(as_owner, keys=tags.KEYS) == 3
+        assert await naming.backfill(as_owner, keys=tags.KEYS) == 0
     finally:
         await as_owner.close()
     assert await _mentions(owner, world) == expected

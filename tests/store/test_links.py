@@ -37,7 +37,7 @@ class Shelf:
         """Store one document with its names."""
         document_id = await drafts.put(self.db, self.user, drafts.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
-            await naming.link(writing, self.user, document_id)
+            await naming.link(writing, self.user, document_id, keys=())
         self.documents[title] = document_id
         self.chunks[title] = await owner.fetchval(
             "SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 AND document_id = $2", self.user, document_id

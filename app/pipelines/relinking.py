@@ -1,0 +1,185 @@
+"""Which stored texts name an entity that was added, renamed or removed?
+
+A job of each user whose names changed: chunks that may hold a changed name are read again with the names of now, a
+slice in a transaction, under the user's lock. What comes in meanwhile is read with the names of its own moment, so that
+in the end every chunk mentions what it would mention if it were stored now. A job that dies is taken up by another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from app import errors
+from app.pipelines import gazetteers, naming
+from app.store import changes, jobs, mentions, relinks
+from app.store.changes import Changed
+from app.store.db import Database, Writing
+from app.store.jobs import Job
+from app.store.mentions import Mention, Place
+from app.text import lexical, names
+from app.text.gazetteer import Gazetteer
+from app.text.names import Name
+
+log = logging.getLogger(__name__)
+
+SLICE = 256
+"""Chunks that are read again in one transaction."""
+MOST_NAMES = 200
+"""Changed names up to which the chunks that may hold them are looked up; after more, all are read."""
+LEASE_S = 60.0
+RETRY_S = 5.0
+IDLE_S = 1.0
+"""How long a worker that found nothing to do waits before it looks again."""
+Counted = Callable[[int], None]
+
+
+async def work(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
+    """Do whatever waits, for ever; `counted` is told after each job how many chunks were read again."""
+    while True:
+        try:
+            while (done := await run_next(db, keys=keys)) is not None:
+                counted(done)
+        except errors.StepwellError as error:
+            log.warning("relinking waits: %s", error.code, extra={"action": "relink_waits"})
+        await asyncio.sleep(IDLE_S)
+
+
+async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
+    """Do what waits for one user now; returns how many chunks were read again."""
+    read = 0
+    while (done := await run_next(db, keys=keys, user_id=user_id)) is not None:
+        read += done
+    return read
+
+
+async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
+    """Do the job that has waited longest; returns how many chunks were read again, None where no job waits.
+
+    A job that fails waits for another attempt, and what made it fail is raised.
+    """
+    async with db.shared() as shared:
+        job = await jobs.claim(shared, kinds=[changes.JOB], lease_s=LEASE_S, user_id=user_id)
+    if job is None:
+        return None
+    try:
+        return await _relink(db, job, keys)
+    except Exception as error:
+        log.exception("relinking failed", extra={"action": "relink_failed"})
+        async with db.shared() as shared:
+            await jobs.give_back(shared, job, error=type(error).__name__, after_s=RETRY_S)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Names that changed, up to a version, and the chunks that have to be read again."""
+
+    changed: Sequence[Changed]
+    version: int
+    chunk_nos: Sequence[int]
+
+
+async def _relink(db: Database, job: Job, keys: Sequence[str]) -> int:
+    work_ = await _found(db, job.user_id)
+    resumed = job.progress.get("version") == work_.version
+    waiting = [no for no in sorted(work_.chunk_nos) if not resumed or no > job.progress["after"]]
+    for start in range(0, len(waiting), SLICE):
+        chunk_nos = waiting[start : start + SLICE]
+        await _relink_slice(db, job.user_id, work_.changed, chunk_nos, keys)
+        progress = {"version": work_.version, "after": chunk_nos[-1], "done": start + len(chunk_nos)}
+        async with db.shared() as shared:
+            if not await jobs.renew(shared, job, progress=progress, lease_s=LEASE_S):
+                return start + len(chunk_nos)
+    async with db.writing(job.user_id) as writing:
+        await mentions.lock(writing, job.user_id)
+        await changes.followed(writing, job.user_id, work_.version)
+        await jobs.finish(writing, job)
+        await jobs.forget(writing, job.user_id, job.kind)
+    log.info("texts linked anew", extra={"action": "relinked", "chunks": len(waiting), "names": len(work_.changed)})
+    return len(waiting)
+
+
+async def _found(db: Database, user_id: str) -> _Work:
+    """What has changed, and where it may stand."""
+    async with db.reading(user_id) as reading:
+        version = await changes.version(reading, user_id)
+        changed = await changes.pending(reading, user_id, version)
+        probes = [_probes(change.key) for change in changed[: MOST_NAMES + 1]]
+        found = None
+        if len(changed) <= MOST_NAMES and all(probes):
+            found = await relinks.holding(reading, user_id, list(itertools.chain(*probes)))
+        if found is None:
+            return _Work(changed, version, await relinks.chunks(reading, user_id))
+        tagged = await relinks.tagged(reading, user_id, [_automatic(change.key) for change in changed])
+        return _Work(changed, version, [*{*found, *tagged}])
+
+
+def _probes(key: str) -> list[str]:
+    """A name's words, and its joined form, as the index reads them; none where the index may cut them otherwise."""
+    told = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.LONGEST_WORD]
+    joined = key.replace(" ", "")
+    return [lexical.index_text(text, "english") for text in dict.fromkeys([" ".join(told), joined])] if told else []
+
+
+def _automatic(key: str) -> UUID:
+    """The id of the entity that a name alone makes."""
+    return Name(key, key).entity_id
+
+
+async def _relink_slice(
+    db: Database, user_id: str, changed: Sequence[Changed], chunk_nos: Sequence[int], keys: Sequence[str]
+) -> None:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        known = (await gazetteers.current(writing, user_id)).gazetteer
+        lowered = await _lowered(writing, user_id, changed, known)
+        places = await mentions.places_of(writing, user_id, chunk_nos)
+        wanted = await asyncio.to_thread(_wanted, places, known, lowered, keys)
+        standing = await relinks.standing(writing, user_id, chunk_nos, besides=[entity for entity, _ in lowered])
+        old = [mention for mention in standing if mention not in wanted]
+        await relinks.exchange(writing, user_id, old=old, new=sorted(wanted - standing.keys(), key=_order))
+        unsure = {mention.entity_id for mention in old if standing[mention] != "user"}
+        await mentions.prune(writing, user_id, sorted(unsure | {entity for entity, _ in lowered}))
+
+
+async def _lowered(
+    db: Writing, user_id: str, changed: Sequence[Changed], known: Gazetteer
+) -> dict[tuple[UUID, str], str]:
+    """Of names that nobody gives any more, the entities that they alone still make, with their origin."""
+    ids = {_automatic(change.key): change.key for change in changed}
+    lost = {entity: key for entity, key in ids.items() if not naming.is_looked_for(key, entity, known)}
+    origins = await relinks.origins(db, user_id, list(lost))
+    return {(entity, lost[entity]): origin for entity, origin in origins.items()}
+
+
+def _wanted(
+    places: Sequence[Place], known: Gazetteer, lowered: dict[tuple[UUID, str], str], keys: Sequence[str]
+) -> set[Mention]:
+    """What the chunks would mention of these entities if they were stored now."""
+    found: dict[tuple[UUID, int, str], Mention] = {}
+    for place in places:
+        counts = naming.told(place, known) + (_plainly(place, lowered) if lowered else Counter())
+        new = [Mention(e, place.chunk_no, place.document_id, "text", count) for e, count in counts.items()]
+        for mention in (*new, *naming.said(place, known, keys)):
+            found[mention.entity_id, mention.chunk_no, mention.kind] = mention
+    return set(found.values())
+
+
+def _plainly(place: Place, lowered: dict[tuple[UUID, str], str]) -> Counter[UUID]:
+    """How often a chunk holds names that are titles, or written large."""
+    sequences = names.sequences(place.content)
+    large = {name.key: name.count for name in names.find(place.content)}
+    counts = {
+        entity: sequences[key] if origin == "title" else large.get(key, 0) for (entity, key), origin in lowered.items()
+    }
+    return Counter({entity: count for entity, count in counts.items() if count})
+
+
+def _order(mention: Mention) -> tuple[UUID, int, str]:
+    return mention.entity_id, mention.chunk_no, mention.kind

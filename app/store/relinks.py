@@ -1,0 +1,87 @@
+"""Which stored chunks must be read again after names have changed, and what do they mention now?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.store import mentions, sql, tables
+from app.store.db import Reading, Writing
+from app.store.mentions import Mention
+
+_c = tables.chunks.c
+_e = tables.entities.c
+_m = tables.mentions.c
+
+
+async def holding(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
+    """The chunks that may hold one of these names (their words as the index reads them); None: any chunk may."""
+    if not names:
+        return []
+    rows = await db.execute(sql.statement("word_chunks"), {"user_id": user_id, "names": list(names)})
+    found = list(rows.scalars())
+    return None if None in found else found
+
+
+async def tagged(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
+    """The chunks that are linked to one of these entities by metadata or title."""
+    query = (
+        sa.select(_m.chunk_no)
+        .distinct()
+        .where(_m.user_id == user_id, _m.entity_id == _any(entity_ids, sa.Uuid), _m.kind != "text")
+    )
+    return list(await db.scalars(query))
+
+
+async def chunks(db: Reading, user_id: str) -> list[int]:
+    """Every chunk."""
+    return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == user_id)))
+
+
+async def origins(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The origins of those of the entities that exist."""
+    query = sa.select(_e.entity_id, _e.origin).where(_e.user_id == user_id, _e.entity_id == _any(entity_ids, sa.Uuid))
+    return {row.entity_id: row.origin for row in await db.execute(query)}
+
+
+async def standing(
+    db: Reading, user_id: str, chunk_nos: Sequence[int], *, besides: Iterable[UUID]
+) -> dict[Mention, str]:
+    """What the chunks mention of the entities that are looked for, and of those in `besides`, with their origin.
+
+    Of entities that metadata or users gave: every kind for a user's own, texts for the others.
+    """
+    query = (
+        sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count, _e.origin)
+        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _m.entity_id))
+        .where(_m.user_id == user_id, _m.chunk_no == _any(chunk_nos, sa.BigInteger))
+        .where(
+            sa.or_(
+                _e.origin == "user",
+                sa.and_(
+                    _m.kind == "text",
+                    sa.or_(_e.origin == "metadata", _e.entity_id == _any(list(besides), sa.Uuid)),
+                ),
+            )
+        )
+    )
+    return {Mention(*row[:5]): row.origin for row in await db.execute(query)}
+
+
+async def exchange(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+    """Put mentions in the place of others."""
+    if old:
+        binds = {
+            "entity_ids": [mention.entity_id for mention in old],
+            "chunk_nos": [mention.chunk_no for mention in old],
+            "kinds": [mention.kind for mention in old],
+        }
+        await db.execute(sql.statement("delete_mentions"), {"user_id": user_id, **binds})
+    await mentions.add(db, user_id, new)
+
+
+def _any(values: Sequence[Any], kind: Any) -> Any:
+    return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))

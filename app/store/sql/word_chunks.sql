@@ -1,0 +1,39 @@
+-- Which chunks may hold one of these names? Of each name the rarest word nominates. Chunks in languages whose index
+-- keeps accents are all nominated, since a name matches without them. Columns: chunk_no; null: a name has no indexed
+-- word, so that any chunk may hold it.
+-- :user_id text
+-- :names text[]  words of names as the index reads them, accents folded
+WITH configs AS MATERIALIZED (
+    SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
+),
+rarest AS MATERIALIZED (
+    SELECT DISTINCT r.lexeme
+    FROM unnest(:names) AS g (name)
+    CROSS JOIN configs AS s
+    CROSS JOIN LATERAL (
+        SELECT (
+            SELECT w.lexeme
+            FROM unnest(tsvector_to_array(to_tsvector(CAST(s.config AS regconfig), g.name))) AS w (lexeme)
+            LEFT JOIN LATERAL (
+                SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+            ) AS l ON true
+            ORDER BY coalesce(l.df, 0), w.lexeme
+            LIMIT 1
+        ) AS lexeme
+    ) AS r
+    WHERE s.config IN ('english', 'simple')
+),
+nominated AS (
+    SELECT unnest(p.items) >> 24 AS chunk_no
+    FROM rarest AS r
+    CROSS JOIN LATERAL (
+        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+    ) AS p
+    UNION ALL
+    SELECT CAST(NULL AS bigint) FROM rarest AS r WHERE r.lexeme IS NULL
+    UNION ALL
+    SELECT c.chunk_no FROM stepwell.chunks AS c
+    WHERE c.user_id = :user_id AND c.config NOT IN ('english', 'simple')
+      AND EXISTS (SELECT FROM configs AS s WHERE s.config NOT IN ('english', 'simple'))
+)
+SELECT DISTINCT n.chunk_no FROM nominated AS n

@@ -1,0 +1,63 @@
+"""Whom and what does a document's metadata name?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from app.text import gazetteer, names
+from app.text.names import Name
+
+KEYS = ("attendees", "people", "participants", "speakers", "author", "project", "team", "tags")
+MOST = 200
+"""Values of one document that are read."""
+LONGEST = 200
+_PEOPLE = frozenset({"attendees", "people", "participants", "speakers", "author"})
+_TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A name in metadata: what kind of thing it names, and in which way it links the document to it."""
+
+    key: str
+    text: str
+    type: str
+    kind: Literal["attendee", "metadata"]
+
+    @property
+    def entity_id(self) -> UUID:
+        """The id of the entity that this name alone makes."""
+        return Name(self.key, self.text).entity_id
+
+
+def of_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
+    """The names under these keys (whatever their case), people first, each once.
+
+    A value is a string, an object with a `name`, or a list of such; others are passed over.
+    """
+    wanted = {key.casefold() for key in keys}
+    found: dict[str, Tag] = {}
+    fields = [(field.casefold(), value) for field, value in metadata.items() if field.casefold() in wanted]
+    for field, value in sorted(fields, key=lambda held: held[0] not in _PEOPLE):
+        for text in _texts(value):
+            key = gazetteer.key(text)
+            if key is not None and len(text) <= LONGEST and len(found) < MOST:
+                found.setdefault(key, Tag(key, text, _type(field), "attendee" if field in _PEOPLE else "metadata"))
+    return list(found.values())
+
+
+def _texts(value: object) -> Iterator[str]:
+    for one in value if isinstance(value, list) else [value]:
+        text = one.get("name") if isinstance(one, dict) else one
+        if isinstance(text, str):
+            yield names.tidy(text[: 4 * LONGEST])
+
+
+def _type(field: str) -> str:
+    if field in _PEOPLE:
+        return "person"
+    return "tag" if field == "tags" else field if _TYPE.fullmatch(field) else "name"
