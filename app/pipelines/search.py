@@ -119,9 +119,9 @@ async def _search(
         with course.timed("recall"):
             led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit, remembered=remembered)
     found = led.found
+    _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
-    _note_terms(plan, found, course)
     retrieved = Retrieved(parsed, replace(plan, weights=ask.weights), ask, found)
     return guiding.told(answered(query, retrieved, course, led), guided, led)
 

@@ -12,6 +12,7 @@ from given import World, uris
 from app.pipelines import entities, relinking, search, two_pass
 from app.pipelines.remembered import Remembered
 from app.shapes import Answer, EntityDraft, Filters, Guidance, Query
+from app.text import tags
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
@@ -26,7 +27,7 @@ NOTES = {
 async def give(world: World, *drafts: EntityDraft) -> list[UUID]:
     """Add entities and link them to what is stored."""
     added = await entities.add(list(drafts), world.user_id, db=world.db, embedder=world.embedder)
-    await relinking.run(world.user_id, db=world.db)
+    await relinking.drain(world.db, world.user_id, keys=tags.KEYS)
     return [entity.entity_id for entity in added]
 
 
@@ -193,7 +194,7 @@ async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(n
 
 async def test_the_lift_may_differ_by_type(notes: World, ana: UUID) -> None:
     answer = await asked(notes, "batteries Ana Torres", hierarchy="off", boost_by_type={"person": (0.4, 0.4)})
-    assert {hit.lift.factor for hit in answer.hits if hit.lift} == {pytest.approx(1.4)}
+    assert [hit.lift.factor for hit in answer.hits if hit.lift] == [pytest.approx(1.4)] * 2
 
 
 async def test_what_is_remembered_ends_with_the_next_change(notes: World, ana: UUID) -> None:
@@ -230,7 +231,7 @@ async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
     told = answer.explain["entities"]["pass2"]
     assert (told["linked_documents"], told["batches"]) == (120, 24)
     assert told["scored"] + told["skipped"] == 24
-    assert told["scored"] <= 12
+    assert told["scored"] < 24
     monkeypatch.setattr(two_pass, "BATCH", 120)
     at_once = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert uris(answer) == uris(at_once)
