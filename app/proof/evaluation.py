@@ -17,7 +17,7 @@ from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Answer, Fusion, Mode, Query
+from app.shapes import Answer, Fusion, Json, Mode, Query
 
 LARGEST_LIMIT = 50
 LARGEST_MULTIHOP_LIMIT = 20
@@ -66,6 +66,7 @@ async def run(
     `extractor`, `merge` and `max_hops` count in the mode `multihop`. `alone`: whatever else the user has is deleted.
     """
     hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
+    await import_entities(loaded.entities, user_id, services)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     if alone:
         await _forget_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
@@ -111,6 +112,10 @@ def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Questio
         "mrr@10": sum(metrics.reciprocal_rank(*pair, 10) for pair in pairs),
     }
     return {name: round(total / max(len(pairs), 1), 4) for name, total in sums.items()}
+
+
+async def import_entities(entities: Sequence[Json], user_id: str, services: Services) -> None:
+    """Give the user the set's entities, as `POST /api/rag/entities` takes them, with members by name."""
 
 
 async def _ingest(

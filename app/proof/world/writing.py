@@ -117,7 +117,9 @@ class _Writer:
     def _in_project(self, sheet: Written, project: Project, matter: Matter) -> None:
         form = self._named(sheet, "project", project.name, project.alias)
         if form == "title":
-            sheet.title = self._title("project", project=project.name, matter=matter.name)
+            told = self._title("project", project=project.name, matter=matter.name)
+            named = any(name in sheet.title for name in sheet.entities)
+            sheet.title = f"{sheet.title} ({project.name})" if named else told
         sheet.concerns(project.name, ABOUT, matter)
 
     def _named(self, sheet: Written, kind: str, name: str, alias: str) -> str:
