@@ -11,10 +11,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from app import runtime
+from app import errors, runtime
 from app.cli import options
 from app.config import Settings
-from app.proof import evaluation
+from app.proof import beir, entity_world, evaluation
 
 
 class Mode(StrEnum):
@@ -52,8 +52,30 @@ class Fusion(StrEnum):
     convex = "convex"
 
 
+class Half(StrEnum):
+    """Which made-up company: they share no name, topic or sentence."""
+
+    train = "train"
+    test = "test"
+
+
 def evaluate(
-    folder: Annotated[Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
+    ] = None,
+    generated: Annotated[
+        Half | None, typer.Option(help="A made-up company's documents instead, with people, projects and teams.")
+    ] = None,
+    documents: Annotated[
+        int, typer.Option(min=40, max=50_000, help="With --generated: how many.")
+    ] = entity_world.DOCUMENTS,
+    questions: Annotated[
+        int, typer.Option(min=1, max=500, help="With --generated: how many of each type, at most.")
+    ] = entity_world.QUESTIONS,
+    seed: Annotated[int, typer.Option(help="With --generated: another company of the same words.")] = 0,
+    save: Annotated[
+        Path | None, typer.Option(help="With --generated: only write the set into this folder.", show_default=False)
+    ] = None,
     mode: Annotated[Mode, typer.Option(help="auto: all defaults; hybrid: without entities; or one leg.")] = Mode.auto,
     fusion: Annotated[Fusion, typer.Option(help="rrf: even weights; auto: the service's choice.")] = Fusion.auto,
     extractor: Annotated[Extractor, typer.Option(help="With --mode multihop: who names terms.")] = Extractor.auto,
@@ -66,19 +88,43 @@ def evaluate(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
+    if (folder is None) == (generated is None):
+        raise errors.BadRequest("Give either a folder or --generated.", field="folder")
+    if generated is not None:
+        loaded = entity_world.build(generated.value, documents=documents, questions=questions, seed=seed)
+        name = f"generated {generated.value} {documents} {questions} {seed}"
+    elif folder is not None:
+        loaded, name = beir.load(folder), str(folder.resolve())
+    if save is not None:
+        if generated is None:
+            raise errors.BadRequest("--save goes with --generated.", field="save")
+        beir.save(loaded, save)
+        return
     asked = {"mode": mode.value, "fusion": fusion.value, "extractor": extractor.value, "merge": merge.value}
-    whose = options.checked_user(user) if user is not None else None
-    report = options.run(_evaluate(folder, {**asked, "max_hops": max_hops, "user": whose}, options.settings(data_dir)))
+    whose = options.checked_user(user) if user is not None else evaluation.user_of(name)
+    how = {**asked, "max_hops": max_hops, "alone": user is None}
+    report = options.run(_evaluate(loaded, whose, how, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
-        return
-    table = Table("measure", "value", title=f"{folder.name}, {mode.value}")
-    for name, value in report.as_json().items():
+    else:
+        _show(report, f"{Path(name).name}, {mode.value}")
+
+
+def _show(report: evaluation.Report, title: str) -> None:
+    table = Table("measure", "value", title=title)
+    for name, value in report.totals().items():
         table.add_row(name, f"{value}")
     options.out.print(table)
+    if report.kinds:
+        kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")
+        for kind, means in report.kinds.items():
+            kinds.add_row(kind, f"{means['queries']}", f"{means['ndcg@10']}", f"{means['recall@5']}")
+        options.out.print(kinds)
 
 
-async def _evaluate(folder: Path, asked: dict[str, Any], settings: Settings) -> evaluation.Report:
+async def _evaluate(
+    loaded: beir.EvaluationSet, user_id: str, asked: dict[str, Any], settings: Settings
+) -> evaluation.Report:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
@@ -87,4 +133,4 @@ async def _evaluate(folder: Path, asked: dict[str, Any], settings: Settings) -> 
             bar.update(tasks[stage], completed=done, total=total)
 
         async with runtime.open_services(settings) as services:
-            return await evaluation.run(folder, **asked, services=services, progress=shown)
+            return await evaluation.run(loaded, user_id, **asked, services=services, progress=shown)

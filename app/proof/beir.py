@@ -1,69 +1,142 @@
 """What does an evaluation set in BEIR layout hold?
 
-`corpus.jsonl` (`_id`, `title`, `text`; further fields are metadata), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`
-(query, document, relevance; a header line is skipped).
+`corpus.jsonl` (`_id`, `title`, `text`, perhaps `created_at`; further fields are metadata), `queries.jsonl` (`_id`,
+`text`, perhaps `type` and `filters`) and `qrels.tsv` (query, document, relevance; a header line is skipped). Beside
+them may stand `entities.jsonl`: an entity a line, as `POST /api/rag/entities` takes it, with members by name.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from app import errors
-from app.shapes import Upload
+from app.shapes import Filters, Json, Upload
 
-_OWN_FIELDS = frozenset({"_id", "title", "text"})
+CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
+_OWN_FIELDS = frozenset({"_id", "title", "text", "created_at"})
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A judged query: `relevant` grades documents by id."""
+    """A judged query: `relevant` grades documents by id, `kind` is its type where the set has types."""
 
     query_id: str
     text: str
     relevant: dict[str, int]
+    kind: str | None = None
+    filters: Filters = field(default_factory=Filters)
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Documents (`uri` = `_id`), judged queries, and how many documents were empty."""
+    """Documents (`uri` = `_id`), judged queries, how many documents were empty, and entities as a caller gives them."""
 
     documents: tuple[Upload, ...]
     questions: tuple[Question, ...]
     skipped: int
+    entities: tuple[Json, ...] = ()
 
 
 def load(folder: Path) -> EvaluationSet:
     """Read a set. Raises BadRequest naming the file and line that cannot be read."""
-    documents, skipped = [], 0
-    for row in _rows(folder / "corpus.jsonl"):
-        text = str(row.get("text") or "")
-        if text.strip():
-            metadata = {name: value for name, value in row.items() if name not in _OWN_FIELDS and value is not None}
-            title = str(row.get("title") or "") or None
-            documents.append(Upload(text, title=title, uri=str(row["_id"]), metadata=metadata, markdown=False))
-        else:
-            skipped += 1
-    judged = _judgements(folder / "qrels.tsv")
+    uploads = [_upload(row) for row in _rows(folder / CORPUS)]
+    documents = tuple(upload for upload in uploads if upload is not None)
+    judged = _judgements(folder / QRELS)
     questions = tuple(
-        Question(str(row["_id"]), str(row["text"]), judged[str(row["_id"])])
-        for row in _rows(folder / "queries.jsonl")
+        _question(row, judged[str(row["_id"])])
+        for row in _rows(folder / QUERIES)
         if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
     )
-    return EvaluationSet(tuple(documents), questions, skipped)
+    path = folder / ENTITIES
+    entities = tuple(_rows(path, key="name")) if path.exists() else ()
+    return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def save(written: EvaluationSet, folder: Path) -> None:
+    """Write a set so that `load` reads the same; files of that name in `folder` are replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / CORPUS, (_document_row(upload) for upload in written.documents))
+    _write(folder / QUERIES, (_question_row(question) for question in written.questions))
+    _write(folder / ENTITIES, written.entities)
+    judged = (
+        f"{question.query_id}\t{document}\t{grade}\n"
+        for question in written.questions
+        for document, grade in question.relevant.items()
+    )
+    (folder / QRELS).write_text("".join(judged), encoding="utf-8")
+
+
+def _upload(row: dict[str, Any]) -> Upload | None:
+    """A row of the corpus, or None where it holds no text."""
+    text = str(row.get("text") or "")
+    if not text.strip():
+        return None
+    metadata = {name: value for name, value in row.items() if name not in _OWN_FIELDS and value is not None}
+    title = str(row.get("title") or "") or None
+    return Upload(
+        text, title, str(row["_id"]), metadata, created_at=_instant(row.get("created_at"), CORPUS), markdown=False
+    )
+
+
+def _question(row: dict[str, Any], relevant: dict[str, int]) -> Question:
+    kind, given = row.get("type"), row.get("filters") or {}
+    filters = Filters(
+        metadata=given.get("metadata"),
+        created_after=_instant(given.get("created_after"), QUERIES),
+        created_before=_instant(given.get("created_before"), QUERIES),
+    )
+    return Question(str(row["_id"]), str(row["text"]), relevant, str(kind) if kind else None, filters)
+
+
+def _instant(given: object, file: str) -> datetime | None:
+    """A point in time in ISO 8601 with its zone, or None. Raises BadRequest."""
+    if given is None:
+        return None
+    try:
+        when = datetime.fromisoformat(str(given))
+    except ValueError as error:
+        raise errors.BadRequest(f"{given!r} is no point in time.", field=file) from error
+    if when.tzinfo is None:
+        raise errors.BadRequest(f"{given!r} has no time zone.", field=file)
+    return when
+
+
+def _document_row(upload: Upload) -> dict[str, Any]:
+    created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
+    return {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
+
+
+def _question_row(question: Question) -> dict[str, Any]:
+    given = question.filters
+    limits = {
+        "metadata": given.metadata,
+        "created_after": given.created_after and given.created_after.isoformat(),
+        "created_before": given.created_before and given.created_before.isoformat(),
+    }
+    filters = {name: value for name, value in limits.items() if value is not None}
+    row = {"_id": question.query_id, "text": question.text, "type": question.kind, "filters": filters}
+    return {name: value for name, value in row.items() if value}
+
+
+def _write(path: Path, rows: Iterable[Json]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def _rows(path: Path, key: str = "_id") -> Iterator[dict[str, Any]]:
     for number, line in enumerate(_lines(path), 1):
         try:
             row = json.loads(line)
-            row["_id"]
+            row[key]
         except (ValueError, TypeError, KeyError) as error:
-            raise errors.BadRequest(f"Line {number} is not a JSON object with an _id.", field=path.name) from error
+            raise errors.BadRequest(
+                f"Line {number} is not a JSON object with a field {key}.", field=path.name
+            ) from error
         yield row
 
 

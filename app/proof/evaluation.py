@@ -10,14 +10,15 @@ import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
-from app.pipelines import documents, ingest, multihop, search
+from app import errors
+from app.pipelines import documents, entity_lines, ingest, multihop, relinking, search
 from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Answer, Fusion, Guidance, Mode, Query
+from app.shapes import Answer, EntityDraft, Fusion, Guidance, Json, Mode, Query
 
 LARGEST_LIMIT = 50
 LARGEST_MULTIHOP_LIMIT = 20
@@ -32,22 +33,28 @@ GUIDANCE = {"auto": Guidance(), "two_pass": Guidance("force")}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Averages over the judged queries, latencies in milliseconds, and what the ingest did."""
+    """Averages over the judged queries (`kinds`: by their type), latencies in milliseconds, and what the ingest did."""
 
     measures: dict[str, float]
+    kinds: dict[str, dict[str, float]]
     questions: int
     documents: int
     embedded: int
     skipped: int
 
-    def as_json(self) -> dict[str, float | int]:
-        """The report with every figure at the top level."""
+    def totals(self) -> dict[str, float | int]:
+        """Every figure over all questions."""
         counts = {"queries": self.questions, "documents": self.documents, "embedded": self.embedded}
         return {**self.measures, "skipped": self.skipped, **counts}
 
+    def as_json(self) -> dict[str, Any]:
+        """The totals at the top level, and `types` where the questions have types."""
+        return {**self.totals(), "types": self.kinds} if self.kinds else self.totals()
+
 
 async def run(
-    folder: Path,
+    loaded: beir.EvaluationSet,
+    user_id: str,
     *,
     mode: str,
     services: Services,
@@ -55,35 +62,46 @@ async def run(
     extractor: Extractor = "auto",
     merge: Merge = "linked",
     max_hops: int = 2,
-    user: str | None = None,
+    alone: bool = True,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> Report:
-    """Ingest the set in `folder` (what is there already is not embedded again) and ask its questions in `mode`.
+    """Ingest a set for a user (what is there already is not embedded again) and ask its questions in `mode`.
 
-    `extractor`, `merge` and `max_hops` count in the mode `multihop`. The set becomes the documents of a user of its
-    own, or is added to those of `user`.
+    `extractor`, `merge` and `max_hops` count in the mode `multihop`. `alone`: whatever else the user has is deleted.
     """
     hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
-    loaded = beir.load(folder)
-    user_id = user or user_of(folder)
+    await import_entities(loaded.entities, user_id, services)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
-    if user is None:
+    if alone:
         await _forget_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     rankings, took = [], []
     for place, asked in enumerate(loaded.questions):
         start = time.perf_counter()
-        query = question(asked.text, user_id, mode, fusion, services)
+        query = replace(question(asked.text, user_id, mode, fusion, services), filters=asked.filters)
         rankings.append(ranked(await answer(query, services, hopping)))
         took.append((time.perf_counter() - start) * 1000)
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
     stored = len(loaded.documents) - refused
-    return Report(measures, len(loaded.questions), stored, embedded, loaded.skipped + refused)
+    kinds = by_kind(rankings, loaded.questions)
+    return Report(measures, kinds, len(loaded.questions), stored, embedded, loaded.skipped + refused)
 
 
-def user_of(folder: Path) -> str:
+def by_kind(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Question]) -> dict[str, dict[str, float]]:
+    """The averages for each type of question, and how many there are of it; nothing for questions without a type."""
+    kinds = dict.fromkeys(question.kind for question in questions if question.kind)
+    pairs = list(zip(rankings, questions, strict=True))
+    found: dict[str, dict[str, float]] = {}
+    for kind in kinds:
+        mine = [pair for pair in pairs if pair[1].kind == kind]
+        means = averages([ranking for ranking, _ in mine], [question for _, question in mine])
+        found[kind] = {"queries": len(mine), **means}
+    return found
+
+
+def user_of(name: str) -> str:
     """A user of the set's own, so that several sets share a data dir without mixing."""
-    return f"eval-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
+    return f"eval-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
 
 
 def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Question]) -> dict[str, float]:
@@ -98,6 +116,25 @@ def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Questio
         "mrr@10": sum(metrics.reciprocal_rank(*pair, 10) for pair in pairs),
     }
     return {name: round(total / max(len(pairs), 1), 4) for name, total in sums.items()}
+
+
+async def import_entities(entities: Sequence[Json], user_id: str, services: Services) -> None:
+    """Give the user the set's entities, as lines of `POST /api/rag/entities/bulk`, and link what is stored to them.
+
+    Raises BadRequest with the first line that is refused.
+    """
+    lines = [_line(number, entity) for number, entity in enumerate(entities, 1)]
+    for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
+        if outcome.error is not None:
+            raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
+    await relinking.drain(services.db, user_id, keys=services.cutting.entity_keys)
+
+
+def _line(number: int, entity: Json) -> entity_lines.Line:
+    given = {name: entity[name] for name in ("type", "name", "role", "description") if entity.get(name)}
+    many = {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts")}
+    draft = EntityDraft(**given, **many, metadata=entity.get("metadata") or {})
+    return entity_lines.Line(number, draft, members=tuple(entity.get("members") or ()))
 
 
 async def _ingest(

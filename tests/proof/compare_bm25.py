@@ -30,8 +30,8 @@ _CHUNKS = sa.text(
 
 async def compare(folder: Path, services: Services) -> tuple[float, float]:
     """nDCG@10 of the text leg and of bm25s."""
-    ours = await evaluation.run(folder, mode="text", services=services)
-    loaded, user_id = beir.load(folder), evaluation.user_of(folder)
+    loaded, user_id = beir.load(folder), evaluation.user_of(str(folder))
+    ours = await evaluation.run(loaded, user_id, mode="text", services=services)
     async with services.db.reading(user_id) as reading:
         rows = (await reading.execute(_CHUNKS, {"user_id": user_id})).all()
     index = bm25s.BM25(method="lucene", k1=1.2, b=0.75)

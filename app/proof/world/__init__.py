@@ -1,0 +1,1 @@
+"""A made-up company: its words, its people, what they wrote, and what may be asked about it."""
