@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.store import changes, db
 from app.store.db import Reading, Writing
+from app.text import parts
 from app.text.gazetteer import Gazetteer
 from app.text.likeness import Likeness
 
@@ -25,11 +27,12 @@ _IN_A_THREAD = 2_000
 
 @dataclass(slots=True)
 class Names:
-    """A user's names at a version. `likeness` is built when it is first wanted."""
+    """A user's names at a version. `likeness` and `parts` are built when they are first wanted."""
 
     version: int
     gazetteer: Gazetteer
     _likeness: Likeness | None = None
+    _parts: Mapping[str, tuple[str, ...]] | None = None
     _building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def likeness(self) -> Likeness:
@@ -38,6 +41,13 @@ class Names:
             if self._likeness is None:
                 self._likeness = await asyncio.to_thread(Likeness.build, list(self.gazetteer.keys()))
             return self._likeness
+
+    async def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of several words by their first and their last word."""
+        async with self._building:
+            if self._parts is None:
+                self._parts = await asyncio.to_thread(parts.of, list(self.gazetteer.keys()))
+            return self._parts
 
     def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> Names:
         """The names after the changes of some keys."""

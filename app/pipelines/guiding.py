@@ -47,7 +47,8 @@ async def run(
     roomy = replace(ask, limit=max(ask.limit, min(MOST_ROOM, max(LEAST_ROOM, ROOM * limit))))
     inside = None
     if guided.why_not is None:
-        inside = await two_pass.run(db, roomy, guided.matches, alpha=guidance.alpha, remembered=remembered)
+        matches = guided.guiding(guidance.threshold)
+        inside = await two_pass.run(db, roomy, matches, alpha=guidance.alpha, remembered=remembered)
     if inside is None:
         led = Led(await recall.hybrid(db, roomy if named else ask), guided.why_not or "no_linked_documents")
     elif inside.found.candidates:

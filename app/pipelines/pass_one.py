@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.pipelines import gazetteers
@@ -17,16 +17,25 @@ from app.text import lexical, names, spans
 
 log = logging.getLogger(__name__)
 
+CALLED = ("name", "fuzzy", "role", "team")
+"""Matches by which a query means an entity; what only facts or a description match is meant if the query asks for it:
+else a plain topic would be answered from the documents of whoever works on it."""
 MOST_ALIKE = 20
 """Names that the query's words resemble, of which the store is asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guided:
-    """What pass 1 found: the entities, why they do not guide the search (None: they do), and which are named."""
+    """What pass 1 found: the entities, why they do not guide the search (None: they do), and which the query means."""
 
     matches: tuple[EntityMatch, ...] = ()
     why_not: str | None = None
+    meant: tuple[EntityMatch, ...] = ()
+
+    def guiding(self, threshold: float) -> list[EntityMatch]:
+        """The entities that guide: those from the threshold on, or all where none is so sure but the caller insists."""
+        sure = [match for match in self.meant if match.score >= threshold]
+        return sure or list(self.meant)
 
     @property
     def named(self) -> list[EntityMatch]:
@@ -54,10 +63,11 @@ async def run(
     )
     if not asked:
         return Guided(tuple(matches), _unasked(query))
-    reason = entities.why_not(matches, threshold=guidance.threshold, limit=guidance.max_entities)
     if guidance.hierarchy == "force":
-        reason = None if matches else "no_entities"
-    return Guided(tuple(matches), reason)
+        return Guided(tuple(matches), None if matches else "no_entities", tuple(matches))
+    meant = [match for match in matches if match.matched_by in CALLED or spans.asks_for(parsed.text, match.type)]
+    reason = entities.why_not(meant, threshold=guidance.threshold, limit=guidance.max_entities)
+    return Guided(tuple(matches), reason, tuple(meant))
 
 
 def _unasked(query: Query) -> str:
@@ -69,49 +79,77 @@ async def _matches(
 ) -> list[EntityMatch]:
     """Names as they stand in the query, names that its words resemble, and what the store knows beside."""
     text = parsed.text
-    known = await gazetteers.current(db, user_id, version=version(db).names)
-    standing = {found.key for found in known.gazetteer.find(text)}
-    alike = {}
-    if len(known.gazetteer):
-        alike = {found.key: found for found in (await known.likeness()).within(text)[:MOST_ALIKE]}
-    told = names.words(text)
     held = names.sequences(text)
+    call = await _called(db, user_id, text)
     found = await guides.matching(
         db,
         user_id,
-        keys={*held, *standing},
-        near={key: " ".join(told[found.start : found.end]) for key, found in alike.items() if key not in standing},
+        keys={*held, *call.standing},
+        near={key: found.words for key, found in call.near.items()},
         roles=held,
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
-    standing |= spans.longest(text, {match.key for match in found if match.key})
-    similar = {key: found.similarity for key, found in alike.items()}
-    return entities.best(_scored(found, standing, similar, text), limit=limit)
+    standing = call.standing | spans.longest(text, {match.key for match in found if match.key})
+    return entities.best((_scored(match, standing, call.near, text) for match in found), limit=limit)
 
 
-def _scored(
-    found: Iterable[Match], standing: set[str], similar: Mapping[str, float], text: str
-) -> Iterator[EntityMatch]:
-    for match in found:
-        score = _score(match, standing, similar, text)
-        yield EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, match.key)
+@dataclass(frozen=True, slots=True)
+class _Near:
+    """A name that words of the query resemble (0.75 to 1), or of which one word is a part (0)."""
+
+    words: str
+    similarity: float = 0.0
 
 
-def _score(match: Match, standing: set[str], similar: Mapping[str, float], text: str) -> float:
+@dataclass(frozen=True, slots=True)
+class _Called:
+    """The keys of names that stand in a query, and of others that its words come near."""
+
+    standing: set[str]
+    near: Mapping[str, _Near]
+
+
+async def _called(db: Reading, user_id: str, text: str) -> _Called:
+    known = await gazetteers.current(db, user_id, version=version(db).names)
+    if not len(known.gazetteer):
+        return _Called(set(), {})
+    found = known.gazetteer.find(text)
+    standing = {name.key for name in found}
+    told = names.words(text)
+    taken = {place for name in found for place in range(name.start, name.end)}
+    parts = await known.parts()
+    lone = [word for place, word in enumerate(told) if place not in taken and spans.is_written_large(text, word)]
+    near = {key: _Near("") for word in lone for key in parts.get(word, ())[:MOST_ALIKE]}
+    for alike in (await known.likeness()).within(text)[:MOST_ALIKE]:
+        near[alike.key] = _Near(" ".join(told[alike.start : alike.end]), alike.similarity)
+    return _Called(standing, {key: name for key, name in near.items() if key not in standing})
+
+
+def _scored(match: Match, standing: set[str], near: Mapping[str, _Near], text: str) -> EntityMatch:
+    score = _score(match, standing, near, text)
+    return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, match.key)
+
+
+def _score(match: Match, standing: set[str], near: Mapping[str, _Near], text: str) -> float:
     value = match.value or 0.0
     if match.by == "name":
         return 1.0 if match.key in standing and _is_meant(match, text) else 0.0
     if match.by == "fuzzy":
-        return entities.fuzzy(similar.get(match.key or "", 0.0)) if value else 0.0
+        name = near.get(match.key or "", _Near(""))
+        if not name.similarity:
+            return entities.PART_SCORE if match.type == "person" else 0.0
+        return entities.fuzzy(name.similarity) if value else 0.0
     if match.by == "fact":
         return entities.fact(value, match.terms or 0)
     return entities.description(value) if match.by == "description" else entities.ROLE_SCORE
 
 
 def _is_meant(match: Match, text: str) -> bool:
-    """Whether the query means the entity: a user's own always; a lone word that only a title or a tag made into a name
-    must be written as a name, or be all that is asked."""
-    if match.origin == "user" or " " in (match.key or "") or match.type in ("person", "team", "project"):
+    """Whether the query means the entity: a user's own always, and people, projects and teams of the metadata; what
+    only a title or a tag made into a name must be written as a name, or be all that is asked."""
+    if match.origin == "user" or match.type in ("person", "team", "project"):
         return True
-    return names.words(text) == [match.key] or spans.is_written_large(text, match.key or "")
+    return spans.is_written_large(text, match.key or "") or (
+        " ".join(names.words(text)) == match.key and text[:1].isupper()
+    )

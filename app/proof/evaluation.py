@@ -131,9 +131,15 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
 
 
 def _line(number: int, entity: Json) -> entity_lines.Line:
-    given = {name: entity[name] for name in ("type", "name", "role", "description") if entity.get(name)}
-    many = {name: tuple(entity.get(name) or ()) for name in ("aliases", "facts")}
-    draft = EntityDraft(**given, **many, metadata=entity.get("metadata") or {})
+    draft = EntityDraft(
+        type=entity["type"],
+        name=entity["name"],
+        aliases=tuple(entity.get("aliases") or ()),
+        role=entity.get("role"),
+        facts=tuple(entity.get("facts") or ()),
+        description=entity.get("description"),
+        metadata=entity.get("metadata") or {},
+    )
     return entity_lines.Line(number, draft, members=tuple(entity.get("members") or ()))
 
 

@@ -15,6 +15,8 @@ from app.shapes import EntityMatch, MatchedBy, Origin
 FUZZY_LEAST, FUZZY_MOST = 0.6, 0.95
 ALIKE_FROM = 0.75
 """Similarity of spelling, 0 to 1, from which two names may be the same."""
+PART_SCORE = 0.9
+"""For a person's first or last name alone, however many bear it: many of them are too broad a list."""
 ROLE_SCORE = 0.6
 FACT_MOST = 0.55
 TELLING_TERMS = 3

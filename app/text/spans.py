@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from app.text import names
 
+_WHO = frozenset("who whom whose wer wen wem wessen qui quien quienes quem chi".split())
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
@@ -23,12 +24,29 @@ def longest(text: str, keys: Collection[str]) -> set[str]:
     return found
 
 
-def is_written_large(text: str, word: str) -> bool:
-    """Whether the word stands in the text with a capital although it does not begin a sentence."""
-    return any(
-        match[0][0].isupper() and names.words(match[0])[:1] == [word] and not _opens(text, match.start())
-        for match in _WORD.finditer(text)
-    )
+def is_written_large(text: str, key: str) -> bool:
+    """Whether the text writes a name as one: each of its telling words with a capital or a digit, and not because a
+    sentence begins with the only one."""
+    wanted = key.split(" ")
+    found = [match for match in _WORD.finditer(text) if names.words(match[0])]
+    told = [names.words(match[0])[0] for match in found]
+    for start in range(len(found) - len(wanted) + 1):
+        if told[start : start + len(wanted)] == wanted:
+            telling = [match for match in found[start : start + len(wanted)] if names.is_telling(names.words(match[0]))]
+            if _are_large(telling, text):
+                return True
+    return False
+
+
+def asks_for(text: str, kind: str) -> bool:
+    """Whether a query asks for an entity of a kind: who does something, or which one of that kind ("which vendor")."""
+    told = names.words(text)
+    return not _WHO.isdisjoint(told) or any(word in told for word in (*names.words(kind), *names.words(f"{kind}s")))
+
+
+def _are_large(telling: Sequence[re.Match[str]], text: str) -> bool:
+    large = all(not match[0][0].islower() for match in telling)
+    return large and (len(telling) > 1 or any(not _opens(text, match.start()) for match in telling))
 
 
 def _opens(text: str, start: int) -> bool:

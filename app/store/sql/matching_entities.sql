@@ -2,7 +2,7 @@
 --
 -- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
 -- the query's rarest lexemes, without which no entity covers half of the query's idf.
--- A name is not misspelt where the documents hold all of the words that resemble it (value 0, else 1).
+-- An automatic entity gives way to the user's own of that name. A name is not misspelt where the documents hold all of the words that resemble it (value 0, else 1).
 -- Columns: one row a match; value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
 -- :user_id text
 -- :keys bytea[]  keys of the names that the query holds
@@ -118,3 +118,7 @@ matches AS (
 )
 SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms
 FROM matches AS m
+WHERE m.origin = 'user' OR NOT EXISTS (
+    SELECT FROM stepwell.entity_names AS n
+    JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = n.entity_id
+    WHERE n.user_id = :user_id AND n.name_key = m.name_key AND e.origin = 'user')
