@@ -146,10 +146,13 @@ def _score(match: Match, standing: set[str], near: Mapping[str, _Near], text: st
 
 
 def _is_meant(match: Match, text: str) -> bool:
-    """Whether the query means the entity: a user's own always, and people, projects and teams of the metadata; what
-    only a title or a tag made into a name must be written as a name, or be all that is asked."""
-    if match.origin == "user" or match.type in ("person", "team", "project"):
-        return True
-    return spans.is_written_large(text, match.key or "") or (
-        " ".join(names.words(text)) == match.key and text[:1].isupper()
-    )
+    """Whether the query means the entity by a name that stands in it.
+
+    What only a title or a tag made into a name must be written as one. Any other name of several words is meant; one of
+    a single word, which may be an ordinary word ("granite", "canteen"), unless the query writes other names large.
+    """
+    key = match.key or ""
+    large = spans.is_written_large(text, key) or (" ".join(names.words(text)) == key and text[:1].isupper())
+    if match.origin != "user" and match.type not in ("person", "team", "project"):
+        return large
+    return large or " " in key or not spans.holds_large(text)

@@ -38,6 +38,11 @@ def is_written_large(text: str, key: str) -> bool:
     return False
 
 
+def holds_large(text: str) -> bool:
+    """Whether a word is written with a capital that no sentence begins with."""
+    return any(match[0][0].isupper() and not _opens(text, match.start()) for match in _WORD.finditer(text))
+
+
 def asks_for(text: str, kind: str) -> bool:
     """Whether a query asks for an entity of a kind: who does something, or which one of that kind ("which vendor")."""
     told = names.words(text)
