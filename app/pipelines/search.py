@@ -6,9 +6,10 @@ Embed the query, recall through both legs, weigh how sure each hit is, and say w
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -227,10 +228,10 @@ async def _relaxed(
 def answered(query: Query, retrieved: Retrieved, course: Course, led: Led | None = None) -> Answer:
     """What a search answers, entities having led it or not."""
     parsed, plan, found = retrieved.parsed, retrieved.plan, retrieved.found
-    hits = list(_hits(query, retrieved, led, relaxed=bool(course.relaxed)))
+    ordered = [Hit(candidate, "low", ()) for candidate in found.candidates]
     if led is not None:
-        hits = guiding.ordered(hits, led, query.guidance)
-    hits = hits[: query.limit]
+        ordered = guiding.ordered(ordered, led, query.guidance)
+    hits = list(itertools.islice(_hits(ordered, query, retrieved, led, relaxed=bool(course.relaxed)), query.limit))
     return Answer(
         hits=tuple(hits),
         confidence=hits[0].confidence if hits else None,
@@ -248,13 +249,16 @@ def answered(query: Query, retrieved: Retrieved, course: Course, led: Led | None
     )
 
 
-def _hits(query: Query, retrieved: Retrieved, led: Led | None, *, relaxed: bool) -> Iterable[Hit]:
+def _hits(
+    ordered: Iterable[Hit], query: Query, retrieved: Retrieved, led: Led | None, *, relaxed: bool
+) -> Iterator[Hit]:
+    """The hits that are sure enough, in their order; what makes them sure is looked for as they are wanted."""
     linked = led.links if led else {}
-    for candidate in retrieved.found.candidates:
-        about = candidate.document_id in linked
-        hit = hit_of(candidate, query, retrieved, relaxed=relaxed, entity=about)
+    for place in ordered:
+        about = place.candidate.document_id in linked
+        hit = hit_of(place.candidate, query, retrieved, relaxed=relaxed, entity=about)
         if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
-            yield hit
+            yield replace(hit, parent=place.parent, lift=place.lift)
 
 
 def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed: bool, entity: bool = False) -> Hit:
