@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
 from app.api import admission, bodies, docs, documents, health, metrics, multihop, problems, request_ids, search, traces
+from app.api.gate import Gate
 from app.config import Settings
 from app.pipelines.services import Services
 
@@ -64,9 +65,9 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     docs.install(app)
     traces.install(app)
     problems.install(app)
-    admission.install(app, running=chosen.max_concurrent_searches, waiting=chosen.max_waiting_searches)
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
+    admission.install(app, Gate(chosen.searches_at_once, chosen.max_waiting_searches, chosen.search_patience))
     return app
 
 

@@ -235,16 +235,14 @@ async def test_a20_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
 
 async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(reader: Caller, app: Any) -> None:
     gate = app.state.gate
-    taken = [gate.turn() for _ in range(app.state.settings.max_concurrent_searches)]
-    for turn in taken:
-        await turn.__aenter__()
-    gate._most_waiting, before = 0, gate._most_waiting
+    gate.most_waiting, before = 0, gate.most_waiting
+    taken = [gate.enter("/api/rag/search") for _ in range(gate.most_running)]
     try:
         refused = await reader.client.post("/api/rag/search", json={"query": "lime"})
     finally:
-        gate._most_waiting = before
-        for turn in taken:
-            await turn.__aexit__(None, None, None)
+        gate.most_waiting = before
+        for place in taken:
+            gate.leave(place)
     problem(refused, 503, "overloaded")
     assert refused.headers["retry-after"] == "1"
     assert (await reader.search("lime"))["results"]

@@ -37,7 +37,7 @@ async def _serving(
         await World(database, user_id="local").add("We use lime.", "lime")
         services = replace(await given.services(database), budget=budget or Budget())
         async with (
-            given.running(settings or Settings(auth="none"), services) as app,
+            given.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
             standing.listening(app) as client,
         ):
             yield client, database, app
@@ -189,6 +189,21 @@ async def test_d7_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> 
         await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
         await hold.release()
         assert await asyncio.gather(running, another) == [1, 1]
+
+
+async def test_d12_one_key_that_asks_without_end_does_not_keep_out_another(place: Any) -> None:
+    settings = Settings(auth="api_key", max_concurrent_searches=1)
+    async with _serving(place, settings=settings) as (client, database, app), standing.held(place) as hold:
+        greedy, modest = [{"X-API-Key": await given.key(database, name)} for name in ("greedy", "modest")]
+        running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
+        await hold.reached(1)
+        waiting = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
+        await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
+        unavailable(await client.post(SEARCH, json=LIME, headers=greedy), "overloaded")
+        other = asyncio.create_task(client.post(SEARCH, json=LIME, headers=modest))
+        unavailable(await waiting, "overloaded")
+        await hold.release()
+        assert [one.status_code for one in await asyncio.gather(running, other)] == [200, 200]
 
 
 async def _is(so: Any) -> bool:
