@@ -33,7 +33,7 @@ from app.shapes import (
     Vector,
 )
 from app.store import recall
-from app.store.db import Database
+from app.store.db import Database, rereading
 from app.text import analysis, cleaning, exactness, lexical
 
 log = logging.getLogger(__name__)
@@ -109,8 +109,7 @@ async def retrieve(query: Query, course: Course, *, db: Database, embedder: Embe
     vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
     ask = _ask(query, parsed, plan, vector)
     with course.timed("recall"):
-        async with db.reading(query.user_id, candidates=query.candidates) as reading:
-            found = await recall.hybrid(reading, ask)
+        found = await _recalled(ask, db=db)
     if plan.weights.text > 0 and not found.terms:
         course.degraded.append("no_text_terms")
     if not found.candidates and found.scope_chunks:
@@ -131,6 +130,21 @@ async def vector_of(text: str, course: Course, *, embedder: Embedder, budget: Bu
         log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
         course.degraded += ["embedding_failed", "no_query_vector"]
         return None
+
+
+@rereading
+async def _recalled(ask: Recall, *, db: Database) -> Recalled:
+    async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
+        return await recall.hybrid(reading, ask)
+
+
+@rereading
+async def _loosened(
+    step: relaxation.Step, ask: Recall, found: Recalled, *, db: Database
+) -> tuple[Recall | None, Recalled | None]:
+    async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
+        looser = await relaxation.loosened(step, ask, found, reading)
+        return looser, await recall.hybrid(reading, looser) if looser is not None else None
 
 
 def _ask(query: Query, parsed: ParsedQuery, plan: steering.Plan, vector: Vector | None) -> Recall:
@@ -180,9 +194,7 @@ async def _relaxed(
         if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
             ask = replace(ask, vector=await vector_of(parsed.text, course, embedder=embedder, budget=budget))
         with course.timed("relax"):
-            async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
-                looser = await relaxation.loosened(step, ask, found, reading)
-                more = await recall.hybrid(reading, looser) if looser is not None else None
+            looser, more = await _loosened(step, ask, found, db=db)
         if looser is not None and more is not None and more.candidates:
             course.relaxed.append(step.name)
             return looser, more
