@@ -55,8 +55,15 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="Address that the service listens on.")
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
-    max_concurrent_searches: int = Field(4, ge=1, description="Searches running at once; further ones wait their turn.")
-    max_waiting_searches: int = Field(8, ge=0, description="Searches waiting at once; further ones get 503 at once.")
+    max_concurrent_searches: int = Field(
+        0, ge=0, description="Searches running at once; 0: as many as there are usable cores."
+    )
+    max_waiting_searches: int = Field(
+        8, ge=0, description="Most that wait their turn, and only those likely to be quick; others get 503 at once."
+    )
+    search_patience: float = Field(
+        3.0, ge=1, description="How long they may take, waiting included, in 95th percentiles of a search alone."
+    )
 
     # logs, counts and traces
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -140,6 +147,12 @@ class Settings(BaseSettings):
     def embedding(self) -> tuple[str, int]:
         """Name and dimension of the embedding model that these settings choose."""
         return EMBEDDER_DEFAULTS[self.embedder]
+
+    @cached_property
+    def searches_at_once(self) -> int:
+        """How many searches run at once: as many as were asked for, else one a usable core."""
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return self.max_concurrent_searches or cores
 
     def described(self) -> list[tuple[str, str, str]]:
         """Every setting as (environment variable, default, description), for the README and `doctor`."""

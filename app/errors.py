@@ -11,6 +11,7 @@ StepwellError                      500  internal_error
 ├── TooLarge                       413  too_large
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
+│   │   └── ConnectionLost         503  database_unavailable   (a read is tried once more)
 │   └── Overloaded                 503  overloaded
 ├── DeadlineExceeded               504  search_timeout
 ├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
@@ -107,6 +108,10 @@ class DatabaseUnavailable(Unavailable):
     """Postgres is down, restarting, or out of connections."""
 
     code = "database_unavailable"
+
+
+class ConnectionLost(DatabaseUnavailable):
+    """The connection broke, or could not be made."""
 
 
 class Overloaded(Unavailable):

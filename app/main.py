@@ -26,6 +26,7 @@ from app.api import (
     search,
     traces,
 )
+from app.api.gate import Gate
 from app.config import Settings
 from app.pipelines.services import Services
 
@@ -78,9 +79,9 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     docs.install(app)
     traces.install(app)
     problems.install(app)
-    admission.install(app, running=chosen.max_concurrent_searches, waiting=chosen.max_waiting_searches)
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
+    admission.install(app, Gate(chosen.searches_at_once, chosen.max_waiting_searches, chosen.search_patience))
     return app
 
 

@@ -1,14 +1,15 @@
-"""How many searches run at once, and what happens to the others?
+"""What becomes of a search when others are running?
 
-A few run, some wait their turn, the rest are told at once to come back: a queue without end would make all of
-them late.
+It is given a place at the door, before anything is read, looked up or parsed for it, or it is told at once to come
+back: in a burst, refusing late costs so much that those who were admitted have to wait for it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeVar
 
 from fastapi import FastAPI
@@ -16,48 +17,16 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
-from app.api import leaving, problems
+from app.api import leaving, metrics, problems, request_ids
+from app.api.gate import Gate
 
 T = TypeVar("T")
 SEARCHES = frozenset({"/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar"})
 _BUSY = "Too many searches are running; try again shortly."
+_TOLD_EVERY_S = 1.0
+_AT_A_STEP = 4
 
-
-class Gate:
-    """Lets `running` searches through at once and `waiting` more queue for their turn."""
-
-    def __init__(self, *, running: int, waiting: int) -> None:
-        self._turns = asyncio.Semaphore(running)
-        self._running = 0
-        self._most_waiting = waiting
-        self._waiting = 0
-
-    @property
-    def running(self) -> int:
-        """Searches that hold a turn now."""
-        return self._running
-
-    @property
-    def waiting(self) -> int:
-        """Searches that wait for a turn now."""
-        return self._waiting
-
-    @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn and hold it. Raises Overloaded where too many wait already."""
-        if self._turns.locked() and self._waiting >= self._most_waiting:
-            raise errors.Overloaded(_BUSY)
-        self._waiting += 1
-        try:
-            await self._turns.acquire()
-        finally:
-            self._waiting -= 1
-        self._running += 1
-        try:
-            yield
-        finally:
-            self._running -= 1
-            self._turns.release()
+_logger = logging.getLogger(__name__)
 
 
 async def admitted(request: Request, story: Callable[[], Awaitable[T]]) -> T:
@@ -66,40 +35,71 @@ async def admitted(request: Request, story: Callable[[], Awaitable[T]]) -> T:
     A caller who leaves gives up the turn, or the place in the queue. Raises Overloaded, ClientDisconnect.
     """
     gate: Gate = request.app.state.gate
+    place = request.state.place
 
     async def in_turn() -> T:
-        async with gate.turn():
-            return await story()
+        if not await asyncio.shield(place.turn):
+            raise errors.Overloaded(_BUSY)
+        return await story()
 
-    return await leaving.unless_gone(request, in_turn)
+    told = await leaving.unless_gone(request, in_turn)
+    gate.leave(place, served=True)
+    return told
 
 
-def install(app: FastAPI, *, running: int, waiting: int) -> None:
-    """Let so many searches run and wait at once. Call it after `problems.install`."""
-    app.state.gate = Gate(running=running, waiting=waiting)
-    app.add_middleware(Shedding, most=running + waiting)
+def install(app: FastAPI, gate: Gate) -> None:
+    """Let searches through one gate. Call it last, so that turning one away costs nothing else."""
+    app.state.gate = gate
+    app.add_middleware(Shedding, gate=gate, counts=app.state.metrics)
 
 
 class Shedding:
-    """Turns searches beyond `most` away before anything is read, looked up or parsed for them.
+    """Gives searches their places, and turns away those that would wait too long.
 
-    In a burst, refusing late costs so much that those who were admitted have to wait for it.
+    Each that is turned away is counted; the log has one line a second for them, with their number.
     """
 
-    def __init__(self, app: ASGIApp, most: int) -> None:
+    def __init__(self, app: ASGIApp, gate: Gate, counts: metrics.Metrics) -> None:
         self.app = app
-        self._most = most
-        self._present = 0
+        self._gate = gate
+        self._counts = counts
+        self._behind = 0
+        self._away: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] not in SEARCHES:
+        if scope["type"] != "http" or scope["path"] not in SEARCHES or scope["method"] != "POST":
             await self.app(scope, receive, send)
-        elif self._present >= self._most:
-            busy, wait = errors.Overloaded, {"Retry-After": str(errors.Overloaded.retry_after_s)}
-            await problems.respond(scope, busy.status, _BUSY, code=busy.code, headers=wait)(scope, receive, send)
+        elif (place := self._gate.enter(scope["path"], _caller(scope))) is None:
+            await self._turn_away(scope, receive, send)
         else:
-            self._present += 1
+            scope.setdefault("state", {})["place"] = place
             try:
                 await self.app(scope, receive, send)
             finally:
-                self._present -= 1
+                self._gate.leave(place)
+
+    async def _turn_away(self, scope: Scope, receive: Receive, send: Send) -> None:
+        began = self._gate.clock()
+        self._behind += 1
+        try:
+            # A few at each step of the loop: the searches that run have their steps in between.
+            for _ in range(self._behind // _AT_A_STEP):
+                await asyncio.sleep(0)
+        finally:
+            self._behind -= 1
+        busy, wait = errors.Overloaded, {"Retry-After": str(errors.Overloaded.retry_after_s)}
+        scope.setdefault("state", {})["request_id"] = request_ids.chosen(scope)
+        await problems.respond(scope, busy.status, _BUSY, code=busy.code, headers=wait)(scope, receive, send)
+        self._counts.request(scope["method"], scope["path"], busy.status, self._gate.clock() - began)
+        if not self._away:
+            asyncio.get_running_loop().call_later(_TOLD_EVERY_S, self._tell)
+        self._away[scope["path"]] += 1
+
+    def _tell(self) -> None:
+        _logger.warning("searches turned away", extra={"action": "turned_away", "paths": dict(self._away)})
+        self._away.clear()
+
+
+def _caller(scope: Scope) -> Hashable:
+    """What tells callers apart before anybody looks at their keys: the key as it was presented."""
+    return next((value for name, value in scope["headers"] if name in (b"authorization", b"x-api-key")), None)

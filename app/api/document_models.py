@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field
 from pydantic_core import PydanticCustomError
 
+from app import errors
 from app.api import wire
 from app.shapes import Chunk, Document, Stored, Upload
 
@@ -76,6 +77,11 @@ class Refused(BaseModel):
     uri: str | None
     code: str
     detail: str
+
+    @classmethod
+    def of(cls, index: int, error: errors.StepwellError, uri: str | None = None) -> Self:
+        """The reason as the wire has it."""
+        return cls(index=index, uri=uri, code=error.code, detail=error.message)
 
 
 class StoredList(BaseModel):

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
+from app import errors
 from app.api import auth, bodies, cursors, problems, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
@@ -90,13 +91,20 @@ _READS = problems.responses(401, 403, 404, 422, 503)
     operation_id="add_documents",
     summary="Add documents",
     status_code=201,
-    responses={**_WRITES, 200: {"model": StoredModel | StoredList, "description": "Everything was known already."}},
+    responses={
+        **_WRITES,
+        200: {
+            "model": StoredModel | StoredList,
+            "description": "Nothing was added or replaced.",
+        },
+    },
     openapi_extra=_BODY,
 )
 async def add(request: Request, response: Response, user_id: auth.Writer, use: auth.Use) -> StoredModel | StoredList:
     """Store one document, a list of them, or files from a form; they are searchable when the answer comes.
 
-    The same uri again replaces the document in one step, the same uri and text again change nothing (200).
+    The same uri again replaces the document in one step, the same uri and text again change nothing (200). Of several,
+    each is stored or refused on its own (`failed`); where none can be stored, the answer is 422.
     """
     if uploads.is_multipart(request):
         return await _add_several(await uploads.read(request), request, response, user_id, use)
@@ -105,7 +113,14 @@ async def add(request: Request, response: Response, user_id: auth.Writer, use: a
         wanted = _validated(_SEVERAL, given)
         return await _add_several([document.shape() for document in wanted], request, response, user_id, use)
     document = _validated(_ONE, given)
-    stored = await ingest.run(document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
+    stored = await ingest.run(
+        document.shape(),
+        user_id,
+        db=use.db,
+        embedder=use.embedder,
+        cutting=use.cutting,
+        patience_s=ingest.PROMPT_S,
+    )
     request.state.stored = [stored]
     response.status_code = 200 if stored.status == "unchanged" else 201
     return StoredModel.of(stored)
@@ -206,20 +221,28 @@ def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
 
 
 async def _add_several(
-    given: Sequence[Upload], request: Request, response: Response, user_id: str, use: Services
+    given: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
 ) -> StoredList:
-    stored, failed = [], []
+    """Store what can be stored, and tell for each of the others why not. Raises BadRequest where nothing can."""
+    stored: list[StoredModel] = []
+    failed = [Refused.of(place, one) for place, one in enumerate(given) if isinstance(one, errors.BadRequest)]
     request.state.stored = done = []
-    outcomes = ingest.many(given, user_id, db=use.db, embedder=use.embedder, cutting=use.cutting)
-    places = {id(upload): place for place, upload in enumerate(given)}
-    async for outcome in outcomes:
+    places = {id(one): place for place, one in enumerate(given)}
+    readable = [one for one in given if isinstance(one, Upload)]
+    async for outcome in ingest.many(
+        readable, user_id, db=use.db, embedder=use.embedder, cutting=use.cutting, patience_s=ingest.PROMPT_S
+    ):
         if outcome.stored is not None:
             done.append(outcome.stored)
             stored.append(StoredModel.of(outcome.stored))
         elif outcome.error is not None:
-            place, upload = places[id(outcome.upload)], outcome.upload
-            failed.append(Refused(index=place, uri=upload.uri, code=outcome.error.code, detail=outcome.error.message))
+            failed.append(Refused.of(places[id(outcome.upload)], outcome.error, outcome.upload.uri))
     request.state.refused = len(failed)
+    if not stored:
+        first = min(failed, key=lambda refused: refused.index)
+        form = "files" if uploads.is_multipart(request) else ""
+        raise errors.BadRequest(first.detail, field=f"{form}[{first.index}]")
+    failed.sort(key=lambda refused: refused.index)
     count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
-    response.status_code = 200 if count["unchanged"] == len(given) else 201
+    response.status_code = 201 if count["added"] or count["replaced"] else 200
     return StoredList(documents=stored, failed=failed, **count)

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 
 def install(app: FastAPI) -> None:
-    """Give every request an id. Call it last of the three, so that the other two know it."""
+    """Give every request an id. Call it after `problems.install` and `metrics.install`, so that they know it."""
     app.add_middleware(RequestIds)
 
 
@@ -41,7 +41,7 @@ class RequestIds:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = _chosen(Headers(scope=scope).get("x-request-id", ""))
+        request_id = chosen(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id
         token = telemetry.request_id.set(request_id)
@@ -70,7 +70,9 @@ def server_timing(timings: Mapping[str, float]) -> str:
     return ", ".join(f"{_NOT_IN_A_TOKEN.sub('_', name)};dur={ms:.2f}" for name, ms in timings.items())
 
 
-def _chosen(given: str) -> str:
+def chosen(scope: Scope) -> str:
+    """The caller's own id if it is sane, else a new one."""
+    given = Headers(scope=scope).get("x-request-id", "")
     return given if _SANE.fullmatch(given) else uuid.uuid4().hex
 
 

@@ -101,7 +101,8 @@ async def find_similar(
         exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
         candidates=use.candidates,
     )
-    return _answered(await admission.admitted(request, partial(similar.run, like, db=use.db)), request)
+    story = partial(similar.run, like, db=use.db, budget=use.budget)
+    return _answered(await admission.admitted(request, story), request)
 
 
 def _answered(answer: Answer, request: Request) -> AnswerModel:

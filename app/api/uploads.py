@@ -30,14 +30,14 @@ def is_multipart(request: Request) -> bool:
     return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
-async def read(request: Request) -> list[Upload]:
-    """The form's files as uploads. Raises BadRequest naming `files`."""
+async def read(request: Request) -> list[Upload | errors.BadRequest]:
+    """The form's files as uploads, or why one cannot be read. Raises BadRequest naming `files`."""
     try:
         async with request.form(max_files=MOST_FILES, max_fields=0) as form:
             files = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
             if not files or len(files) != len(form.multi_items()):
                 raise errors.BadRequest(_WANTED, field="files")
-            return [await _upload(place, file) for place, file in enumerate(files)]
+            return [await _upload(file) for file in files]
     except HTTPException as error:
         # The parser's own words for a form that is broken, or holds too much; the body's cap must stay a 413.
         if error.status_code != 400:
@@ -45,15 +45,18 @@ async def read(request: Request) -> list[Upload]:
         raise errors.BadRequest(_WANTED, field="files") from error
 
 
-async def _upload(place: int, file: UploadFile) -> Upload:
+async def _upload(file: UploadFile) -> Upload | errors.BadRequest:
     name = label(file.filename or "")
     suffix = "." + name.rpartition(".")[2].lower() if "." in name else ""
     if suffix not in (*MARKDOWN, *TEXT):
         kinds = ", ".join((*MARKDOWN, *TEXT[:-1]))
-        raise errors.BadRequest(f"Only text and Markdown can be read ({kinds}).", field=f"files[{place}]")
-    decoded = await asyncio.to_thread(cleaning.decode, await file.read())
+        return errors.BadRequest(f"Only text and Markdown can be read ({kinds}).", field="files")
+    try:
+        decoded = await asyncio.to_thread(cleaning.decode, await file.read())
+    except errors.BadRequest as error:
+        return error
     if wire.is_blank(decoded.text):
-        raise errors.BadRequest("The file holds no text.", field=f"files[{place}]")
+        return errors.BadRequest("The file holds no text.", field="files")
     metadata = {"filename": name} if name else {}
     return Upload(decoded.text, title=None, metadata=metadata, markdown=suffix in MARKDOWN)
 

@@ -89,6 +89,14 @@ def _query(given: str) -> str:
     return given
 
 
+def iso_8601(text: str) -> datetime | None:
+    """A date or moment by the calendar (no week dates, no days of a year), or None."""
+    try:
+        return datetime.fromisoformat(text.upper()) if _ISO_8601.fullmatch(text) else None
+    except ValueError:
+        return None
+
+
 def _moment_text(given: object) -> object:
     # Else pydantic would take 5 and "5" as seconds since 1970.
     if isinstance(given, datetime) or (isinstance(given, str) and _ISO_8601.fullmatch(given)):

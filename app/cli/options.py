@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -33,10 +33,11 @@ def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
     return chosen
 
 
-def run(story: Coroutine[Any, Any, Result]) -> Result:
-    """Run a story to its end; Ctrl-C leaves with a word and status 130."""
+def run(story: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Result:
+    """Run a story to its end, on a loop of the kind given; Ctrl-C leaves with a word and status 130."""
     try:
-        return asyncio.run(story)
+        with asyncio.Runner(loop_factory=loop) as runner:
+            return runner.run(story)
     except KeyboardInterrupt:
         err.print("Interrupted.")
         raise typer.Exit(130) from None

@@ -8,17 +8,19 @@ from uuid import UUID
 
 from app.shapes import Chunk, Deleted, Document, Stats
 from app.store import documents, schema
-from app.store.db import Database
+from app.store.db import Database, rereading
 
 READY_WAIT_S = 1.0
 
 
+@rereading
 async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
     """One document with its text. Raises NotFound."""
     async with db.reading(user_id) as reading:
         return await documents.get(reading, user_id, document_id)
 
 
+@rereading
 async def page(
     user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
 ) -> list[Document]:
@@ -27,6 +29,7 @@ async def page(
         return await documents.page(reading, user_id, limit=limit, after=after, uri=uri)
 
 
+@rereading
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     async with db.reading(user_id) as reading:
@@ -39,6 +42,7 @@ async def delete(document_id: UUID, user_id: str, *, db: Database) -> Deleted:
         return await documents.delete(writing, user_id, document_id)
 
 
+@rereading
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:

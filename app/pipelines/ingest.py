@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
 import stamina
@@ -24,14 +24,16 @@ from app.store import documents, vectors
 from app.store.db import Database
 from app.text import chunking, cleaning, lexical, markdown, tags, tokens
 
+P = ParamSpec("P")
+T = TypeVar("T")
 LONGEST_TITLE = 500
 LONGEST_URI = 2_048
 BATCH_CHUNKS = 64
 """Chunks that are embedded together where many documents come at once."""
 ROOM_TOKENS = 235
 """Tokens of content that the offline model reads beside a short title; it cuts at 256."""
-RETRY_S = 15.0
-"""How long a write waits for a database that is coming back."""
+PATIENT_S, PROMPT_S = 15.0, 1.0
+"""How long a write waits for a database that is coming back: in bulk, and while a caller waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +54,19 @@ class Outcome:
     error: errors.StepwellError | None = None
 
 
-async def run(upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting) -> Stored:
+async def run(
+    upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting, patience_s: float = PATIENT_S
+) -> Stored:
     """Store one document, or find it unchanged.
 
+    A database that is away is waited for during `patience_s` seconds, and one try more.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
-    batch = _Batch([(upload, draft)])
+    batch = _Batch([(upload, draft)], patience_s=patience_s)
     await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
-    return await _store(draft, user_id, batch, db=db, keys=cutting.entity_keys)
+    return await batch.store(draft, user_id, db=db, keys=cutting.entity_keys)
 
 
 async def replace(
@@ -74,7 +79,7 @@ async def replace(
     if upload.uri is None and known.uri is not None:
         upload = Upload(**{**_fields(upload), "uri": known.uri})
     draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
-    batch = _Batch([(upload, draft)])
+    batch = _Batch([(upload, draft)], patience_s=PROMPT_S)
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
@@ -84,17 +89,25 @@ async def replace(
 
 
 async def many(
-    uploads: Iterable[Upload], user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting
+    uploads: Iterable[Upload],
+    user_id: str,
+    *,
+    db: Database,
+    embedder: Embedder,
+    cutting: Cutting,
+    patience_s: float = PATIENT_S,
 ) -> AsyncIterator[Outcome]:
     """Store many documents, embedding across them; each is stored or refused on its own, in the order given.
 
-    Raises what concerns all of them: ProviderError, DatabaseUnavailable. What was yielded before stays stored.
+    A database that is away is waited for during `patience_s` seconds, and one try more. Raises what concerns all of
+    them: ProviderError, DatabaseUnavailable. What was yielded before stays stored.
     """
     ready: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=2)
 
     async def embed_ahead() -> None:
         for group in _batches(uploads):
             batch = await asyncio.to_thread(_prepared, group, embedder.model.name, cutting)
+            batch.patience_s = patience_s
             await batch.recognise(user_id, db=db)
             await batch.embed(user_id, db=db, embedder=embedder)
             await ready.put(batch)
@@ -108,7 +121,7 @@ async def many(
                     yield Outcome(upload, error=draft)
                 else:
                     keys = cutting.entity_keys
-                    yield Outcome(upload, stored=await _store(draft, user_id, batch, db=db, keys=keys))
+                    yield Outcome(upload, stored=await batch.store(draft, user_id, db=db, keys=keys))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
@@ -182,6 +195,7 @@ class _Batch:
     stored: dict[bytes, documents.Known] = field(default_factory=dict)
     vectors: dict[UUID, str] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
+    patience_s: float = PATIENT_S
 
     def drafts(self) -> list[Draft]:
         """What is not refused."""
@@ -189,7 +203,8 @@ class _Batch:
 
     async def recognise(self, user_id: str, *, db: Database) -> None:
         """Look up which drafts are stored already, so that nothing is done for those."""
-        self.stored = await _stored_before(user_id, [draft.identity for draft in self.drafts()], db=db)
+        identities = [draft.identity for draft in self.drafts()]
+        self.stored = await self._trying(_stored_before, user_id, identities, db=db)
 
     async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
         """Fill in every changed chunk's vector: from the database where its text is known, else from the model."""
@@ -197,17 +212,32 @@ class _Batch:
         texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
-        self.vectors = await _known(user_id, list(texts), db=db)
+        self.vectors = await self._trying(_known, user_id, list(texts), db=db)
         missing = [key for key in texts if key not in self.vectors]
         computed = await embedder.embed_documents([texts[key] for key in missing]) if missing else []
         _checked(computed, len(missing), embedder.model.dimension)
         self.vectors |= {key: vectors.as_text(vector) for key, vector in zip(missing, computed, strict=True)}
         self.embedded = set(missing)
 
+    async def store(self, draft: Draft, user_id: str, *, db: Database, keys: Sequence[str]) -> Stored:
+        """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
+        if (same := self.unchanged(draft)) is not None:
+            return _stored(same, "unchanged", draft, self)
+        document_id, status = await self._trying(_put, draft, user_id, self.vectors, db=db, keys=keys)
+        return _stored(document_id, status, draft, self)
+
     def unchanged(self, draft: Draft) -> UUID | None:
         """The stored document that storing `draft` would not change."""
         known = self.stored.get(draft.identity)
         return known.document_id if known and known.same_as(draft) else None
+
+    async def _trying(self, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """A step that is tried again while the database is away."""
+        longest = min(2.0, self.patience_s / 4)
+        trying = stamina.AsyncRetryingCaller(
+            attempts=None, timeout=self.patience_s, wait_initial=0.1, wait_max=longest, wait_jitter=longest / 2
+        )
+        return await trying(errors.DatabaseUnavailable, step, *args, **kwargs)
 
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
@@ -249,29 +279,25 @@ async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) 
     return await getting
 
 
-@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
 async def _stored_before(user_id: str, identities: list[bytes], *, db: Database) -> dict[bytes, documents.Known]:
     async with db.reading(user_id) as reading:
         await gazetteers.current(reading, user_id)
         return await documents.find_many(reading, user_id, identities=identities)
 
 
-@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
 async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
     async with db.reading(user_id) as reading:
         return await documents.known_vectors(reading, user_id, keys=keys)
 
 
-@stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=RETRY_S, wait_initial=0.1, wait_max=2.0)
-async def _store(draft: Draft, user_id: str, batch: _Batch, *, db: Database, keys: Sequence[str]) -> Stored:
-    """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
-    if (same := batch.unchanged(draft)) is not None:
-        return _stored(same, "unchanged", draft, batch)
+async def _put(
+    draft: Draft, user_id: str, known: dict[UUID, str], *, db: Database, keys: Sequence[str]
+) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
-        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=batch.vectors)
+        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=known)
         if status != "unchanged":
             await naming.link(writing, user_id, document_id, keys=keys)
-    return _stored(document_id, status, draft, batch)
+    return document_id, status
 
 
 def _stored(document_id: UUID, status: Any, draft: Draft, batch: _Batch) -> Stored:

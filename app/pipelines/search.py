@@ -17,6 +17,7 @@ from typing import Any
 from app import errors
 from app.pipelines import guiding, pass_one, relaxation
 from app.pipelines.guiding import Led
+from app.pipelines.pass_one import Guided
 from app.pipelines.remembered import Remembered
 from app.providers import base
 from app.providers.base import Embedder
@@ -36,7 +37,7 @@ from app.shapes import (
     Vector,
 )
 from app.store import recall
-from app.store.db import Database
+from app.store.db import Database, rereading
 from app.text import analysis, cleaning, exactness, lexical
 
 log = logging.getLogger(__name__)
@@ -114,11 +115,7 @@ async def _search(
     query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget, remembered: Remembered
 ) -> Answer:
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
-    async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
-        with course.timed("pass1"):
-            guided = await pass_one.run(reading, query, parsed, ask.vector, remembered=remembered)
-        with course.timed("recall"):
-            led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit, remembered=remembered)
+    guided, led = await _led(query, parsed, ask, course, db=db, remembered=remembered)
     found = led.found
     _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:
@@ -141,8 +138,7 @@ async def retrieve(query: Query, course: Course, *, db: Database, embedder: Embe
     """Run both legs, and relax the query where they find nothing."""
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
     with course.timed("recall"):
-        async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
-            found = await recall.hybrid(reading, ask)
+        found = await _recalled(ask, db=db)
     _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
@@ -167,6 +163,34 @@ async def vector_of(text: str, course: Course, *, embedder: Embedder, budget: Bu
         log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
         course.degraded += ["embedding_failed", "no_query_vector"]
         return None
+
+
+@rereading
+async def _recalled(ask: Recall, *, db: Database) -> Recalled:
+    async with db.reading(ask.user_id, candidates=ask.candidates, plain=True) as reading:
+        return await recall.hybrid(reading, ask)
+
+
+@rereading
+async def _led(
+    query: Query, parsed: ParsedQuery, ask: Recall, course: Course, *, db: Database, remembered: Remembered
+) -> tuple[Guided, Led]:
+    """What the query is about, and what that leads to, as one transaction sees it."""
+    async with db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
+        with course.timed("pass1"):
+            guided = await pass_one.run(reading, query, parsed, ask.vector, remembered=remembered)
+        with course.timed("recall"):
+            led = await guiding.run(reading, ask, guided, query.guidance, limit=query.limit, remembered=remembered)
+    return guided, led
+
+
+@rereading
+async def _loosened(
+    step: relaxation.Step, ask: Recall, found: Recalled, *, db: Database
+) -> tuple[Recall | None, Recalled | None]:
+    async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
+        looser = await relaxation.loosened(step, ask, found, reading)
+        return looser, await recall.hybrid(reading, looser) if looser is not None else None
 
 
 def _ask(query: Query, parsed: ParsedQuery, plan: steering.Plan, vector: Vector | None) -> Recall:
@@ -216,9 +240,7 @@ async def _relaxed(
         if step.needs_vector and ask.vector is None and "embedding_failed" not in course.degraded:
             ask = replace(ask, vector=await vector_of(parsed.text, course, embedder=embedder, budget=budget))
         with course.timed("relax"):
-            async with db.reading(ask.user_id, candidates=ask.candidates) as reading:
-                looser = await relaxation.loosened(step, ask, found, reading)
-                more = await recall.hybrid(reading, looser) if looser is not None else None
+            looser, more = await _loosened(step, ask, found, db=db)
         if looser is not None and more is not None and more.candidates:
             course.relaxed.append(step.name)
             return looser, more

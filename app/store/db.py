@@ -8,11 +8,12 @@ Foreign exceptions are translated here and nowhere else.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NewType
+from typing import Any, NamedTuple, NewType, ParamSpec, TypeVar
 
 import asyncpg
 import sqlalchemy as sa
@@ -23,6 +24,8 @@ from app import errors
 
 log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Reading = NewType("Reading", AsyncConnection)
 Writing = NewType("Writing", Reading)
 
@@ -174,7 +177,7 @@ class Database:
             log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
             if self._on_lost is not None:
                 await asyncio.shield(self._on_lost())
-            return errors.DatabaseUnavailable("The database cannot be reached; try again shortly.")
+            return errors.ConnectionLost("The database cannot be reached; try again shortly.")
         return error
 
 
@@ -209,6 +212,20 @@ def _root(error: BaseException) -> BaseException:
 def _is_lost(error: BaseException) -> bool:
     invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     return invalidated or isinstance(_root(error), _UNREACHABLE)
+
+
+def rereading(story: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """A story that reads, told once more where its connection broke: reading twice changes nothing."""
+
+    @functools.wraps(story)
+    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await story(*args, **kwargs)
+        except errors.ConnectionLost:
+            log.info("reading again", extra={"action": "reread", "call": story.__qualname__})
+            return await story(*args, **kwargs)
+
+    return told
 
 
 def normalised(dsn: str) -> str:

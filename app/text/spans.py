@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 from app.text import names
 
-_WHO = frozenset("who whom whose wer wen wem wessen qui quien quienes quem chi".split())
+_WHO = frozenset(["who", "whom", "whose", "wer", "wen", "wem", "wessen", "qui", "quien", "quienes", "quem", "chi"])
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 

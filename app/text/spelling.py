@@ -1,4 +1,8 @@
-"""Which stored words may a mistyped or shortened word mean?"""
+"""Which stored words may a mistyped or shortened word mean?
+
+What is stored are stems: "timetable" stands there as "timet". So a word is compared whole, and its beginning with stems
+that are shorter than it.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,26 @@ from rapidfuzz import fuzz, process
 MOST = 5
 CLOSE_ENOUGH = 75
 LONGEST = 64
+SHORTEST_STEM = 4
+STEM_CLOSE_ENOUGH = 80
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
-    """Up to five stored words: first those that it begins, then those spelled like it (ratio 75 of 100)."""
+    """Up to five stored words: those that it begins, those spelled like it, those whose stem its beginning resembles.
+
+    Spelled alike is a ratio of 75 of 100, for beginnings 80. A stem has four letters or more, and half of the word's.
+    """
     if len(word) > LONGEST:
         return []
     beginnings = sorted((known for known in stored if known.startswith(word)), key=len)[:MOST]
     alike = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=CLOSE_ENOUGH, limit=MOST)
-    return list(dict.fromkeys([*beginnings, *(known for known, _score, _place in alike)]))[:MOST]
+    found = [*beginnings, *(known for known, _score, _place in alike), *_stems(word, stored)]
+    return list(dict.fromkeys(found))[:MOST]
+
+
+def _stems(word: str, stored: Sequence[str]) -> list[str]:
+    """Stored stems that the word may be a form of, the likeliest first, and of those the longest."""
+    shorter = [known for known in stored if max(SHORTEST_STEM, len(word) / 2) <= len(known) < len(word)]
+    scores = {known: fuzz.ratio(word[: len(known)], known) for known in shorter}
+    likely = [known for known in shorter if scores[known] >= STEM_CLOSE_ENOUGH]
+    return sorted(likely, key=lambda known: (-scores[known], -len(known), known))

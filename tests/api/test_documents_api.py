@@ -135,6 +135,30 @@ async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, 
     assert response.json()["errors"][0]["field"] in ("files[0]", "content")
 
 
+async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Caller) -> None:
+    files = (
+        ("a.pdf", b"%PDF-1.7"),
+        ("a.md", b"# Lime"),
+        ("b.txt", b""),
+        ("c.md", b"---\ntitle: c\n---\n"),
+        ("d.txt", b"Clay."),
+    )
+    response = await _upload(caller, *files)
+    assert response.status_code == 201, response.text
+    told = response.json()
+    assert [one["index"] for one in told["failed"]] == [0, 2, 3]
+    assert "text and Markdown" in told["failed"][0]["detail"]
+    assert (told["added"], [one["title"] for one in told["documents"]]) == (2, ["Lime", ""])
+    assert (await _upload(caller, *files)).status_code == 200
+
+
+async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(caller: Caller) -> None:
+    form = await _upload(caller, ("a.pdf", b"%PDF-1.7"), ("b.txt", b""))
+    listed = await caller.client.post(DOCUMENTS, json=[{"content": "---\ntitle: Only this\n---\n"}])
+    assert (form.status_code, listed.status_code) == (422, 422)
+    assert [one.json()["errors"][0]["field"] for one in (form, listed)] == ["files[0]", "[0]"]
+
+
 async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
     assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
     many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))

@@ -103,6 +103,11 @@ async def test_the_bounds_themselves_are_fine(reader: Caller, limit: int) -> Non
         ({"filters": {"created_after": "yesterday"}}, "filters.created_after"),
         ({"filters": {"metadata": {"year": {"gte": "soon"}}}}, "filters.metadata"),
         ({"filters": {"metadata": {"year": {"gte": [1]}}}}, "filters.metadata"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-W03"}}}}, "filters.metadata"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-017"}}}}, "filters.metadata"),
+        ({"filters": {"metadata": {"on": {"gte": "20260117"}}}}, "filters.metadata"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-02-30"}}}}, "filters.metadata"),
+        ({"filters": {"metadata": {"on": {"gte": "10:00"}}}}, "filters.metadata"),
         ({"filters": {"teams": ["x"]}}, "filters.teams"),
     ],
 )
@@ -141,7 +146,6 @@ async def test_filters_detail_explain_and_thresholds_reach_the_search(reader: Ca
         {"$.x": {"gte": 1}},
         {'a"b\\c': {"gte": 1}},
         {"%s": "{0}"},
-        {"year": {"gte": "2024-W01"}},
         {"year": {"gte": "2024-01-01"}},
         {"team": {"gte": "2024-01-01T00:00:00Z"}},
         {"year": {"gte": 1e308}},
@@ -236,16 +240,14 @@ async def test_a20_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
 
 async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(reader: Caller, app: Any) -> None:
     gate = app.state.gate
-    taken = [gate.turn() for _ in range(app.state.settings.max_concurrent_searches)]
-    for turn in taken:
-        await turn.__aenter__()
-    gate._most_waiting, before = 0, gate._most_waiting
+    gate.most_waiting, before = 0, gate.most_waiting
+    taken = [gate.enter("/api/rag/search") for _ in range(gate.most_running)]
     try:
         refused = await reader.client.post("/api/rag/search", json={"query": "lime"})
     finally:
-        gate._most_waiting = before
-        for turn in taken:
-            await turn.__aexit__(None, None, None)
+        gate.most_waiting = before
+        for place in taken:
+            gate.leave(place)
     problem(refused, 503, "overloaded")
     assert refused.headers["retry-after"] == "1"
     assert (await reader.search("lime"))["results"]

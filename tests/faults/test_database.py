@@ -37,7 +37,7 @@ async def _serving(
         await World(database, user_id="local").add("We use lime.", "lime")
         services = replace(await given.services(database), budget=budget or Budget())
         async with (
-            given.running(settings or Settings(auth="none"), services) as app,
+            given.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
             standing.listening(app) as client,
         ):
             yield client, database, app
@@ -68,11 +68,14 @@ async def test_d3_postgres_goes_down_and_comes_back(stoppable: embedded.Embedded
         await stoppable.stop()
         for method, path, body in (
             ("POST", SEARCH, LIME),
+            ("POST", DOCUMENTS, {"content": "Clay."}),
+            ("POST", DOCUMENTS, [{"content": "Clay."}, {"content": "Chalk."}]),
             ("GET", DOCUMENTS, None),
             ("GET", "/readyz", None),
         ):
             began = time.perf_counter()
-            unavailable(await client.request(method, path, json=body))
+            async with asyncio.timeout(2 if path == DOCUMENTS else None):
+                unavailable(await client.request(method, path, json=body))
             print(f"D3 {path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
         assert (await client.get("/healthz")).status_code == 200
         await stoppable.start()
@@ -112,11 +115,28 @@ async def test_d4_connections_that_were_cut_are_replaced_before_anybody_notices(
         assert await asyncio.gather(*(_hits(client) for _ in range(8))) == [1] * 8
 
 
-async def test_d4_a_search_whose_connection_is_cut_is_told_to_come_back(place: Any) -> None:
+@pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar", f"{DOCUMENTS}/{{document_id}}/chunks"])
+async def test_d4_a_read_whose_connection_is_cut_is_read_again(place: Any, path: str) -> None:
+    async with _serving(place, pool_size=2) as (client, database, _app):
+        (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
+        path = path.format(**stored)
+        body = {SEARCH: LIME, "/api/rag/similar": {"vector": [0.1] * 384}}.get(path)
+        async with standing.held(place) as hold:
+            asked = asyncio.create_task(client.request("POST" if body else "GET", path, json=body))
+            await hold.reached(1)
+            await hold.terminate()
+            await hold.reached(1)
+            await hold.release()
+            assert (await asked).status_code == 200
+        assert database.in_use() == 0
+
+
+async def test_d4_a_read_whose_connection_is_cut_twice_is_told_to_come_back(place: Any) -> None:
     async with _serving(place, pool_size=2) as (client, database, _app), standing.held(place) as hold:
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
-        await hold.reached(1)
-        await hold.terminate()
+        for _ in range(2):
+            await hold.reached(1)
+            await hold.terminate()
         unavailable(await asked)
         await hold.release()
         assert await _hits(client) == 1
@@ -189,6 +209,21 @@ async def test_d7_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> 
         await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
         await hold.release()
         assert await asyncio.gather(running, another) == [1, 1]
+
+
+async def test_d12_one_key_that_asks_without_end_does_not_keep_out_another(place: Any) -> None:
+    settings = Settings(auth="api_key", max_concurrent_searches=1)
+    async with _serving(place, settings=settings) as (client, database, app), standing.held(place) as hold:
+        greedy, modest = [{"X-API-Key": await given.key(database, name)} for name in ("greedy", "modest")]
+        running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
+        await hold.reached(1)
+        waiting = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
+        await standing.until(lambda: _is(lambda: app.state.gate.waiting == 1))
+        unavailable(await client.post(SEARCH, json=LIME, headers=greedy), "overloaded")
+        other = asyncio.create_task(client.post(SEARCH, json=LIME, headers=modest))
+        unavailable(await waiting, "overloaded")
+        await hold.release()
+        assert [one.status_code for one in await asyncio.gather(running, other)] == [200, 200]
 
 
 async def _is(so: Any) -> bool:

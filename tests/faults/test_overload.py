@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import statistics
 import time
 from collections import Counter
@@ -17,11 +18,17 @@ from typing import Any
 
 import psutil
 import standing
-from standing import DOCUMENTS, SEARCH
+from given import World
+from standing import SEARCH
 
-from app import samples
+from app.pipelines import documents, ingest
+from app.shapes import Upload
+from app.store import db
 
 AT_ONCE = 200
+STORED = 2_000 if standing.FULL else 400
+CROWD = 16
+LASTING_S = 10.0 if standing.FULL else 1.0
 BURSTS = 20 if standing.FULL else 3
 QUIET = 100 if standing.FULL else 30
 
@@ -62,8 +69,18 @@ class Line:
         return Told(int(head.split()[1]), took, "retry-after:" in head, bool(json.loads(answered).get("degraded")))
 
 
-def _notes() -> list[tuple[str, str]]:
-    return [(path.name, path.read_text(encoding="utf-8")) for path in sorted(samples.NOTES.rglob("*.md"))]
+async def _filled(place: Any) -> None:
+    """Chunks of words as unevenly frequent as a language's; the vectors are made up."""
+    chance = random.Random(0)
+    words = [*("how", "often", "does", "buoy", "report", "its", "tide"), *(f"word{number}" for number in range(5_000))]
+    frequencies = [1 / (rank + 1) for rank in range(len(words))]
+    paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
+    notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
+    database = db.connect(place.service_dsn, pool_wait_s=30)
+    world = World(database, user_id="local", cutting=ingest.Cutting(target=80, overlap=0))
+    await world.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
+    assert (await documents.stats("local", db=database)).chunks >= STORED
+    await database.close()
 
 
 def _p95(told: list[Told]) -> float:
@@ -74,11 +91,26 @@ async def _burst(lines: list[Line], first: int) -> list[Told]:
     return await asyncio.gather(*(line.ask(first + n) for n, line in enumerate(lines)))
 
 
+async def _kept_up(lines: list[Line]) -> float:
+    """Searches answered in a second to callers who ask again at once, and a moment after a refusal."""
+    ends, answered = time.perf_counter() + LASTING_S, 0
+
+    async def on_and_on(line: Line, number: int) -> None:
+        nonlocal answered
+        while time.perf_counter() < ends:
+            number += 1
+            answered += (told := await line.ask(number)).status == 200
+            if told.status != 200:
+                await asyncio.sleep(0.05)
+
+    await asyncio.gather(*(on_and_on(line, 100_000 * (place + 1)) for place, line in enumerate(lines)))
+    return answered / LASTING_S
+
+
 async def test_d12_of_two_hundred_searches_some_are_answered_and_the_rest_told_to_come_back(place: Any) -> None:
+    await _filled(place)
     async with standing.process(DATABASE_URL=place.service_dsn) as (started, client):
         await standing.answers(started, client)
-        notes = [{"content": content, "uri": uri} for uri, content in _notes()]
-        assert (await client.post(DOCUMENTS, json=notes)).status_code == 201
         server, sizes = psutil.Process(started.pid), []
         told: list[Told] = []
         async with AsyncExitStack() as stack:
@@ -87,8 +119,11 @@ async def test_d12_of_two_hundred_searches_some_are_answered_and_the_rest_told_t
             for burst in range(BURSTS):
                 told += await _burst(lines, 1_000 * (burst + 1))
                 sizes.append(server.memory_info().rss / 2**20)
+            alone = await _kept_up(lines[:1])
+            crowd = await _kept_up(lines[:CROWD])
             assert (await lines[0].ask(0)).status == 200
         _report(idle, told, sizes)
+        print(f"D12 answered in a second: {alone:.1f} to one who asks on and on, {crowd:.1f} to {CROWD} of them")
         assert {one.status for one in idle} == {200}
         turned_away = [one for one in told if one.status != 200]
         assert len(told) == BURSTS * AT_ONCE

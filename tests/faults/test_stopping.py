@@ -40,15 +40,16 @@ async def test_d13_a_search_and_uploads_in_flight_are_finished_and_nothing_new_i
 
 @pytest.mark.skipif(not standing.FULL, reason="a stuck request is waited for fifteen seconds")
 async def test_d13_a_request_that_never_ends_does_not_keep_the_service_from_ending(place: Any) -> None:
-    async with standing.process(DATABASE_URL=place.service_dsn) as (started, client), standing.held(place) as hold:
-        await standing.answers(started, client, "/healthz")
-        upload = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Never stored.", "uri": "stuck"}))
-        await hold.reached(1)
-        began = time.perf_counter()
-        started.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
-        print(f"D13: ended {time.perf_counter() - began:.1f} s after SIGTERM with a stuck upload")
-        await asyncio.gather(upload, return_exceptions=True)
+    async with standing.process(DATABASE_URL=place.service_dsn) as (started, client):
+        await standing.answers(started, client)
+        async with standing.held(place) as hold:
+            upload = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Never stored.", "uri": "stuck"}))
+            await hold.reached(1)
+            began = time.perf_counter()
+            started.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
+            print(f"D13: ended {time.perf_counter() - began:.1f} s after SIGTERM with a stuck upload")
+            await asyncio.gather(upload, return_exceptions=True)
 
 
 async def _refuses(address: str) -> bool:

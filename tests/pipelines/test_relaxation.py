@@ -29,7 +29,7 @@ async def test_constraints_that_nothing_meets_are_dropped_and_named(words: World
     assert {hit.confidence for hit in answer.hits} == {"low"}
 
 
-@pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy"])
+@pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy", "timetabel"])
 async def test_misspelt_and_shortened_words_are_widened_and_named(words: World, query: str) -> None:
     answer = await words.ask(query, mode="lexical")
     assert uris(answer) == ["bird" if "gannett" in query else "boat"]
