@@ -12,6 +12,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -42,12 +43,14 @@ Counted = Callable[[int], None]
 async def work(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
     """Do whatever waits, for ever; `counted` is told after each job how many chunks were read again."""
     while True:
+        await asyncio.sleep(IDLE_S)
         try:
             while (done := await run_next(db, keys=keys)) is not None:
                 counted(done)
         except errors.StepwellError as error:
             log.warning("relinking waits: %s", error.code, extra={"action": "relink_waits"})
-        await asyncio.sleep(IDLE_S)
+        except Exception:
+            log.exception("relinking failed", extra={"action": "relink_failed"})
 
 
 async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
@@ -56,6 +59,17 @@ async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
     while (done := await run_next(db, keys=keys, user_id=user_id)) is not None:
         read += done
     return read
+
+
+async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
+    """Do what waits for one user, and wait for what another process has begun; returns the chunks read again here."""
+    read = 0
+    while True:
+        read += await drain(db, user_id, keys=keys)
+        async with db.shared() as shared:
+            if not await jobs.count(shared, user_id, changes.JOB):
+                return read
+        await asyncio.sleep(IDLE_S / 5)
 
 
 async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
@@ -69,8 +83,12 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
         return None
     try:
         return await _relink(db, job, keys)
+    except asyncio.CancelledError:
+        with suppress(errors.StepwellError):
+            async with db.shared() as shared:
+                await jobs.release(shared, job)
+        raise
     except Exception as error:
-        log.exception("relinking failed", extra={"action": "relink_failed"})
         async with db.shared() as shared:
             await jobs.give_back(shared, job, error=type(error).__name__, after_s=RETRY_S)
         raise

@@ -19,12 +19,9 @@ from app.store.db import Reading, Writing
 
 _t = tables.tenants.c
 _c = tables.entity_changes.c
-_n = tables.entity_names.c
-_e = tables.entities.c
 JOB = "relink"
 KEPT = 10_000
 """Versions for which a change that was followed is still kept."""
-_LOOKED_FOR = ("user", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +51,15 @@ async def note(db: Writing, user_id: str, names: Mapping[str, str]) -> None:
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
     """Every name and alias that is looked for in texts, with whose it is."""
-    rows = await db.execute(_entries(user_id))
+    rows = await db.execute(sql.statement("looked_for"), {"user_id": user_id})
     return [(row.name, row.entity_id) for row in rows]
 
 
 async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
     """The same for some keys; a key that names nothing has an empty list."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
-    wanted = sa.any_(sa.literal([key.encode() for key in found], sa.ARRAY(sa.LargeBinary)))
-    for row in await db.execute(_entries(user_id).where(_n.name_key == wanted)):
+    binds = {"user_id": user_id, "keys": [key.encode() for key in found]}
+    for row in await db.execute(sql.statement("looked_for", "some"), binds):
         found[row.name_key.decode()].append((row.name, row.entity_id))
     return found
 
@@ -89,11 +86,3 @@ async def followed(db: Writing, user_id: str, version: int) -> None:
 
 def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int]]:
     return sa.select(_c.name_key, _c.name, _c.version).where(_c.user_id == user_id)
-
-
-def _entries(user_id: str) -> sa.Select[tuple[bytes, str, UUID]]:
-    return (
-        sa.select(_n.name_key, _n.name, _n.entity_id)
-        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _n.entity_id))
-        .where(_n.user_id == user_id, _e.origin.in_(_LOOKED_FOR))
-    )
