@@ -6,7 +6,7 @@ A question walks downstairs once and an answer comes back up:
 
 app/
 ├── __main__.py      python -m app
-├── cli/             serve, demo, ingest, search, multihop, eval, bench, db, keys, doctor, openapi: a file a family
+├── cli/             serve, demo, ingest, search, multihop, eval, bench, db, keys, entities, …: a file a family
 ├── main.py          create_app(): the lifespan builds the pool and the providers; nothing happens at import
 ├── runtime.py       what every entry point needs: a database, an embedder and the limits, opened and closed together
 ├── config.py        one Settings; values are passed down, never imported by the rooms below

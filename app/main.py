@@ -5,6 +5,7 @@ Nothing happens at import: the lifespan opens the database and the providers, un
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -28,6 +29,7 @@ from app.api import (
 )
 from app.api.gate import Gate
 from app.config import Settings
+from app.pipelines import relinking
 from app.pipelines.services import Services
 
 DESCRIPTION = """
@@ -56,7 +58,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         telemetry.configure(chosen.log_level, chosen.log_json)
         services, stack = opened or await _open(chosen)
         app.state.services = services
-        async with stack:
+        async with stack, _relinking(app, services):
             yield
 
     app = FastAPI(
@@ -83,6 +85,18 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     request_ids.install(app)
     admission.install(app, Gate(chosen.searches_at_once, chosen.max_waiting_searches, chosen.search_patience))
     return app
+
+
+@asynccontextmanager
+async def _relinking(app: FastAPI, services: Services) -> AsyncIterator[None]:
+    """A worker that has stored texts follow changes of names."""
+    keys, counted = services.cutting.entity_keys, app.state.metrics.relinked
+    worker = asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted))
+    try:
+        yield
+    finally:
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
 
 
 async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:

@@ -56,6 +56,7 @@ entities.role text
 entities.type text NOT NULL
 entities.updated_at timestamp with time zone NOT NULL DEFAULT now()
 entities.user_id text NOT NULL
+entity_changes.lowered boolean NOT NULL DEFAULT false
 entity_changes.name text NOT NULL
 entity_changes.name_key bytea NOT NULL
 entity_changes.pending boolean NOT NULL DEFAULT true

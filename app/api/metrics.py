@@ -71,6 +71,8 @@ class Metrics:
             registry=registry,
         )  # fmt: skip
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
+        self.relink_jobs = Counter("stepwell_relink_jobs", "Changes of names that were followed.", registry=registry)
+        self.relink_chunks = Counter("stepwell_relink_chunks", "Chunks read again for that.", registry=registry)
         Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
@@ -106,6 +108,11 @@ class Metrics:
             self.embedded.inc(document.embedded)
         if refused:
             self.documents.labels("refused").inc(refused)
+
+    def relinked(self, chunks: int) -> None:
+        """Count a job that had stored texts follow changes of names."""
+        self.relink_jobs.inc()
+        self.relink_chunks.inc(chunks)
 
 
 def install(app: FastAPI, *, access: str) -> None:

@@ -18,6 +18,7 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.pipelines import ingest as story
+from app.pipelines import relinking
 from app.pipelines.services import Services
 from app.shapes import Upload
 from app.text import cleaning
@@ -108,6 +109,7 @@ def upload(path: Path, text: str, *, uri: str) -> Upload:
 async def _ingest(files: Sequence[Path], summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
         await store(read(files, summary), len(files), summary, user_id, services)
+        await relinking.settle(services.db, user_id, keys=services.cutting.entity_keys)
 
 
 async def store(uploads: Iterator[Upload], total: int, summary: Summary, user_id: str, services: Services) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from app import __version__, errors
-from app.cli import bench, database, demo, doctor, evaluate, ingest, keys, multihop, openapi, search, serve
+from app.cli import bench, database, demo, doctor, entities, evaluate, ingest, keys, multihop, openapi, search, serve
 
 app = typer.Typer(
     name="stepwell",
@@ -30,6 +30,7 @@ app.command("doctor")(doctor.doctor)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")
+app.add_typer(entities.app, name="entities")
 
 
 @app.callback(invoke_without_command=True)

@@ -12,6 +12,7 @@ import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -42,12 +43,14 @@ Counted = Callable[[int], None]
 async def work(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
     """Do whatever waits, for ever; `counted` is told after each job how many chunks were read again."""
     while True:
+        await asyncio.sleep(IDLE_S)
         try:
             while (done := await run_next(db, keys=keys)) is not None:
                 counted(done)
         except errors.StepwellError as error:
             log.warning("relinking waits: %s", error.code, extra={"action": "relink_waits"})
-        await asyncio.sleep(IDLE_S)
+        except Exception:
+            log.exception("relinking failed", extra={"action": "relink_failed"})
 
 
 async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
@@ -56,6 +59,17 @@ async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
     while (done := await run_next(db, keys=keys, user_id=user_id)) is not None:
         read += done
     return read
+
+
+async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
+    """Do what waits for one user, and wait for what another process has begun; returns the chunks read again here."""
+    read = 0
+    while True:
+        read += await drain(db, user_id, keys=keys)
+        async with db.shared() as shared:
+            if not await jobs.count(shared, user_id, changes.JOB):
+                return read
+        await asyncio.sleep(IDLE_S / 5)
 
 
 async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
@@ -69,8 +83,12 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
         return None
     try:
         return await _relink(db, job, keys)
+    except asyncio.CancelledError:
+        with suppress(errors.StepwellError):
+            async with db.shared() as shared:
+                await jobs.release(shared, job)
+        raise
     except Exception as error:
-        log.exception("relinking failed", extra={"action": "relink_failed"})
         async with db.shared() as shared:
             await jobs.give_back(shared, job, error=type(error).__name__, after_s=RETRY_S)
         raise
@@ -78,11 +96,15 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Names that changed, up to a version, and the chunks that have to be read again."""
+    """Names that changed, up to a version, and the chunks that have to be read again.
+
+    `alone` are names that metadata gave and gives no more, by the entities that they alone make.
+    """
 
     changed: Sequence[Changed]
     version: int
     chunk_nos: Sequence[int]
+    alone: dict[UUID, str]
 
 
 async def _relink(db: Database, job: Job, keys: Sequence[str]) -> int:
@@ -91,7 +113,7 @@ async def _relink(db: Database, job: Job, keys: Sequence[str]) -> int:
     waiting = [no for no in sorted(work_.chunk_nos) if not resumed or no > job.progress["after"]]
     for start in range(0, len(waiting), SLICE):
         chunk_nos = waiting[start : start + SLICE]
-        await _relink_slice(db, job.user_id, work_.changed, chunk_nos, keys)
+        await _relink_slice(db, job.user_id, work_.alone, chunk_nos, keys)
         progress = {"version": work_.version, "after": chunk_nos[-1], "done": start + len(chunk_nos)}
         async with db.shared() as shared:
             if not await jobs.renew(shared, job, progress=progress, lease_s=LEASE_S):
@@ -110,14 +132,18 @@ async def _found(db: Database, user_id: str) -> _Work:
     async with db.reading(user_id) as reading:
         version = await changes.version(reading, user_id)
         changed = await changes.pending(reading, user_id, version)
+        known = (await gazetteers.current(reading, user_id)).gazetteer
+        ids = {_automatic(change.key): change.key for change in changed if change.lowered}
+        lost = {entity: key for entity, key in ids.items() if not naming.is_looked_for(key, entity, known)}
+        alone = {entity: lost[entity] for entity in await relinks.origins(reading, user_id, list(lost))}
         probes = [_probes(change.key) for change in changed[: MOST_NAMES + 1]]
         found = None
         if len(changed) <= MOST_NAMES and all(probes):
             found = await relinks.holding(reading, user_id, list(itertools.chain(*probes)))
         if found is None:
-            return _Work(changed, version, await relinks.chunks(reading, user_id))
+            return _Work(changed, version, await relinks.chunks(reading, user_id), alone)
         tagged = await relinks.tagged(reading, user_id, [_automatic(change.key) for change in changed])
-        return _Work(changed, version, [*{*found, *tagged}])
+        return _Work(changed, version, [*{*found, *tagged}], alone)
 
 
 def _probes(key: str) -> list[str]:
@@ -133,12 +159,12 @@ def _automatic(key: str) -> UUID:
 
 
 async def _relink_slice(
-    db: Database, user_id: str, changed: Sequence[Changed], chunk_nos: Sequence[int], keys: Sequence[str]
+    db: Database, user_id: str, alone: dict[UUID, str], chunk_nos: Sequence[int], keys: Sequence[str]
 ) -> None:
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         known = (await gazetteers.current(writing, user_id)).gazetteer
-        lowered = await _lowered(writing, user_id, changed, known)
+        lowered = await _lowered(writing, user_id, alone, known)
         places = await mentions.places_of(writing, user_id, chunk_nos)
         wanted = await asyncio.to_thread(_wanted, places, known, lowered, keys)
         standing = await relinks.standing(writing, user_id, chunk_nos, besides=[entity for entity, _ in lowered])
@@ -148,13 +174,10 @@ async def _relink_slice(
         await mentions.prune(writing, user_id, sorted(unsure | {entity for entity, _ in lowered}))
 
 
-async def _lowered(
-    db: Writing, user_id: str, changed: Sequence[Changed], known: Gazetteer
-) -> dict[tuple[UUID, str], str]:
-    """Of names that nobody gives any more, the entities that they alone still make, with their origin."""
-    ids = {_automatic(change.key): change.key for change in changed}
-    lost = {entity: key for entity, key in ids.items() if not naming.is_looked_for(key, entity, known)}
-    origins = await relinks.origins(db, user_id, list(lost))
+async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gazetteer) -> dict[tuple[UUID, str], str]:
+    """Those of the entities that names alone make, which still nobody gives, with key and origin."""
+    lost = {entity: key for entity, key in alone.items() if not naming.is_looked_for(key, entity, known)}
+    origins = await relinks.origins(db, user_id, list(lost)) if lost else {}
     return {(entity, lost[entity]): origin for entity, origin in origins.items()}
 
 

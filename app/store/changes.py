@@ -19,21 +19,19 @@ from app.store.db import Reading, Writing
 
 _t = tables.tenants.c
 _c = tables.entity_changes.c
-_n = tables.entity_names.c
-_e = tables.entities.c
 JOB = "relink"
 KEPT = 10_000
 """Versions for which a change that was followed is still kept."""
-_LOOKED_FOR = ("user", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A name that was added, changed or removed."""
+    """A name that was added, changed or removed; `lowered` if metadata named it before."""
 
     key: str
     name: str
     version: int
+    lowered: bool
 
 
 async def version(db: Reading, user_id: str) -> int:
@@ -41,28 +39,31 @@ async def version(db: Reading, user_id: str) -> int:
     return await db.scalar(sa.select(_t.names_version).where(_t.user_id == user_id)) or 0
 
 
-async def note(db: Writing, user_id: str, names: Mapping[str, str]) -> None:
-    """Note that these names (by key) changed, and have the stored texts linked anew. Under the user's lock."""
+async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: bool = False) -> None:
+    """Note that these names (by key) changed, and have the stored texts linked anew. Under the user's lock.
+
+    `lowered` says that metadata named them and does so no more.
+    """
     if not names:
         return
     change = sa.update(tables.tenants).where(_t.user_id == user_id).values(names_version=_t.names_version + 1)
     new = await db.scalar(change.returning(_t.names_version))
     binds = {"keys": [key.encode() for key in names], "names": list(names.values()), "version": new}
-    await db.execute(sql.statement("note_changes"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("note_changes"), {"user_id": user_id, "lowered": lowered, **binds})
     await jobs.queue(db, user_id, JOB)
 
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
     """Every name and alias that is looked for in texts, with whose it is."""
-    rows = await db.execute(_entries(user_id))
+    rows = await db.execute(sql.statement("looked_for"), {"user_id": user_id})
     return [(row.name, row.entity_id) for row in rows]
 
 
 async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
     """The same for some keys; a key that names nothing has an empty list."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
-    wanted = sa.any_(sa.literal([key.encode() for key in found], sa.ARRAY(sa.LargeBinary)))
-    for row in await db.execute(_entries(user_id).where(_n.name_key == wanted)):
+    binds = {"user_id": user_id, "keys": [key.encode() for key in found]}
+    for row in await db.execute(sql.statement("looked_for", "some"), binds):
         found[row.name_key.decode()].append((row.name, row.entity_id))
     return found
 
@@ -70,13 +71,13 @@ async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str
 async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[Changed]:
     """Up to `limit` changes after a version, whether followed or not."""
     rows = await db.execute(_changed(user_id).where(_c.version > version).order_by(_c.version).limit(limit))
-    return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
+    return [Changed(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
 async def pending(db: Reading, user_id: str, version: int) -> list[Changed]:
     """The changes up to a version that the stored texts do not follow yet."""
     rows = await db.execute(_changed(user_id).where(_c.pending, _c.version <= version))
-    return [Changed(row.name_key.decode(), row.name, row.version) for row in rows]
+    return [Changed(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
 async def followed(db: Writing, user_id: str, version: int) -> None:
@@ -87,13 +88,5 @@ async def followed(db: Writing, user_id: str, version: int) -> None:
     await db.execute(sa.delete(tables.entity_changes).where(of_user, ~_c.pending, _c.version <= version - KEPT))
 
 
-def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int]]:
-    return sa.select(_c.name_key, _c.name, _c.version).where(_c.user_id == user_id)
-
-
-def _entries(user_id: str) -> sa.Select[tuple[bytes, str, UUID]]:
-    return (
-        sa.select(_n.name_key, _n.name, _n.entity_id)
-        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _n.entity_id))
-        .where(_n.user_id == user_id, _e.origin.in_(_LOOKED_FOR))
-    )
+def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int, bool]]:
+    return sa.select(_c.name_key, _c.name, _c.version, _c.lowered).where(_c.user_id == user_id)

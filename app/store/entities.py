@@ -78,28 +78,21 @@ async def page(
     origin: Origin | None = None,
 ) -> list[Entity]:
     """Entities by name, from just behind `after`; an automatic one hides behind a user's own of the same name."""
-    query = _selected(user_id).where(sa.or_(_e.origin == "user", ~_outnamed(user_id)))
-    if after is not None:
-        query = query.where(sa.tuple_(_e.name, _e.entity_id) > sa.tuple_(*map(sa.literal, after)))
-    if type is not None:
-        query = query.where(_e.type == type)
-    if origin is not None:
-        query = query.where(_e.origin == origin)
-    rows = await db.execute(query.order_by(_e.name, _e.entity_id).limit(limit))
-    return await _whole(db, user_id, rows.all())
+    name, entity_id = after or (None, None)
+    binds = {"after_name": name, "after_id": entity_id, "type": type, "origin": origin}
+    given = {"after": after, "type": type, "origin": origin}
+    parts = [part for part, value in given.items() if value is not None]
+    statement = sql.statement("list_entities", *parts)
+    used = {bind: value for bind, value in binds.items() if value is not None}
+    rows = await db.execute(statement, {"user_id": user_id, "limit": limit, **used})
+    return await of_ids(db, user_id, list(rows.scalars()))
 
 
 async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The entities that a listing may show, by those of the keys that are a name or alias of theirs; own ones first."""
-    wanted = _n.name_key == _any([key.encode() for key in keys], sa.LargeBinary)
-    query = (
-        sa.select(_n.name_key, _n.entity_id)
-        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _n.entity_id))
-        .where(_n.user_id == user_id, wanted, _e.origin != "text", sa.or_(_e.origin == "user", ~_outnamed(user_id)))
-        .order_by(_e.origin != "user", _n.place, _e.name, _n.entity_id)
-    )
+    binds = {"user_id": user_id, "keys": [key.encode() for key in keys]}
     found: dict[str, list[UUID]] = {}
-    for key, entity in await db.execute(query):
+    for key, entity in await db.execute(sql.statement("named_entities"), binds):
         found.setdefault(key.decode(), []).append(entity)
     return found
 
@@ -207,20 +200,6 @@ def _any(values: Sequence[Any], kind: Any) -> Any:
 def _selected(user_id: str) -> sa.Select[Any]:
     return sa.select(*(column for column in _e if column.name != "user_id")).where(
         _e.user_id == user_id, _e.origin != "text"
-    )
-
-
-def _outnamed(user_id: str) -> sa.ColumnElement[bool]:
-    """Whether one of the user's own entities bears the name of this automatic one."""
-    mine, theirs = tables.entity_names.alias("mine"), tables.entity_names.alias("theirs")
-    own = tables.entities.alias("own")
-    return (
-        sa.select(sa.literal(1))
-        .select_from(mine)
-        .join(theirs, sa.and_(theirs.c.user_id == user_id, theirs.c.name_key == mine.c.name_key))
-        .join(own, sa.and_(own.c.user_id == user_id, own.c.entity_id == theirs.c.entity_id))
-        .where(mine.c.user_id == user_id, mine.c.entity_id == _e.entity_id, own.c.origin == "user")
-        .exists()
     )
 
 

@@ -61,6 +61,11 @@ async def finish(db: Writing, job: Job) -> bool:
     return await _change(db, job, status="done", leased_until=None, finished_at=sa.func.now())
 
 
+async def release(db: Writing, job: Job) -> bool:
+    """Let another worker go on with a job at once, as if it had never been claimed."""
+    return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
+
+
 async def give_back(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
     """Let a job that failed wait for its next attempt, or end as failed after five."""
     if job.attempts >= MOST_ATTEMPTS:

@@ -173,7 +173,8 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     titled = mentioned.where(_m.kind == "title")
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
     await db.execute(lowered.values(origin="text"))
-    await changes.note(db, user_id, {key: name for known in names.values() for key, name in known.items()})
+    gone = {key: name for known in names.values() for key, name in known.items()}
+    await changes.note(db, user_id, gone, lowered=True)
 
 
 async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:

@@ -52,23 +52,11 @@ async def standing(
 ) -> dict[Mention, str]:
     """What the chunks mention of the entities that are looked for, and of those in `besides`, with their origin.
 
-    Of entities that metadata or users gave: every kind for a user's own, texts for the others.
+    Every kind for a user's own entities, texts for the others.
     """
-    query = (
-        sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count, _e.origin)
-        .join(tables.entities, sa.and_(_e.user_id == user_id, _e.entity_id == _m.entity_id))
-        .where(_m.user_id == user_id, _m.chunk_no == _any(chunk_nos, sa.BigInteger))
-        .where(
-            sa.or_(
-                _e.origin == "user",
-                sa.and_(
-                    _m.kind == "text",
-                    sa.or_(_e.origin == "metadata", _e.entity_id == _any(list(besides), sa.Uuid)),
-                ),
-            )
-        )
-    )
-    return {Mention(*row[:5]): row.origin for row in await db.execute(query)}
+    binds = {"chunk_nos": list(chunk_nos), "besides": list(besides)}
+    rows = await db.execute(sql.statement("standing_mentions"), {"user_id": user_id, **binds})
+    return {Mention(*row[:5]): row.origin for row in rows}
 
 
 async def exchange(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:

@@ -281,6 +281,7 @@ entity_changes = Table(
     Column("name", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("pending", Boolean, nullable=False, server_default="true"),
+    Column("lowered", Boolean, nullable=False, server_default="false"),
     PrimaryKeyConstraint("user_id", "name_key"),
     Index(None, "user_id", "version"),
 )

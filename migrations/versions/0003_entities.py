@@ -47,6 +47,7 @@ TABLES = (
         name TEXT NOT NULL,
         version BIGINT NOT NULL,
         pending BOOLEAN DEFAULT 'true' NOT NULL,
+        lowered BOOLEAN DEFAULT 'false' NOT NULL,
         CONSTRAINT pk_entity_changes PRIMARY KEY (user_id, name_key),
         CONSTRAINT ck_entity_changes_user_id CHECK (user_id <> '')
     )

@@ -58,6 +58,14 @@ OPERATIONS = {found.ok().definition.raw["operationId"]: found.ok() for found in 
 WITH_INPUT = {name for name, operation in OPERATIONS.items() if [*operation.iter_parameters(), *operation.body]}
 SHARE = math.ceil(CASES / (2 * len(WITH_INPUT)))
 load_all_checks()
+
+
+@schemathesis.serializer("application/x-ndjson")
+def _lines(_context: Any, value: Any) -> bytes:
+    """Drawn text as it is; what is no text, as the JSON of a line."""
+    return (value if isinstance(value, str) else json.dumps(value)).encode("utf-8", "replace")
+
+
 CHECKS = [
     not_a_server_error,
     checks.status_code_conformance,
@@ -109,7 +117,12 @@ class Door:
         self.known = {
             "document_id": [document["document_id"] for document in stored],
             "chunk_id": [hit["chunk_id"] for hit in found["results"]],
+            "entity_id": [self._entity(n) for n in range(3)],
         }
+
+    def _entity(self, n: int) -> str:
+        given = {"type": "person", "name": f"Ana {n}", "aliases": ["lime"]}
+        return str(self.session.post(f"{self.address}/api/rag/entities", json=given).json()["entity_id"])
 
     def stop(self) -> None:
         """Have the server leave."""
@@ -156,14 +169,14 @@ def test_no_request_made_from_the_description_breaks_the_service(door: Door, nam
         pytest.skip("it takes nothing that could be wrong")
     operation = OPERATIONS[name]
     drawn = operation.as_strategy(generation_mode=mode)
-    known = st.none() | st.sampled_from(door.known["document_id"])
+    known = st.none() | st.fixed_dictionaries({name: st.sampled_from(ids) for name, ids in door.known.items()})
     chunk = st.none() | st.sampled_from(door.known["chunk_id"])
 
     @_cases(SHARE)
     @hypothesis.given(drawn, known, chunk)
-    def asked(case: Case, document_id: str | None, chunk_id: str | None) -> None:
-        if document_id and case.path_parameters:
-            case.path_parameters["document_id"] = document_id
+    def asked(case: Case, ids: dict[str, str] | None, chunk_id: str | None) -> None:
+        for name in (ids or {}).keys() & (case.path_parameters or {}).keys():
+            case.path_parameters[name] = ids[name]
         if chunk_id and isinstance(case.body, dict) and "chunk_id" in case.body:
             case.body = {**case.body, "chunk_id": chunk_id}
         door.check(case)
@@ -183,6 +196,10 @@ _BODIES: dict[str, Callable[..., st.SearchStrategy[Any]]] = {
     "similar": lambda: st.fixed_dictionaries({"vector": st.lists(_COORDINATES, min_size=384, max_size=384)}),
     "documents": lambda: st.fixed_dictionaries(
         {"content": _TEXT}, optional={"title": _TEXT, "uri": _TEXT, "language": _TEXT, "metadata": _VALUES}
+    ),
+    "entities": lambda: st.fixed_dictionaries(
+        {"type": st.just("person"), "name": _TEXT},
+        optional={"aliases": st.lists(_TEXT, max_size=3), "facts": st.lists(_TEXT, max_size=3), "role": _TEXT},
     ),
 }
 

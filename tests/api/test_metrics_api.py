@@ -125,7 +125,9 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
             assert not search.done()
             await asyncio.sleep(0)  # a call inside one process need not give way
         async with database.shared():
-            assert (await counts(client))["stepwell_db_connections_in_use"] == 1
+            # The service's own worker looks for jobs with another one now and then.
+            lent = [(await counts(client))["stepwell_db_connections_in_use"] for _ in range(5)]
+        assert min(lent) == 1
         search.cancel()
         await asyncio.gather(search, return_exceptions=True)
         after = await counts(client)
@@ -175,3 +177,15 @@ async def test_the_build_is_named(client):
     response = await client.get("/metrics")
     version = (await client.get("/healthz")).json()["version"]
     assert samples(response.text)[f'stepwell_build_info{{version="{version}"}}'] == 1
+
+
+async def test_texts_that_follow_a_new_name_are_counted(client, services):
+    await client.post("/api/rag/documents", json={"content": "Quorl Zantis was here.", "uri": "zantis"})
+    await client.post("/api/rag/entities", json={"type": "person", "name": "Quorl Zantis"})
+    for _ in range(5_000):
+        await client.get("/api/rag/entities")
+        found = await counts(client)
+        if found["stepwell_relink_jobs_total"]:
+            break
+    assert found["stepwell_relink_jobs_total"] == 1
+    assert found["stepwell_relink_chunks_total"] == 1

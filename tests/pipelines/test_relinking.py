@@ -30,6 +30,10 @@ PEOPLE = {
 }
 
 
+class Killed(BaseException):
+    """What no worker can answer."""
+
+
 async def _store(world: World, *uris: str) -> None:
     for uri in uris:
         title, text, metadata = NOTES[uri]
@@ -160,17 +164,38 @@ async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
         nonlocal slices
         slices += 1
         if slices == 4:
-            raise asyncio.CancelledError
+            raise Killed
         await whole(*given)
 
     monkeypatch.setattr(relinking, "_relink_slice", dying)
-    with pytest.raises(asyncio.CancelledError):
+    with pytest.raises(Killed):
         await gazette.relink(world)
     assert len(await gazette.links(owner, world, "Ana")) == 3
     assert await gazette.relink(world) == 0, "the lease still runs"
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", world.user_id)
     assert await gazette.relink(world) == 3
     assert len(await gazette.links(owner, world, "Ana")) == 6
+
+
+async def test_a_worker_that_is_stopped_hands_its_job_on_at_once(
+    world: World, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.add("Ana.", "a")
+    await gazette.name(world, "Ana")
+    reached = asyncio.Event()
+
+    async def hanging(*_given: Any) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as slow:
+        slow.setattr(relinking, "_relink_slice", hanging)
+        worker = asyncio.create_task(gazette.relink(world))
+        await reached.wait()
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+    assert await gazette.relink(world) == 1
+    assert len(await gazette.links(owner, world, "Ana")) == 1
 
 
 async def test_a_worker_that_lost_its_lease_stops(world: World, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,154 @@
+"""`stepwell entities`: who and what the documents are about, from files and on the screen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from app import errors, runtime
+from app.api import entity_lines
+from app.api.entity_models import EntityModel, LinkedModel, UpsertModel
+from app.cli import options
+from app.config import Settings
+from app.pipelines import entities as story
+from app.pipelines import entity_lines as lines
+from app.pipelines import relinking
+from app.shapes import Entity, LinkedDocument
+from app.store.db import Database
+
+app = typer.Typer(help="Entities: import, list, show.", no_args_is_help=True)
+Result = TypeVar("Result")
+MOST_SHOWN = 10
+
+
+@app.command("import")
+def bring(
+    file: Annotated[Path, typer.Argument(help="JSON lines, an entity a line; - reads standard input.")],
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Add or replace entities by type and name; stored texts are linked to them before the command ends."""
+    read = entity_lines.read(_bytes(file))
+    told = options.run(_bring(read, options.checked_user(user), options.settings(data_dir)))
+    if as_json:
+        typer.echo(told.model_dump_json())
+    else:
+        options.out.print(
+            f"{told.added} added, {told.updated} updated, {told.unchanged} unchanged, {told.refused} refused."
+        )
+        for line in told.lines:
+            if line.status == "refused":
+                options.err.print(f"[red]line {line.line}[/] {escape(f'{line.field}: {line.detail}')}")
+    if told.refused:
+        raise typer.Exit(1)
+
+
+@app.command("list")
+def listed(
+    q: Annotated[str | None, typer.Option("--q", help="Only names that resemble this.")] = None,
+    type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """List entities by name, or those whose name resembles --q, the most similar first."""
+    user_id = options.checked_user(user)
+
+    async def found(db: Database) -> list[Entity]:
+        if q is not None:
+            return await story.find(q, user_id, db=db, limit=limit, type=type)
+        return await story.page(user_id, db=db, limit=limit, type=type)
+
+    shown = _with_database(options.settings(data_dir), found)
+    if as_json:
+        typer.echo(json.dumps([EntityModel.of(entity).model_dump(mode="json") for entity in shown]))
+        return
+    table = Table("name", "type", "aliases", "origin", "id")
+    for e in shown:
+        table.add_row(escape(e.name), e.type, escape(", ".join(e.aliases)), e.origin, str(e.entity_id))
+    options.out.print(table)
+
+
+@app.command()
+def show(
+    name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Show an entity with the documents that it is linked to most strongly."""
+    user_id = options.checked_user(user)
+
+    async def found(db: Database) -> tuple[Entity, list[LinkedDocument]]:
+        entity = await _meant(name_or_id, user_id, db)
+        documents = await story.documents(entity.entity_id, user_id, db=db, limit=MOST_SHOWN, after=None)
+        return entity, documents
+
+    entity, documents = _with_database(options.settings(data_dir), found)
+    if as_json:
+        linked = [LinkedModel.of(document).model_dump(mode="json") for document in documents]
+        typer.echo(json.dumps({**EntityModel.of(entity).model_dump(mode="json"), "documents": linked}))
+        return
+    _show(entity, documents)
+
+
+def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
+    options.out.print(f"[bold]{escape(entity.name)}[/] ({entity.type}, {entity.origin}) {entity.entity_id}")
+    rows: list[tuple[str, Any]] = [
+        ("also", ", ".join(entity.aliases)),
+        ("role", entity.role),
+        ("is", entity.description),
+        *(("fact", fact) for fact in entity.facts),
+        ("contains", len(entity.members) or None),
+    ]
+    for label, value in rows:
+        if value:
+            options.out.print(f"{label}: {escape(str(value))}")
+    table = Table("strength", "document", "mentions")
+    for document in documents:
+        counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document.mentions.items()))
+        table.add_row(f"{document.strength:.2f}", escape(document.title or document.uri or ""), counts)
+    options.out.print(table)
+
+
+async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertModel:
+    async with runtime.open_services(settings) as services:
+        outcomes = await lines.run(read.sound, user_id, db=services.db, embedder=services.embedder)
+        await relinking.settle(services.db, user_id, keys=services.cutting.entity_keys)
+        return UpsertModel.of(read.told(outcomes))
+
+
+async def _meant(name_or_id: str, user_id: str, db: Database) -> Entity:
+    try:
+        return await story.get(UUID(name_or_id), user_id, db=db)
+    except ValueError:
+        found = await story.find(name_or_id, user_id, db=db, limit=1)
+    if not found:
+        raise errors.NotFound("No entity is called so, or nearly so.")
+    return found[0]
+
+
+def _bytes(file: Path) -> bytes:
+    if str(file) == "-":
+        return typer.get_binary_stream("stdin").read()
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
+
+
+def _with_database(settings: Settings, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    async def opened() -> Result:
+        async with runtime.open_database(settings, pool_size=1) as database:
+            return await work(database)
+
+    return options.run(opened())

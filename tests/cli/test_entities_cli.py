@@ -1,0 +1,68 @@
+"""Do the commands about entities do what they say?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import given
+import pytest
+
+Stepwell = Callable[..., Any]
+LINES = [
+    {"type": "team", "name": "Masons", "members": ["Ana Silva"]},
+    {"type": "person", "name": "Ana Silva", "aliases": ["asilva"], "role": "mason", "description": "Knows [lime]."},
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Two entities as JSON lines."""
+    written = tmp_path / "people.jsonl"
+    written.write_text("\n".join(map(json.dumps, LINES)), encoding="utf-8")
+    return written
+
+
+def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_them(
+    stepwell: Stepwell, file: Path, tmp_path: Path
+) -> None:
+    user = given.user()
+    (tmp_path / "note.md").write_text("# Third landing\n\nASILVA repaired it, says ana silva.", encoding="utf-8")
+    assert stepwell("ingest", tmp_path / "note.md", "--user", user).code == 0
+    first = stepwell("entities", "import", file, "--user", user, "--json")
+    assert first.code == 0, first.err
+    assert (first.json["added"], first.json["refused"]) == (2, 0)
+    assert "2 unchanged" in stepwell("entities", "import", file, "--user", user).out
+    listed = stepwell("entities", "list", "--user", user, "--type", "person", "--json").json
+    assert [entity["name"] for entity in listed] == ["Ana Silva"]
+    assert "asilva" in stepwell("entities", "list", "--user", user, "--q", "anna silva").out
+    shown = stepwell("entities", "show", "Ana Sillva", "--user", user, "--json").json
+    assert shown["role"] == "mason"
+    assert [document["mentions"] for document in shown["documents"]] == [{"text": 2}], "linked before the import ended"
+    table = stepwell("entities", "show", shown["entity_id"], "--user", user)
+    assert "Third landing" in table.out
+    assert "Knows [lime]." in table.out
+
+
+def test_a_refused_line_is_told_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
+    file.write_text(file.read_text(encoding="utf-8") + '\n{"type": "person"}', encoding="utf-8")
+    ran = stepwell("entities", "import", file, "--user", given.user())
+    assert ran.code == 1
+    assert "2 added, 0 updated, 0 unchanged, 1 refused" in ran.out
+    assert "line 3" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("import", "/nonexistent/file.jsonl"), "cannot be read"),
+        (("show", "Nobody At All"), "No entity"),
+        (("show", "00000000-0000-0000-0000-000000000000"), "No such entity"),
+    ],
+)
+def test_what_is_not_there_is_a_sentence(stepwell: Stepwell, arguments: tuple[str, ...], told: str) -> None:
+    ran = stepwell("entities", *arguments, "--user", given.user())
+    assert ran.code == 2
+    assert told in ran.err

@@ -1,0 +1,87 @@
+"""Does Postgres look entities, names and mentions up by key, however many of them a user has?
+
+Asked as the service's role, of a user with 3,000 entities and 4,000 mentions beside another, and once more with the
+statistics of an empty database, since names come in faster than they are counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import drafts
+import pytest
+import sqlalchemy as sa
+
+from app.pipelines import entities
+from app.providers.fake import FakeEmbedder
+from app.shapes import EntityDraft
+from app.store import mentions, sql
+from app.store.db import Database
+from app.store.mentions import Mention
+
+ENTITIES = 3_000
+Binds = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID]]:
+    """A user with many entities, each mentioned once or twice, and their ids."""
+    user = f"many-{uuid4().hex}"
+    document = await drafts.put(database, user, drafts.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
+    given = [EntityDraft("person", f"Person {n}", (f"Alias {n % 300}",)) for n in range(ENTITIES)]
+    added = await entities.add(given, user, db=database, embedder=embedder)
+    ids = [entity.entity_id for entity in added]
+    async with database.writing(user) as writing:
+        chunk_nos = list(await writing.scalars(sa.text("SELECT chunk_no FROM stepwell.chunks ORDER BY 1")))
+        found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
+        found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
+        await mentions.add(writing, user, found)
+    return user, ids
+
+
+def _binds(ids: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
+    """Each statement with its parts and binds."""
+    keys = [f"person {n}".encode() for n in range(20)]
+    return {
+        "own_entities": ((), {"types": ["person"] * 20, "keys": keys}),
+        "named_entities": ((), {"keys": keys}),
+        "looked_for": (("some",), {"keys": keys}),
+        "known_names": ((), {"keys": keys}),
+        "standing_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
+        "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
+        "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),
+        "word_chunks": ((), {"names": ["note w3"]}),
+    }
+
+
+@pytest.mark.parametrize("counted", [False, True], ids=["statistics of before", "statistics of now"])
+@pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)])))
+async def test_no_statement_reads_all_of_a_users_rows(
+    database: Database, owner: asyncpg.Connection, many: tuple[str, list[UUID]], name: str, counted: bool
+) -> None:
+    user, ids = many
+    if counted:
+        await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions")
+    parts, binds = _binds(ids)[name]
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
+    async with database.reading(user) as reading:
+        told = (await reading.execute(statement, {"user_id": user, **binds})).scalar_one()
+    (plan,) = json.loads(told) if isinstance(told, str) else told
+    read = {node.get("Relation Name"): 0 for node in _nodes(plan["Plan"])}
+    for node in _nodes(plan["Plan"]):
+        rows = (
+            node["Actual Rows"] + node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+        )
+        read[node.get("Relation Name")] += rows * node["Actual Loops"]
+    for table in ("entities", "entity_names", "mentions"):
+        assert read.get(table, 0) <= ENTITIES / 2, (table, read)
+
+
+def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
