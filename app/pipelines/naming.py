@@ -20,7 +20,7 @@ from app.shapes import IndexText
 from app.store import changes, mentions
 from app.store.db import Database, Writing
 from app.store.mentions import Mention, Named, Place
-from app.text import gazetteer, lexical, names, tags
+from app.text import lexical, names, tags
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
 from app.text.tags import Tag
@@ -85,18 +85,16 @@ def told(place: Place, known: Gazetteer) -> Counter[UUID]:
 
 
 def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
-    """The user's own entities that a document names in its metadata or as its title, as mentions in its first chunk."""
+    """The user's own entities that a document names in its metadata or its title, as mentions in its first chunk."""
     if place.opening is None:
         return
     for tag in tags.of_metadata(place.opening.metadata, keys):
         for entity in known.named(tag.text):
             if entity != tag.entity_id:
                 yield Mention(entity, place.chunk_no, place.document_id, tag.kind, 1)
-    title = names.of_title(place.opening.title)
-    text = title.text if title else place.opening.title
-    automatic = names.Name(gazetteer.key(text) or "", text).entity_id
-    for entity in known.named(text):
-        if entity != automatic:
+    titled = {e: found.key for found in known.find(place.opening.title) for e in found.entity_ids}
+    for entity, name in titled.items():
+        if entity != names.Name(name, name).entity_id:
             yield Mention(entity, place.chunk_no, place.document_id, "title", 1)
 
 

@@ -36,6 +36,7 @@ async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(world: Wo
     assert await gazette.links(owner, world, "Ilse Brandt") == {
         ("a", 0, "title", 1),
         ("a", 0, "text", 1),
+        ("b", 0, "title", 1),
         ("b", 0, "text", 1),
         ("c", 0, "title", 1),
         ("c", 0, "text", 1),

@@ -12,7 +12,7 @@ from given import World, uris
 from app import errors
 from app.pipelines import documents, multihop, search
 from app.providers.fake import FakeEmbedder
-from app.shapes import Answer, Filters, Query, Vector
+from app.shapes import Answer, Filters, Guidance, Query, Vector
 from app.store import db as store_db
 
 QUESTION = "Where was the director of Silent Harbour born?"
@@ -69,6 +69,9 @@ class FailingLater(FakeEmbedder):
         return await super().embed_query(text)
 
 
+FLAT = Guidance("off", boost=False)
+
+
 async def _ask(world: World, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
     hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
     question = multihop.Question(Query(world.user_id, text, **given), **hops)
@@ -76,7 +79,7 @@ async def _ask(world: World, text: str = QUESTION, *, llm: Any = None, budget: A
 
 
 async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: World) -> None:
-    flat = await library.ask(QUESTION)
+    flat = await library.ask(QUESTION, guidance=FLAT)
     assert "director" not in uris(flat)
     answer = await _ask(library)
     assert {"film", "director"} <= set(uris(answer))
@@ -210,7 +213,7 @@ async def test_statistics_alone_name_terms(library: World) -> None:
 async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: World) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
-    assert uris(answer) == uris(await World(library.db, FakeEmbedder(), library.user_id).ask(QUESTION))
+    assert uris(answer) == uris(await World(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
     assert {hit.hop for hit in answer.hits} == {1}
     assert "hop2_failed" in answer.degraded
     assert answer.hops is not None

@@ -55,6 +55,21 @@ def _binds(ids: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
         "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),
         "word_chunks": ((), {"names": ["note w3"]}),
+        "matching_entities": (
+            (),
+            {
+                "keys": keys,
+                "near_keys": [b"person 31", b"alias 7"],
+                "near_words": ["persom 31", "alyas 7"],
+                "roles": ["role:mason"],
+                "words": "note w3",
+                "embedding": None,
+                "with_text": False,
+                "most": 50,
+            },
+        ),
+        "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
+        "mentions_in_chunks": ((), {"chunk_ids": [UUID(int=1)], "entity_ids": ids[:5]}),
     }
 
 

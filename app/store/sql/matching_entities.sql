@@ -19,16 +19,20 @@ asked AS MATERIALIZED (
 ),
 named AS MATERIALIZED (
     SELECT n.name_key, e.entity_id, e.name, e.type, e.origin
-    FROM stepwell.entity_names AS n
+    FROM unnest(:keys) AS k (name_key)
+    CROSS JOIN LATERAL (
+        SELECT o.name_key, o.entity_id FROM stepwell.entity_names AS o
+        WHERE o.user_id = :user_id AND o.name_key = k.name_key LIMIT :most
+    ) AS n
     CROSS JOIN LATERAL (
         SELECT o.entity_id, o.name, o.type, o.origin
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
-    WHERE n.user_id = :user_id AND n.name_key = ANY (:keys) AND (:with_text OR e.origin <> 'text')
+    WHERE :with_text OR e.origin <> 'text'
     LIMIT 4 * :most
 ),
 near AS MATERIALIZED (
-    SELECT g.name_key, e.entity_id, e.name, e.type, e.origin, CASE WHEN g.known THEN 0 ELSE 1 END AS misspelt
+    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin, CASE WHEN g.known THEN 0 ELSE 1 END AS misspelt
     FROM (
         SELECT o.name_key, NOT EXISTS (
                    SELECT FROM unnest(tsvector_to_array(to_tsvector('english', o.words))) AS w (lexeme)
@@ -36,7 +40,10 @@ near AS MATERIALIZED (
                        SELECT FROM stepwell.lexemes AS l WHERE l.user_id = :user_id AND l.lexeme = w.lexeme COLLATE "C")) AS known
         FROM unnest(:near_keys, :near_words) AS o (name_key, words)
     ) AS g
-    JOIN stepwell.entity_names AS n ON n.user_id = :user_id AND n.name_key = g.name_key
+    CROSS JOIN LATERAL (
+        SELECT o.name_key, o.entity_id FROM stepwell.entity_names AS o
+        WHERE o.user_id = :user_id AND o.name_key = g.name_key LIMIT :most
+    ) AS n
     CROSS JOIN LATERAL (
         SELECT o.entity_id, o.name, o.type, o.origin
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
@@ -119,6 +126,10 @@ matches AS (
 SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms
 FROM matches AS m
 WHERE m.origin = 'user' OR NOT EXISTS (
-    SELECT FROM stepwell.entity_names AS n
-    JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = n.entity_id
-    WHERE n.user_id = :user_id AND n.name_key = m.name_key AND e.origin = 'user')
+    SELECT FROM (
+        SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = m.name_key LIMIT :most
+    ) AS n
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
+    ) AS e
+    WHERE e.origin = 'user')
