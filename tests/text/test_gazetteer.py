@@ -144,3 +144,14 @@ def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]]
         place = ends[0] if ends else place + 1
     telling = _of(*(" ".join(words) for words in known if " ".join(words).casefold() in keys))
     assert [(found.start, found.end) for found in telling.find(" ".join(told))] == expected
+
+
+def test_a_joined_name_stands_where_its_parts_do() -> None:
+    known = Gazetteer.build([("LiHua", A), ("ChaeSong-hwa", B), ("ANA", C)])
+    assert [(f.entity_ids, f.key) for f in known.find("Hi Li Hua, did Chae Song-hwa call lihua? A N A")] == [
+        ((A,), "lihua"),
+        ((B,), "chaesong hwa"),
+        ((A,), "lihua"),
+    ]
+    gone = known.patched({"lihua": []})
+    assert gone.find("Hi Li Hua") == []
