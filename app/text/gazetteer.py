@@ -32,12 +32,14 @@ Entry = tuple[str, UUID]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them."""
+    """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them; `others`
+    are keys of joined names that its words stand for too."""
 
     entity_ids: tuple[UUID, ...]
     key: str
     start: int
     end: int
+    others: tuple[str, ...] = ()
 
 
 def key(name: str) -> str | None:
@@ -115,7 +117,7 @@ class Gazetteer:
             for end, keys in self._candidates(read.words, start):
                 meant = [self._meant(folded, partial(read.written, start, end)) for folded in keys]
                 if any(meant):
-                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end)
+                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end, tuple(keys[1:]))
                     free = end
                     break
 
