@@ -189,3 +189,15 @@ async def test_texts_that_follow_a_new_name_are_counted(client, services):
             break
     assert found["stepwell_relink_jobs_total"] == 1
     assert found["stepwell_relink_chunks_total"] == 1
+
+
+async def test_what_entities_do_to_answers_is_counted(client):
+    before = await counts(client)
+    await client.post("/api/rag/entities", json={"type": "person", "name": "Zita Quarrel"})
+    await client.post("/api/rag/documents", json={"content": "Zita Quarrel tarred the old hull."})
+    answer = (await client.post("/api/rag/search", json={"query": "what did Zita Quarrel tar?"})).json()
+    assert (answer["search_mode"], len([hit for hit in answer["results"] if hit["boost"]])) == ("two_pass", 1)
+    after = await counts(client)
+    for name in ('stepwell_search_modes_total{mode="two_pass",reason=""}', "stepwell_search_boosted_total"):
+        assert after[name] - before.get(name, 0) == 1, name
+    assert after["stepwell_search_boost_places_count"] - before.get("stepwell_search_boost_places_count", 0) == 1

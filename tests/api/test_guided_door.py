@@ -1,0 +1,92 @@
+"""Do searches over HTTP tell which entities guided them, and refuse what they cannot use?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from caller import Caller
+from toy import problem
+
+ENTITIES, SEARCH, TWO_PASS = "/api/rag/entities", "/api/rag/search", "/api/rag/search/two-pass"
+
+
+@pytest.fixture
+async def crew(caller: Caller) -> Caller:
+    """A user with an entity and notes, most of them about others."""
+    ana = {"type": "person", "name": "Ana Torres", "aliases": ["Anita"]}
+    assert (await caller.client.post(ENTITIES, json=ana)).status_code == 201
+    await caller.add("Ana Torres calibrated the buoy batteries.", "batteries")
+    await caller.add("We talked about lights.", "lights", metadata={"attendees": ["Anita", "Ben Okafor"]})
+    await caller.add("Ben Okafor calibrated the buoy batteries twice.", "ben")
+    await caller.add("Lime mortar below the third landing.", "lime")
+    return caller
+
+
+async def test_a_search_tells_whom_it_is_about_and_what_that_adds_to_each_hit(crew: Caller) -> None:
+    answer = await crew.search("what did Ana Torres do with batteries?", explain=True)
+    assert (answer["search_mode"], answer["fallback_reason"], answer["query_type"]) == ("two_pass", None, "entity")
+    (match,) = answer["pass1_entities"]
+    assert match.keys() == {"entity_id", "name", "type", "score", "matched_by"}
+    assert (match["name"], match["type"], match["score"], match["matched_by"]) == ("Ana Torres", "person", 1.0, "name")
+    assert [hit["uri"] for hit in answer["results"][:2]] == ["batteries", "lights"]
+    first, last = answer["results"][0], answer["results"][-1]
+    assert first["parent"]["entity_id"] == match["entity_id"]
+    assert first["parent"]["parent_entity_score"] == 1.0
+    assert first["parent"]["link_strength"] > 0
+    assert first["score"] == pytest.approx(0.5 * first["parent"]["doc_score"] + 0.5)
+    assert first["boost"]["factor"] == pytest.approx(1.1)
+    assert "entity" in first["strategies"]
+    assert (last["parent"]["parent_entity_score"], last["boost"]) == (0.0, None)
+    assert answer["explain"]["entities"]["pass2"]["linked_documents"] == 2
+
+
+async def test_two_pass_is_the_same_search_however_unsure_it_is(crew: Caller) -> None:
+    body = {"query": "batteries of Anita Torrez", "threshold": 0.99}
+    auto = (await crew.client.post(SEARCH, json={**body, "query": "batteries Torrez"})).json()
+    assert (auto["search_mode"], auto["fallback_reason"]) == ("flat", "not_entity_centric")
+    forced = (await crew.client.post(TWO_PASS, json=body)).json()
+    assert forced["search_mode"] == "two_pass"
+    nobody = (await crew.client.post(TWO_PASS, json={"query": "lime mortar"})).json()
+    assert (nobody["search_mode"], nobody["fallback_reason"]) == ("flat", "no_entities")
+    assert nobody["results"][0]["uri"] == "lime"
+
+
+async def test_alpha_and_the_switches_are_taken_from_the_request(crew: Caller) -> None:
+    off = await crew.search("what did Ana Torres do?", hierarchy="off", boost=False)
+    assert (off["search_mode"], off["fallback_reason"]) == ("flat", "hierarchy_off")
+    assert all(hit["parent"] is None and hit["boost"] is None for hit in off["results"])
+    near = await crew.search("what did Ana Torres do?", alpha=0.0)
+    assert [hit["score"] for hit in near["results"]] == [1.0, 1.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("path", [SEARCH, TWO_PASS])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("alpha", 1.5),
+        ("alpha", "0.5"),
+        ("alpha", True),
+        ("threshold", -0.1),
+        ("max_entities", 0),
+        ("max_entities", 2.0),
+        ("hierarchy", "maybe"),
+        ("boost", 1),
+    ],
+)
+async def test_a_bad_value_is_422_naming_the_field(crew: Caller, path: str, field: str, value: Any) -> None:
+    response = await crew.client.post(path, json={"query": "Ana", field: value})
+    assert response.status_code == 422, response.text
+    assert field in response.text
+
+
+async def test_a_blank_query_is_400_on_two_pass_too(crew: Caller) -> None:
+    problem(await crew.client.post(TWO_PASS, json={"query": " \u200b "}), 400, "blank_query", "query")
+
+
+async def test_another_users_names_guide_nobody(crew: Caller, newcomer: Any) -> None:
+    stranger = await newcomer("search", "write")
+    await stranger.add("A letter to Ana Torres about batteries.", "letter")
+    for path in (SEARCH, TWO_PASS):
+        answer = (await stranger.client.post(path, json={"query": "Ana Torres batteries Anita"})).json()
+        assert ([hit["uri"] for hit in answer["results"]], answer["pass1_entities"]) == (["letter"], [])
