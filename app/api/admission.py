@@ -21,7 +21,7 @@ from app.api import leaving, metrics, problems, request_ids
 from app.api.gate import Gate
 
 T = TypeVar("T")
-SEARCHES = frozenset({"/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar"})
+SEARCHES = frozenset(f"/api/rag/{path}" for path in ("search", "search/two-pass", "search/multihop", "similar"))
 _BUSY = "Too many searches are running; try again shortly."
 _TOLD_EVERY_S = 1.0
 _AT_A_STEP = 4

@@ -1,6 +1,7 @@
 """Which terms of the best chunks would lead to related passages, and who says so?
 
-The best available extractor is asked first and each falls to the next: llm, entities, statistical.
+The best available extractor is asked first and each falls to the next: llm, entities, statistical. A model chooses
+among the stored names, which lead somewhere for certain; it does not replace them, so that its worst day costs nothing.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ async def run(
         start = "llm" if wanted == "auto" else wanted
         for extractor in ORDER[ORDER.index(start) :]:
             if extractor == "llm":
-                found = await _asked(query, titles, passages, course, llm=llm, llm_s=llm_s, required=wanted == "llm")
+                asked = await _asked(query, titles, passages, course, llm=llm, llm_s=llm_s, required=wanted == "llm")
+                found = _chosen(asked, query, standing, best, total)
             elif extractor == "entities":
                 found = _entities(query, standing, best, total)
             else:
@@ -100,8 +102,21 @@ async def _asked(
         return []
 
 
+def _chosen(
+    proposed: Sequence[str], query: str, standing: Sequence[StandingName], best: Sequence[UUID], total: int
+) -> list[str]:
+    """The model's terms that are stored names of several chunks, the other stored names, and its other terms.
+
+    Nothing where none of the model's is among the first five.
+    """
+    leading = {name.name_key for name in standing if name.chunks > 1}
+    known = [term for term in proposed if names.key(term) in leading]
+    mixed = terms.distinct((*known, *_entities(query, standing, best, total), *proposed))
+    return mixed if set(mixed) & set(proposed) else []
+
+
 def _entities(query: str, standing: Sequence[StandingName], best: Sequence[UUID], total: int) -> list[str]:
-    """Stored names that the query does not hold, those of better chunks and in fewer chunks first."""
+    """Stored names of several chunks that the query does not hold, those of better chunks and in fewer chunks first."""
     asked = names.sequences(query)
 
     def worth(name: StandingName) -> float:

@@ -46,7 +46,7 @@ class Names:
         """The keys of several words by their first and their last word."""
         async with self._building:
             if self._parts is None:
-                self._parts = await asyncio.to_thread(parts.of, list(self.gazetteer.keys()))
+                self._parts = await asyncio.to_thread(parts.of, self.gazetteer)
             return self._parts
 
     def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> Names:

@@ -60,8 +60,7 @@ async def run(
     chunk_ids = [candidate.chunk_id for candidate in led.found.candidates]
     if not named or not chunk_ids:
         return led
-    entity_ids = [match.entity_id for match in named]
-    mentions = await guides.mentions(db, ask.user_id, chunk_ids=chunk_ids, entity_ids=entity_ids)
+    mentions = await guides.mentions(db, ask.user_id, chunk_ids=chunk_ids, entities=named)
     return replace(led, named=named, mentions=mentions)
 
 

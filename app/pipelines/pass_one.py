@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.pipelines import gazetteers
 from app.pipelines.remembered import Remembered, recalled
@@ -90,8 +90,9 @@ async def _matches(
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
-    standing = call.standing | spans.longest(text, {match.key for match in found if match.key})
-    return entities.best((_scored(match, standing, call.near, text) for match in found), limit=limit)
+    standing = {key: len(key.split(" ")) for key in spans.longest(text, {match.key for match in found if match.key})}
+    call = replace(call, standing={**standing, **call.standing})
+    return entities.best((_scored(match, call, text) for match in found), limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,39 +105,41 @@ class _Near:
 
 @dataclass(frozen=True, slots=True)
 class _Called:
-    """The keys of names that stand in a query, and of others that its words come near."""
+    """The keys of names that stand in a query (with how many words), and of others that its words come near."""
 
-    standing: set[str]
+    standing: Mapping[str, int]
     near: Mapping[str, _Near]
 
 
 async def _called(db: Reading, user_id: str, text: str) -> _Called:
     known = await gazetteers.current(db, user_id, version=version(db).names)
     if not len(known.gazetteer):
-        return _Called(set(), {})
+        return _Called({}, {})
     found = known.gazetteer.find(text)
-    standing = {name.key for name in found}
+    standing = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
     told = names.words(text)
     taken = {place for name in found for place in range(name.start, name.end)}
-    parts = await known.parts()
-    lone = [word for place, word in enumerate(told) if place not in taken and spans.is_written_large(text, word)]
-    near = {key: _Near("") for word in lone for key in parts.get(word, ())[:MOST_ALIKE]}
+    near: dict[str, _Near] = {}
     for alike in (await known.likeness()).within(text)[:MOST_ALIKE]:
         near[alike.key] = _Near(" ".join(told[alike.start : alike.end]), alike.similarity)
+        taken |= set(range(alike.start, alike.end))
+    lone = [word for place, word in enumerate(told) if place not in taken and spans.is_written_large(text, word)]
+    parts = await known.parts() if lone else {}
+    near = {key: _Near("") for word in lone for key in parts.get(word, ())[:MOST_ALIKE]} | near
     return _Called(standing, {key: name for key, name in near.items() if key not in standing})
 
 
-def _scored(match: Match, standing: set[str], near: Mapping[str, _Near], text: str) -> EntityMatch:
-    score = _score(match, standing, near, text)
+def _scored(match: Match, call: _Called, text: str) -> EntityMatch:
+    score = _score(match, call, text)
     return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, match.key)
 
 
-def _score(match: Match, standing: set[str], near: Mapping[str, _Near], text: str) -> float:
+def _score(match: Match, call: _Called, text: str) -> float:
     value = match.value or 0.0
     if match.by == "name":
-        return 1.0 if match.key in standing and _is_meant(match, text) else 0.0
+        return 1.0 if match.key in call.standing and _is_meant(match, call, text) else 0.0
     if match.by == "fuzzy":
-        name = near.get(match.key or "", _Near(""))
+        name = call.near.get(match.key or "", _Near(""))
         if not name.similarity:
             return entities.PART_SCORE if match.type == "person" else 0.0
         return entities.fuzzy(name.similarity) if value else 0.0
@@ -145,7 +148,7 @@ def _score(match: Match, standing: set[str], near: Mapping[str, _Near], text: st
     return entities.description(value) if match.by == "description" else entities.ROLE_SCORE
 
 
-def _is_meant(match: Match, text: str) -> bool:
+def _is_meant(match: Match, call: _Called, text: str) -> bool:
     """Whether the query means the entity by a name that stands in it.
 
     What only a title or a tag made into a name must be written as one. Any other name of several words is meant; one of
@@ -155,4 +158,4 @@ def _is_meant(match: Match, text: str) -> bool:
     large = spans.is_written_large(text, key) or (" ".join(names.words(text)) == key and text[:1].isupper())
     if match.origin != "user" and match.type not in ("person", "team", "project"):
         return large
-    return large or " " in key or not spans.holds_large(text)
+    return large or " " in key or call.standing[key] > 1 or not spans.holds_large(text)

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.shapes import Link, MatchedBy, Origin, Vector
-from app.store import entities, sql, vectors
+from app.shapes import EntityMatch, Link, MatchedBy, Origin, Vector
+from app.store import entities as stored
+from app.store import sql, vectors
 from app.store.db import Reading
 
 MOST_MATCHES = 50
@@ -53,7 +54,7 @@ async def matching(
         "keys": [key.encode() for key in keys],
         "near_keys": [key.encode() for key in near],
         "near_words": list(near.values()),
-        "roles": [entities.ROLE + role for role in roles],
+        "roles": [stored.ROLE + role for role in roles],
         "words": words,
         "embedding": None if vector is None else vectors.as_text(vector),
         "with_text": False,
@@ -75,10 +76,15 @@ async def documents(db: Reading, user_id: str, scores: Sequence[tuple[UUID, floa
 
 
 async def mentions(
-    db: Reading, user_id: str, *, chunk_ids: Sequence[UUID], entity_ids: Sequence[UUID]
+    db: Reading, user_id: str, *, chunk_ids: Sequence[UUID], entities: Sequence[EntityMatch]
 ) -> dict[UUID, dict[UUID, int]]:
     """How often each chunk mentions each of the entities; chunks without a mention are left out."""
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "entity_ids": list(entity_ids)}
+    binds = {
+        "user_id": user_id,
+        "chunk_ids": list(chunk_ids),
+        "entity_ids": [match.entity_id for match in entities],
+        "given_ids": [match.entity_id for match in entities if match.origin in ("user", "metadata")],
+    }
     found: dict[UUID, dict[UUID, int]] = {}
     for row in await db.execute(sql.statement("mentions_in_chunks"), binds):
         found.setdefault(row.chunk_id, {})[row.entity_id] = row._mapping["count"]

@@ -2,12 +2,14 @@
 
 One pass from left to right, however many names there are: at each word the longest name wins and hides the shorter ones
 inside it. Words are compared as `names.words` folds them, so case, accents and punctuation never matter ("Josh.ai" is
-"Josh AI"); of a name of several words the joined form counts too ("cliffclarke"). A name that only function words or
+"Josh AI"); of a name of several words the joined form counts too ("cliffclarke"), of a joined one its parts
+("CliffClarke" is "Cliff Clarke"). A name that only function words or
 one letter make ("IT", "X") stands only where the text writes it in the same case.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,17 +24,22 @@ LEAST_JOINED = 8
 LONGEST_KEY = 1_000
 """Bytes of the longest key: an index of Postgres takes 2,700."""
 
+_MIXED = re.compile(r"(?:[^\W\d_a-z][^\W\d_A-Z]+(?:-[^\W\d_]+)*){2,}")
+_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[^\W\d_a-z])")
+
 Entry = tuple[str, UUID]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them."""
+    """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them; `others`
+    are keys of joined names that its words stand for too."""
 
     entity_ids: tuple[UUID, ...]
     key: str
     start: int
     end: int
+    others: tuple[str, ...] = ()
 
 
 def key(name: str) -> str | None:
@@ -45,11 +52,16 @@ class Gazetteer:
     """Names of entities, ready to be found. Never changed: `patched` makes another."""
 
     def __init__(
-        self, ids: dict[str, tuple[UUID, ...]], entries: dict[str, tuple[Entry, ...]], joined: dict[str, frozenset[str]]
+        self,
+        ids: dict[str, tuple[UUID, ...]],
+        entries: dict[str, tuple[Entry, ...]],
+        joined: dict[str, frozenset[str]],
+        apart: dict[str, frozenset[str]],
     ) -> None:
         self._ids = ids
         self._entries = entries
         self._joined = joined
+        self._apart = apart
 
     @classmethod
     def build(cls, entries: Iterable[Entry]) -> Self:
@@ -58,13 +70,13 @@ class Gazetteer:
         for entry in entries:
             if (folded := key(entry[0])) is not None:
                 by_key.setdefault(folded, []).append(entry)
-        made = cls({}, {}, {})
+        made = cls({}, {}, {}, {})
         made._add(by_key)
         return made
 
     def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
         """The same with other entries for some keys; an empty list removes the name."""
-        made = type(self)(dict(self._ids), dict(self._entries), dict(self._joined))
+        made = type(self)(dict(self._ids), dict(self._entries), dict(self._joined), dict(self._apart))
         made._add(changed)
         return made
 
@@ -77,6 +89,10 @@ class Gazetteer:
     def keys(self) -> Iterable[str]:
         """The key of every name."""
         return self._entries.keys()
+
+    def apart(self) -> Mapping[str, frozenset[str]]:
+        """The keys of joined names by their parts with a space between them."""
+        return self._apart
 
     def entries(self, folded: str) -> tuple[Entry, ...]:
         """The names with this key, as they are written, and whose they are."""
@@ -101,7 +117,7 @@ class Gazetteer:
             for end, keys in self._candidates(read.words, start):
                 meant = [self._meant(folded, partial(read.written, start, end)) for folded in keys]
                 if any(meant):
-                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end)
+                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end, tuple(keys[1:]))
                     free = end
                     break
 
@@ -113,8 +129,11 @@ class Gazetteer:
         if joined and folded not in self._entries:
             found.append((end, joined))
         while folded in self._ids:
+            apart = sorted(self._apart.get(folded, ()))
             if folded in self._entries:
-                found.append((end, [folded, *joined] if end == start + 1 else [folded]))
+                found.append((end, [folded, *joined] if end == start + 1 else [folded, *apart]))
+            elif apart:
+                found.append((end, apart))
             if end == len(told):
                 break
             folded, end = f"{folded} {told[end]}", end + 1
@@ -138,11 +157,20 @@ class Gazetteer:
             self._entries[folded] = tuple(entries)
             telling = names.is_telling(told)
             self._ids[folded] = tuple(dict.fromkeys(entity for _name, entity in entries)) if telling else ()
-            for end in range(1, len(told)):
-                self._ids.setdefault(" ".join(told[:end]), ())
+            self._begin(told)
+            for name, _entity in entries:
+                if (parts := _parts(name)) is not None:
+                    self._begin(parts)
+                    self._ids.setdefault(" ".join(parts), ())
+                    self._apart[" ".join(parts)] = self._apart.get(" ".join(parts), frozenset()) | {folded}
             joined = "".join(told)
             if telling and len(told) > 1 and LEAST_JOINED <= len(joined) <= names.LONGEST_WORD:
                 self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
+
+    def _begin(self, told: Sequence[str]) -> None:
+        """Know the words with which a name of several begins."""
+        for end in range(1, len(told)):
+            self._ids.setdefault(" ".join(told[:end]), ())
 
 
 class _Read:
@@ -158,6 +186,13 @@ class _Read:
         if self._places is None:
             self._places = names.places(self._text)
         return " ".join(self._text[first:last] for first, last in self._places[start:end])
+
+
+def _parts(name: str) -> list[str] | None:
+    """The words of a joined name, folded: two or more in mixed case, each of two letters or more ("LiHua")."""
+    if not _MIXED.fullmatch(name):
+        return None
+    return names.words(_HUMP.sub(" ", name))
 
 
 def _written(name: str) -> str:

@@ -195,6 +195,29 @@ async def test_useless_terms_of_a_model_lower_nothing(library: World, proposed: 
     assert answer.hops[1].extractor == "entities"
 
 
+async def test_random_words_of_the_passages_cost_no_stored_name_its_place(library: World) -> None:
+    without = await _ask(library, extractor="entities")
+    names_led = (without.hops or ())[1].expanded_terms
+    junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
+    answer = await _ask(library, llm=Proposing(junk), extractor="llm")
+    assert answer.hops is not None
+    assert answer.hops[1].expanded_terms[: len(names_led)] == names_led
+    assert answer.hops[1].extractor == "llm"
+    assert "director" in uris(answer)
+    assert answer.degraded == ()
+
+
+async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: World) -> None:
+    await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
+    without = await _ask(library, extractor="entities")
+    assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].expanded_terms)
+    for chosen in ("Otto Falk", "Ilse Brandt"):
+        answer = await _ask(library, llm=Proposing([chosen]))
+        terms = (answer.hops or ())[1].expanded_terms
+        assert terms[0] == chosen
+        assert {"Ilse Brandt", "Otto Falk"} <= set(terms)
+
+
 @pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
 async def test_a_failing_model_falls_to_stored_names_and_is_told(library: World, llm: Any) -> None:
     answer = await _ask(library, llm=llm, extractor="llm", budget=search.Budget(llm_s=0.05))

@@ -69,7 +69,7 @@ def _binds(ids: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
             },
         ),
         "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
-        "mentions_in_chunks": ((), {"chunk_ids": [UUID(int=1)], "entity_ids": ids[:5]}),
+        "mentions_in_chunks": ((), {"chunk_ids": [UUID(int=1)], "entity_ids": ids[:5], "given_ids": ids[:5]}),
     }
 
 

@@ -144,3 +144,14 @@ def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]]
         place = ends[0] if ends else place + 1
     telling = _of(*(" ".join(words) for words in known if " ".join(words).casefold() in keys))
     assert [(found.start, found.end) for found in telling.find(" ".join(told))] == expected
+
+
+def test_a_joined_name_stands_where_its_parts_do() -> None:
+    known = Gazetteer.build([("LiHua", _id("a")), ("ChaeSong-hwa", _id("b")), ("ANA", _id("c"))])
+    assert [(f.entity_ids, f.key) for f in known.find("Hi Li Hua, did Chae Song-hwa call lihua? A N A")] == [
+        ((_id("a"),), "lihua"),
+        ((_id("b"),), "chaesong hwa"),
+        ((_id("a"),), "lihua"),
+    ]
+    gone = known.patched({"lihua": []})
+    assert gone.find("Hi Li Hua") == []

@@ -80,7 +80,7 @@ nominated AS MATERIALIZED (
     SELECT DISTINCT w.entity_id
     FROM terms AS t
     CROSS JOIN LATERAL (
-        SELECT o.entity_id FROM stepwell.entity_words AS o WHERE o.user_id = :user_id AND o.lexeme = t.lexeme LIMIT 20 * :most
+        SELECT o.entity_id FROM stepwell.entity_words AS o WHERE o.user_id = :user_id AND o.lexeme = t.lexeme LIMIT 6 * :most
     ) AS w
     WHERE t.rarer <= t.whole / 2
 ),

@@ -4,6 +4,7 @@
 -- :user_id text
 -- :chunk_ids uuid[]
 -- :entity_ids uuid[]
+-- :given_ids uuid[]  those of them that users or metadata gave; a title that only names itself counts once
 SELECT c.chunk_id, m.entity_id, CAST(sum(m.count) AS integer) AS count
 FROM stepwell.chunks AS c
 CROSS JOIN LATERAL (
@@ -11,7 +12,7 @@ CROSS JOIN LATERAL (
      FROM stepwell.mentions AS o
      WHERE o.user_id = :user_id AND o.chunk_no = c.chunk_no AND o.kind = 'text' AND o.entity_id = ANY (:entity_ids) OFFSET 0)
     UNION ALL
-    (SELECT DISTINCT o.entity_id, CASE o.kind WHEN 'title' THEN 4 WHEN 'attendee' THEN 3 ELSE 2 END
+    (SELECT DISTINCT o.entity_id, CASE WHEN NOT o.entity_id = ANY (:given_ids) THEN 1 WHEN o.kind = 'title' THEN 4 WHEN o.kind = 'attendee' THEN 3 ELSE 2 END
      FROM stepwell.mentions AS o
      WHERE o.user_id = :user_id AND o.document_id = c.document_id AND o.kind <> 'text' AND o.entity_id = ANY (:entity_ids)
      OFFSET 0)
