@@ -82,7 +82,7 @@ async def run(passages: Sequence[Passage], wish: Wish, means: Means) -> Ordered:
     again = await _again(passages, wish, near, means) if passages and wish.rerank != "none" else {}
     failed = bool(passages) and wish.rerank != "none" and not again
     if failed:
-        log.warning("not re-ranked", extra={"action": "reranker_failed", "reason": wish.rerank})
+        log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": wish.rerank})
     scored = reranking.ordered([passage.score for passage in passages], _scores(passages, wish, again))
     placed = [Placed(one.place, one.score, _told(one, passages, wish, again)) for one in scored]
     if wish.mmr:

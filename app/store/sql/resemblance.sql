@@ -7,8 +7,12 @@
 WITH chosen AS MATERIALIZED (
     SELECT g.chunk_id, g.place, e.embedding
     FROM unnest(:chunk_ids) WITH ORDINALITY AS g (chunk_id, place)
-    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_id = g.chunk_id
-    JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
+    ) AS c
+    CROSS JOIN LATERAL (
+        SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = c.chunk_no LIMIT 1
+    ) AS e
 )
 SELECT o.chunk_id, 1 - (o.embedding <=> :embedding) AS similarity
 -- if alike
