@@ -96,6 +96,16 @@ class Settings(BaseSettings):
     )
     llm_timeout_s: float = Field(4.0, gt=0, description="After this a hop goes on with stored names.")
 
+    reranker: Literal["cosine", "cohere", "jina", "tei"] = Field(
+        "cosine", description="Which cross-encoder `rerank: provider` asks; cosine: none, only `rerank: cosine` works."
+    )
+    reranker_url: str | None = Field(
+        None, description="Where it answers, without `/rerank`; needed for tei, Cohere and Jina have a default."
+    )
+    reranker_model: str | None = Field(None, description="Its name; Cohere and Jina have a default.")
+    reranker_api_key: SecretStr | None = Field(None, description="Its key; needed for Cohere and Jina themselves.")
+    reranker_timeout_s: float = Field(2.0, gt=0, description="After this a search keeps the fused order.")
+
     # search
     sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
     write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
@@ -135,6 +145,14 @@ class Settings(BaseSettings):
             raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
         if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
             raise ValueError("STEPWELL_LLM=gemini needs GEMINI_API_KEY or STEPWELL_LLM_API_KEY")
+        return self
+
+    @model_validator(mode="after")
+    def _a_reranker_that_can_be_asked(self) -> Settings:
+        if self.reranker == "tei" and not self.reranker_url:
+            raise ValueError("STEPWELL_RERANKER=tei needs STEPWELL_RERANKER_URL")
+        if self.reranker in ("cohere", "jina") and not (self.reranker_api_key or self.reranker_url):
+            raise ValueError(f"STEPWELL_RERANKER={self.reranker} needs STEPWELL_RERANKER_API_KEY")
         return self
 
     @model_validator(mode="after")

@@ -16,11 +16,12 @@ from app.pipelines import naming
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
 from app.pipelines.services import Services
-from app.providers.base import Embedder, Llm
+from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder
 from app.providers.chat import ChatLlm
 from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
+from app.providers.reranking import ADDRESSES, HttpReranker
 from app.shapes import Guidance
 from app.store import db, embedded, schema
 from app.store.db import Database, Limits
@@ -45,15 +46,22 @@ async def open_services(settings: Settings, *, pool_size: int | None = None) -> 
         await _checked(database, settings)
         embedder = await stack.enter_async_context(open_embedder(settings))
         llm = await stack.enter_async_context(open_llm(settings))
+        reranker = await stack.enter_async_context(open_reranker(settings))
         yield Services(
             db=database,
             embedder=embedder,
             cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
-            budget=Budget(settings.embed_timeout_s, settings.search_timeout_s, settings.llm_timeout_s),
+            budget=Budget(
+                settings.embed_timeout_s,
+                settings.search_timeout_s,
+                settings.llm_timeout_s,
+                settings.reranker_timeout_s,
+            ),
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,
             expected_schema=settings.embedding,
             llm=llm,
+            reranker=reranker,
             guidance=Guidance(
                 alpha=settings.hierarchy_alpha,
                 threshold=settings.hierarchy_threshold,
@@ -162,6 +170,27 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
         api_key=secret,
         timeout_s=settings.llm_timeout_s,
     )
+
+
+@asynccontextmanager
+async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
+    """The configured cross-encoder; None where there is none."""
+    if settings.reranker == "cosine":
+        yield None
+        return
+    url, name = ADDRESSES.get(settings.reranker, ("", None))
+    key = settings.reranker_api_key
+    model = HttpReranker(
+        kind=settings.reranker,
+        url=settings.reranker_url or url,
+        model=settings.reranker_model or name,
+        api_key=key.get_secret_value() if key else None,
+        timeout_s=settings.reranker_timeout_s,
+    )
+    try:
+        yield model
+    finally:
+        await model.aclose()
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

@@ -37,7 +37,16 @@ _LISTS = {
                 {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
             ]
         },
-    }
+    },
+    "re-ranked": {
+        "summary": "Two searches, re-ranked against a question and told apart",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "lists": [{"name": "theirs", "hits": [{"chunk_id": "a", "content": "Their batteries would not last."}]}],
+            "rerank": "provider",
+            "mmr": True,
+        },
+    },
 }
 
 
@@ -68,13 +77,21 @@ async def find_multihop(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
-    responses=problems.responses(400, 401, 403, 413, 415, 422, 503),
+    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
 )
 async def merge_lists(
-    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)], _user_id: auth.Searcher
+    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)], user_id: auth.Searcher, use: auth.Use
 ) -> RerankAnswer:
-    """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score."""
-    lists = [given.shape() for given in asked.lists]
-    merged = rerank.run(lists, k=asked.k, method=asked.merge, mmr=asked.mmr, limit=asked.limit)
-    total = len({hit.hit_id for given in lists for hit in given.hits})
-    return RerankAnswer(results=[MergedHit.of(hit) for hit in merged], merge=asked.merge, total_results=total)
+    """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score.
+
+    It is arithmetic, unless `rerank` or `mmr` asks what stored chunks say. A re-ranking that fails leaves the order.
+    """
+    merged = await rerank.run(
+        asked.shape(user_id), db=use.db, embedder=use.embedder, reranker=use.reranker, budget=use.budget
+    )
+    return RerankAnswer(
+        results=[MergedHit.of(hit) for hit in merged.hits],
+        merge=asked.merge,
+        total_results=merged.total,
+        degraded=list(merged.degraded),
+    )

@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.api import wire
 from app.api.search_models import AnswerModel, Filters, HitModel
 from app.pipelines import multihop, rerank
-from app.shapes import Answer, Detail, Hit, Hop, Mode
+from app.pipelines.rerank import Merging
+from app.shapes import Answer, Detail, Hit, Hop, Mode, Rerank
 from app.shapes import Query as QueryShape
 
 LONGEST_ID = 200
@@ -160,22 +161,46 @@ class ListModel(wire.WireModel):
 class RerankRequest(wire.WireModel):
     """Lists of hits to be merged into one."""
 
+    query: wire.QueryText | None = Field(None, description="What the hits are to answer; re-ranking needs it.")
     lists: Annotated[list[ListModel], *wire.at_most(MOST_LISTS, at_least=1)]
     k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="The constant of RRF.")
     merge: Literal["rrf", "classic"] = Field("rrf", description="classic: earlier hops and single documents first.")
-    mmr: wire.Flag = Field(False, description="Prefer hits that say something new, by the words of their content.")
+    rerank: Rerank = Field(
+        "none",
+        description="Score the best again: stored chunks by their cosine to the query, or all that hold or bring text "
+        "by the service's re-ranker.",
+    )
+    mmr: wire.Flag = Field(
+        False, description="Prefer hits that say something new: by vectors of stored chunks, else by words."
+    )
     limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Hits wanted.")
+
+    def shape(self, user_id: str) -> Merging:
+        """The lists as the corridor takes them."""
+        return Merging(
+            user_id=user_id,
+            lists=[given.shape() for given in self.lists],
+            limit=self.limit,
+            k=self.k,
+            method=self.merge,
+            query=self.query,
+            rerank=self.rerank,
+            mmr=self.mmr,
+        )
 
 
 class MergedHit(BaseModel):
     """A hit's place among all lists."""
 
     chunk_id: str
-    score: float = Field(description="`combined_score` as a share of the best that these lists allow, 0 to 1.")
+    score: float = Field(
+        description="`combined_score` as a share of the best that these lists allow, 0 to 1; re-ranked, the new score."
+    )
     combined_score: float
     hop: int
     ranks: dict[str, int] = Field(description="Its rank in each list that holds it.")
     parts: dict[str, float] = Field(description="What adds up to `combined_score`.")
+    explain: dict[str, Any] = Field(description="What re-ranking and MMR made of it, and where it stood before each.")
     hit: dict[str, Any] = Field(description="The hit as it was sent, from the first list that holds it.")
 
     @classmethod
@@ -186,6 +211,7 @@ class MergedHit(BaseModel):
             chunk_id=merged.hit.hit_id,
             ranks=dict(merged.ranks),
             parts=dict(merged.parts),
+            explain=dict(merged.explain),
             hit=dict(merged.hit.payload),
             **fields,
         )
@@ -197,3 +223,4 @@ class RerankAnswer(BaseModel):
     results: list[MergedHit]
     merge: Literal["rrf", "classic"]
     total_results: int = Field(description="Different hits in all lists.")
+    degraded: list[str] = Field(description="What could not be used, such as `reranker_failed`.")

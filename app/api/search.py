@@ -73,7 +73,15 @@ async def find_about(
 
 
 async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
-    story = partial(search.run, query, db=use.db, embedder=use.embedder, budget=use.budget, remembered=use.remembered)
+    story = partial(
+        search.run,
+        query,
+        db=use.db,
+        embedder=use.embedder,
+        budget=use.budget,
+        remembered=use.remembered,
+        reranker=use.reranker,
+    )
     return _answered(await admission.admitted(request, story), request)
 
 

@@ -21,6 +21,7 @@ from app.shapes import (
     MatchedBy,
     Mode,
     QueryType,
+    Rerank,
 )
 from app.shapes import Filters as FilterShape
 from app.shapes import Query as QueryShape
@@ -134,6 +135,14 @@ class SearchRequest(wire.WireModel):
     max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(None, description="Entities that may guide.")
     boost: wire.Flag = Field(True, description="Whether passages that mention what the query names are lifted.")
 
+    rerank: Rerank = Field(
+        "none",
+        description="Score the best 25 to 100 again: by their cosine to the query, or by the service's re-ranker.",
+    )
+    mmr: wire.Flag = Field(
+        False, description="Prefer passages that say something new; the order is that of their selection."
+    )
+
     def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
         """The search as the corridor takes it; `candidates`, `k` and `guidance` are the service's defaults."""
         return QueryShape(
@@ -152,6 +161,8 @@ class SearchRequest(wire.WireModel):
             min_confidence=self.min_confidence,
             detail=self.detail,
             explain=self.explain,
+            rerank=self.rerank,
+            mmr=self.mmr,
             guidance=Guidance(
                 hierarchy=self.hierarchy,
                 alpha=guidance.alpha if self.alpha is None else self.alpha,
@@ -226,7 +237,7 @@ class HitModel(BaseModel):
     end_offset: int = Field(description="The code point after its last.")
     heading_path: list[str]
     metadata: dict[str, Any]
-    score: float = Field(description="What the list is sorted by, 0 to 1.")
+    score: float = Field(description="What the list is sorted by, 0 to 1, unless `mmr` was asked for.")
     rrf_score: float | None
     convex_score: float | None
     vector_score: float | None = Field(description="Cosine similarity to the query.")

@@ -1,20 +1,29 @@
 """In which order do the hits of several lists come?
 
 The lists may come from several searches, hops or systems; the arithmetic is the scales', and every part of a score is
-kept. Hits from elsewhere need only an id and an order.
+kept. Hits from elsewhere need only an id and an order. What is stored is looked up only to re-rank or to tell apart.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+from uuid import UUID
 
-from app.ranking import diversity, merge
+from app import errors
+from app.pipelines import reranking, search
+from app.pipelines.reranking import Passage
+from app.providers.base import Embedder, Reranker
+from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
+from app.shapes import Candidate, Degraded, Json, Rerank, Vector
+from app.store import links
+from app.store.db import Database, rereading
 
 Method = Literal["rrf", "classic"]
-MMR_LAMBDA = 0.7
+Known = Mapping[UUID, tuple[Candidate, float | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,10 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A hit's place among all lists: the combined score with its parts, and its rank in each list that holds it."""
+    """A hit's place among all lists: the combined score with its parts, and its rank in each list that holds it.
+
+    `explain` holds what re-ranking and MMR made of it.
+    """
 
     hit: Listed
     score: float
@@ -48,9 +60,108 @@ class Merged:
     parts: Mapping[str, float]
     ranks: Mapping[str, int]
     hop: int
+    explain: Json = field(default_factory=dict)
 
 
-def run(lists: Sequence[Ranking], *, k: int, method: Method, mmr: bool, limit: int) -> list[Merged]:
+@dataclass(frozen=True, slots=True)
+class Merging:
+    """What is to be merged, and how; a `rerank` other than none needs a `query`."""
+
+    user_id: str
+    lists: Sequence[Ranking]
+    limit: int = 10
+    k: int = 60
+    method: Method = "rrf"
+    query: str | None = None
+    rerank: Rerank = "none"
+    mmr: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The best hits of all lists, how many different ones the lists hold, and what could not be done."""
+
+    hits: Sequence[Merged]
+    total: int
+    degraded: Sequence[Degraded] = ()
+
+
+async def run(
+    merging: Merging,
+    *,
+    db: Database,
+    embedder: Embedder,
+    reranker: Reranker | None = None,
+    budget: search.Budget | None = None,
+) -> Result:
+    """The hits of all lists as one, re-ranked and told apart if that is wanted.
+
+    Only the user's own chunks are looked up. Raises BadRequest without the query that a re-ranking needs,
+    DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder or re-ranker degrades
+    the answer instead.
+    """
+    if merging.rerank != "none" and merging.query is None:
+        raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
+    merged = fused(merging.lists, k=merging.k, method=merging.method)
+    if merging.rerank == "none" and not merging.mmr:
+        return Result(merged[: merging.limit], len(merged))
+    budget = budget or search.Budget()
+    course = search.Course()
+    try:
+        async with asyncio.timeout(budget.whole_s):
+            means = reranking.Means(db, reranker, budget.rerank_s)
+            hits = await _again(merged, merging, course, means, embedder=embedder, budget=budget)
+    except TimeoutError as error:
+        raise errors.DeadlineExceeded("The merge did not finish within its time limit.") from error
+    return Result(hits[: merging.limit], len(merged), course.degraded)
+
+
+async def _again(
+    merged: Sequence[Merged],
+    merging: Merging,
+    course: search.Course,
+    means: reranking.Means,
+    *,
+    embedder: Embedder,
+    budget: search.Budget,
+) -> list[Merged]:
+    vector = None
+    if merging.rerank == "cosine" and merging.query:
+        vector = await search.vector_of(merging.query, course, embedder=embedder, budget=budget)
+    known = await _stored(merged[: max(merging.limit, reranking.room(merging.limit))], merging, vector, db=means.db)
+    passages = [_passage(one, known) for one in merged]
+    wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
+    ordered = await reranking.run(passages, wish, means)
+    course.degraded += ordered.degraded
+    return [replace(merged[one.place], score=one.score, explain=one.explain) for one in ordered.placed]
+
+
+@rereading
+async def _stored(best: Sequence[Merged], merging: Merging, vector: Vector | None, *, db: Database) -> Known:
+    """Those of the best that are chunks of the user."""
+    chunk_ids = [chunk_id for one in best if (chunk_id := _chunk_id(one)) is not None]
+    if not chunk_ids:
+        return {}
+    async with db.reading(merging.user_id) as reading:
+        return await links.chunks(reading, merging.user_id, chunk_ids, vector=vector)
+
+
+def _chunk_id(merged: Merged) -> UUID | None:
+    try:
+        return UUID(merged.hit.hit_id)
+    except ValueError:
+        return None
+
+
+def _passage(merged: Merged, known: Known) -> Passage:
+    chunk_id = _chunk_id(merged)
+    if chunk_id is None or chunk_id not in known:
+        return Passage(merged.score, text=merged.hit.content)
+    candidate, cosine = known[chunk_id]
+    return Passage(merged.score, chunk_id, reranking.read(candidate), cosine)
+
+
+def fused(lists: Sequence[Ranking], *, k: int, method: Method) -> list[Merged]:
     """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
     hits: dict[str, Listed] = {}
     hops: dict[str, int] = {}
@@ -62,11 +173,10 @@ def run(lists: Sequence[Ranking], *, k: int, method: Method, mmr: bool, limit: i
             hops[hit.hit_id] = min(hops.get(hit.hit_id, 99), ranking.hop or (place if method == "classic" else 1))
     scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
     best = _best_possible(lists, k, method)
-    merged = [
+    return [
         Merged(hits[i], min(1.0, scores[i].score / best), scores[i].score, scores[i].parts, ranks[i], hops[i])
         for i in merge.ordered(scores, hops)
     ]
-    return _diverse(merged, limit) if mmr else merged[:limit]
 
 
 def _rrf(lists: Sequence[Ranking], k: int) -> dict[str, Scored]:
@@ -93,10 +203,3 @@ def _best_possible(lists: Sequence[Ranking], k: int, method: Method) -> float:
         hop = ranking.hop or place
         by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
     return merge.best_classic(max(by_hop.values(), default=1.0))
-
-
-def _diverse(merged: Sequence[Merged], limit: int) -> list[Merged]:
-    order = diversity.mmr(
-        [hit.score for hit in merged], [hit.hit.content for hit in merged], trade=MMR_LAMBDA, limit=limit
-    )
-    return [merged[place] for place in order]

@@ -9,18 +9,18 @@ import asyncio
 import itertools
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app import errors
-from app.pipelines import guiding, pass_one, relaxation
+from app.pipelines import explaining, guiding, pass_one, relaxation, reranking
 from app.pipelines.guiding import Led
 from app.pipelines.pass_one import Guided
 from app.pipelines.remembered import Remembered
 from app.providers import base
-from app.providers.base import Embedder
+from app.providers.base import Embedder, Reranker
 from app.ranking import confidence, steering
 from app.shapes import (
     Answer,
@@ -54,6 +54,7 @@ class Budget:
     embed_s: float = 3.0
     whole_s: float = 10.0
     llm_s: float = 4.0
+    rerank_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -81,11 +82,12 @@ async def run(
     embedder: Embedder,
     budget: Budget | None = None,
     remembered: Remembered | None = None,
+    reranker: Reranker | None = None,
 ) -> Answer:
     """Answer one query; what is remembered of entities may be shared by searches.
 
-    Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder
-    degrades the answer instead.
+    Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder or
+    re-ranker degrades the answer instead.
     """
     budget = budget or Budget()
     if cleaning.is_blank(query.text):
@@ -94,9 +96,12 @@ async def run(
     try:
         async with asyncio.timeout(budget.whole_s):
             with course.timed("total"):
-                return await _search(
+                retrieved, guided, led = await _search(
                     query, course, db=db, embedder=embedder, budget=budget, remembered=remembered or Remembered()
                 )
+                means = reranking.Means(db, reranker, budget.rerank_s)
+                hits = await _ordered(query, retrieved, led, course, means=means)
+                return guiding.told(answered(query, retrieved, course, led, hits), guided, led)
     except TimeoutError as error:
         raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
 
@@ -113,15 +118,31 @@ class Retrieved:
 
 async def _search(
     query: Query, course: Course, *, db: Database, embedder: Embedder, budget: Budget, remembered: Remembered
-) -> Answer:
+) -> tuple[Retrieved, Guided, Led]:
     parsed, plan, ask = await understand(query, course, embedder=embedder, budget=budget)
     guided, led = await _led(query, parsed, ask, course, db=db, remembered=remembered)
     found = led.found
     _note_terms(plan, found, course)
     if not found.candidates and found.scope_chunks:
         ask, found = await _relaxed(ask, parsed, found, course, db=db, embedder=embedder, budget=budget)
-    retrieved = Retrieved(parsed, replace(plan, weights=ask.weights), ask, found)
-    return guiding.told(answered(query, retrieved, course, led), guided, led)
+    return Retrieved(parsed, replace(plan, weights=ask.weights), ask, found), guided, led
+
+
+async def _ordered(
+    query: Query, retrieved: Retrieved, led: Led, course: Course, *, means: reranking.Means
+) -> list[Hit]:
+    """The candidates as entities order them, and then as they come when looked at once more, if that is wanted."""
+    hits = guiding.ordered(_bare(retrieved), led, query.guidance)
+    if not reranking.is_wanted(query):
+        return hits
+    with course.timed("rerank"):
+        ordered = await reranking.hits(hits, query, retrieved.parsed.text, retrieved.ask.vector, means)
+    course.degraded += ordered.degraded
+    return reranking.applied(hits, ordered)
+
+
+def _bare(retrieved: Retrieved) -> list[Hit]:
+    return [Hit(candidate, "low", ()) for candidate in retrieved.found.candidates]
 
 
 async def understand(
@@ -130,7 +151,8 @@ async def understand(
     """What the query asks for, how its legs are weighed, and what the store is asked."""
     parsed = analysis.parse(query.text)
     plan = steering.choose(query.mode, query.fusion, query.weights, parsed.query_type)
-    vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if plan.weights.vector > 0 else None
+    needed = plan.weights.vector > 0 or query.rerank == "cosine"
+    vector = await vector_of(parsed.text, course, embedder=embedder, budget=budget) if needed else None
     return parsed, plan, _ask(query, parsed, plan, vector)
 
 
@@ -200,15 +222,25 @@ def _ask(query: Query, parsed: ParsedQuery, plan: steering.Plan, vector: Vector 
         lexical=lexical_of(parsed),
         weights=plan.weights,
         fusion=plan.fusion,
-        limit=query.limit if query.min_confidence is None else 2 * query.candidates,
+        limit=_room(query),
         k=query.k,
         candidates=query.candidates,
         filters=query.filters,
         exclude_chunk_ids=query.exclude_chunk_ids,
         min_vector_score=query.min_vector_score,
         min_rrf_score=query.min_rrf_score,
-        with_content=query.detail != "ids" or bool(parsed.phrases) or parsed.query_type == "technical",
+        with_content=query.detail != "ids"
+        or bool(parsed.phrases)
+        or parsed.query_type == "technical"
+        or reranking.is_wanted(query),
     )
+
+
+def _room(query: Query) -> int:
+    """How many candidates are needed for the hits wanted."""
+    if query.min_confidence is not None:
+        return 2 * query.candidates
+    return reranking.room(query.limit) if reranking.is_wanted(query) else query.limit
 
 
 def lexical_of(parsed: ParsedQuery) -> Lexical:
@@ -247,12 +279,12 @@ async def _relaxed(
     return ask, found
 
 
-def answered(query: Query, retrieved: Retrieved, course: Course, led: Led | None = None) -> Answer:
-    """What a search answers, entities having led it or not."""
+def answered(
+    query: Query, retrieved: Retrieved, course: Course, led: Led | None = None, ordered: Sequence[Hit] | None = None
+) -> Answer:
+    """What a search answers, entities having led it or not; the order is the candidates' own unless given."""
     parsed, plan, found = retrieved.parsed, retrieved.plan, retrieved.found
-    ordered = [Hit(candidate, "low", ()) for candidate in found.candidates]
-    if led is not None:
-        ordered = guiding.ordered(ordered, led, query.guidance)
+    ordered = _bare(retrieved) if ordered is None else ordered
     hits = list(itertools.islice(_hits(ordered, query, retrieved, led, relaxed=bool(course.relaxed)), query.limit))
     return Answer(
         hits=tuple(hits),
@@ -267,7 +299,7 @@ def answered(query: Query, retrieved: Retrieved, course: Course, led: Led | None
         degraded=tuple(course.degraded),
         relaxed=tuple(course.relaxed),
         timings=course.timings,
-        explain=_explained(plan, parsed, found) if query.explain else None,
+        explain=explaining.query(plan, parsed, found, rerank=query.rerank, mmr=query.mmr) if query.explain else None,
     )
 
 
@@ -280,7 +312,8 @@ def _hits(
         about = place.candidate.document_id in linked
         hit = hit_of(place.candidate, query, retrieved, relaxed=relaxed, entity=about)
         if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
-            yield replace(hit, parent=place.parent, lift=place.lift)
+            told = {**hit.explain, **(place.explain or {})} if hit.explain else None
+            yield replace(hit, parent=place.parent, lift=place.lift, explain=told)
 
 
 def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed: bool, entity: bool = False) -> Hit:
@@ -290,7 +323,7 @@ def hit_of(candidate: Candidate, query: Query, retrieved: Retrieved, *, relaxed:
     sure = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed, entity=entity)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if entity else []
-    explain = explained(candidate, retrieved.plan, query.k) if query.explain else None
+    explain = explaining.hit(candidate, retrieved.plan, query.k) if query.explain else None
     return Hit(_shown(candidate, query), sure, (*legs, *reasons), explain)
 
 
@@ -298,33 +331,6 @@ def _shown(candidate: Candidate, query: Query) -> Candidate:
     if query.detail == "full":
         return candidate
     return replace(candidate, content="" if query.detail == "ids" else candidate.content[:PREVIEW_CHARACTERS])
-
-
-def explained(candidate: Candidate, plan: steering.Plan, k: int) -> dict[str, Any]:
-    """Each leg's rank, score and share of a hit's score."""
-    shares = {
-        leg: {"rank": rank, "score": score, "weight": weight, "rrf_share": weight / (k + rank) if rank else 0.0}
-        for leg, rank, score, weight in (
-            ("vector", candidate.vector_rank, candidate.vector_score, plan.weights.vector),
-            ("text", candidate.text_rank, candidate.text_score, plan.weights.text),
-        )
-    }
-    return {"fusion": plan.fusion, "legs": shares, "score": candidate.score}
-
-
-def _explained(plan: steering.Plan, parsed: ParsedQuery, found: Recalled) -> dict[str, Any]:
-    return {
-        "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
-        "terms": [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times} for term in found.terms],
-        "required": list(parsed.required),
-        "phrases": list(parsed.phrases),
-        "excluded": list(parsed.excluded),
-        "vector_plan": found.vector_plan,
-        "vector_candidates": found.vector_found,
-        "text_candidates": found.text_found,
-        "chunks": found.corpus_chunks,
-        "chunks_in_scope": found.scope_chunks,
-    }
 
 
 def why_empty(filters: Filters, excluded: tuple[object, ...], found: Recalled) -> str:

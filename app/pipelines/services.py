@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from app.pipelines.ingest import Cutting
 from app.pipelines.remembered import Remembered
 from app.pipelines.search import Budget
-from app.providers.base import Embedder, Llm
+from app.providers.base import Embedder, Llm, Reranker
 from app.shapes import Guidance
 from app.store.db import Database
 
@@ -27,5 +27,6 @@ class Services:
     rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
     llm: Llm | None = None
+    reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)
     remembered: Remembered = field(default_factory=Remembered)

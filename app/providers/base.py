@@ -60,3 +60,19 @@ class Llm(Protocol):
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
         """Propose 3 to 5 terms from the passages that a further search should look for."""
         ...
+
+
+class Reranker(Protocol):
+    """Reads a query and each passage together and says how well the passage answers.
+
+    Raises ProviderError when it cannot answer or answers nonsense.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """How relevant each passage is, 0 to 1, in the order given; comparable within this answer only."""
+        ...

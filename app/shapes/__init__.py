@@ -15,6 +15,7 @@ from app.shapes.kinds import (
     MatchedBy,
     Mode,
     QueryType,
+    Rerank,
     SearchMode,
     Vector,
 )
@@ -81,6 +82,7 @@ __all__ = [
     "QueryType",
     "Recall",
     "Recalled",
+    "Rerank",
     "SearchMode",
     "StandingName",
     "Stats",

@@ -19,6 +19,7 @@ from app.shapes.kinds import (
     MatchedBy,
     Mode,
     QueryType,
+    Rerank,
     SearchMode,
     Vector,
 )
@@ -105,6 +106,8 @@ class Query:
     detail: Detail = "full"
     explain: bool = False
     guidance: Guidance = field(default_factory=Guidance)
+    rerank: Rerank = "none"
+    mmr: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from app.ranking import diversity, merge
+from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
@@ -69,14 +69,3 @@ def test_more_of_a_signal_never_lowers_a_score(signal: str) -> None:
     base = {"fused": 0.5, "cos": 0.2, "linked": 0.1}
     values = [merge.linked({**base, signal: value / 10}).score for value in range(11)]
     assert values == sorted(values)
-
-
-def test_jaccard_is_shared_words_over_all_words() -> None:
-    assert diversity.jaccard(frozenset("abc"), frozenset("bcd")) == pytest.approx(2 / 4)
-    assert diversity.jaccard(frozenset(), frozenset()) == 0
-
-
-def test_mmr_prefers_what_is_new_and_at_one_is_the_order_by_score() -> None:
-    scores, texts = [1.0, 0.9, 0.8], ["red boat", "red boat", "green tree"]
-    assert diversity.mmr(scores, texts, trade=0.7, limit=3) == [0, 2, 1]
-    assert diversity.mmr(scores, texts, trade=1.0, limit=2) == [0, 1]

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, Recall
-from app.store import db, recall, sql, tables
+from app.store import db, recall, sql, tables, vectors
 from app.store.db import Database
 
 CHUNKS, OTHERS = 4_000, 500
@@ -253,6 +253,17 @@ async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of').text}")
     async with database.reading(big) as reading:
         found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
+    rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('resemblance', 'alike').text}")
+    vector = await embedder.embed_query("balt")
+    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vectors.as_text(vector)}
+    async with database.reading(big) as reading:
+        found = (await reading.execute(statement, binds)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
     assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
 

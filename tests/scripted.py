@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 
 @dataclass(slots=True)
 class Script:
-    """What the server answers next, and what it was asked."""
+    """What the server answers next, which may depend on the question, and what it was asked."""
 
     body: Any = None
+    answering: Callable[[dict[str, Any]], Any] | None = None
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     silent: bool = False
@@ -29,6 +30,11 @@ class Script:
     def ollama(self, content: Any) -> None:
         """Answer as Ollama does."""
         self.body = {"message": {"role": "assistant", "content": content}, "done": True}
+
+    def rerank(self, scores: Sequence[Any]) -> None:
+        """Score passages as Cohere and Jina do, the best first."""
+        rows = [{"index": index, "relevance_score": score} for index, score in enumerate(scores)]
+        self.body = {"id": "x", "results": sorted(rows, key=lambda row: str(row["relevance_score"]), reverse=True)}
 
     def gemini(self, content: str) -> None:
         """Answer as Gemini does."""
@@ -48,7 +54,10 @@ async def server() -> AsyncIterator[Script]:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             lengths = [line.split(":")[1] for line in head.split("\r\n") if line.lower().startswith("content-length:")]
             told = await reader.readexactly(int(lengths[0]) if lengths else 0)
-            script.asked.append((head.split()[1], json.loads(told or b"{}")))
+            question = json.loads(told or b"{}")
+            script.asked.append((head.split()[1], question))
+            if script.answering is not None:
+                script.body = script.answering(question)
             if script.silent:
                 await released.wait()
             elif not script.hang_up:

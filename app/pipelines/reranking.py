@@ -1,0 +1,224 @@
+"""In which order do the best come, looked at once more?
+
+After fusion and what entities add (SPEC §4): the best are scored again, by their cosine to the question or by a
+provider, and then those come first that say something the ones before them do not. A provider that fails, or cannot be
+asked, leaves the order as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.providers.base import Reranker
+from app.ranking import diversity, reranking
+from app.ranking.reranking import Rescored
+from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
+from app.store import resemblance
+from app.store.db import Database, rereading
+from app.store.resemblance import Near
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Who is asked, and for how long at most, in seconds; without a re-ranker `provider` fails."""
+
+    db: Database
+    reranker: Reranker | None
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted: for which question, and how many; `all_of_them` where a later floor may drop any."""
+
+    user_id: str
+    text: str | None
+    vector: Vector | None
+    rerank: Rerank
+    mmr: bool
+    limit: int
+    all_of_them: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """What is to be ordered: its score (0 to 1) and, as far as known, its chunk, what it says, and its cosine."""
+
+    score: float
+    chunk_id: UUID | None = None
+    text: str = ""
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a passage stood, from 0, its score now, and what each step made of it."""
+
+    place: int
+    score: float
+    explain: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """The passages in their order; under MMR without those that it did not choose."""
+
+    placed: Sequence[Placed]
+    degraded: Sequence[Degraded] = ()
+
+
+async def run(passages: Sequence[Passage], wish: Wish, means: Means) -> Ordered:
+    """Score the best again, then choose those that differ. Raises DatabaseUnavailable."""
+    near = await _near(passages, wish, db=means.db)
+    again = await _again(passages, wish, near, means) if passages and wish.rerank != "none" else {}
+    failed = bool(passages) and wish.rerank != "none" and not again
+    if failed:
+        log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": wish.rerank})
+    scored = reranking.ordered([passage.score for passage in passages], _scores(passages, wish, again))
+    placed = [Placed(one.place, one.score, _told(one, passages, wish, again)) for one in scored]
+    if wish.mmr:
+        placed = _differing(placed, passages, wish, near)
+    return Ordered(placed, ("reranker_failed",) if failed else ())
+
+
+async def hits(found: Sequence[Hit], query: Query, text: str, vector: Vector | None, means: Means) -> Ordered:
+    """The order of a search's hits; see `applied`."""
+    wish = Wish(
+        query.user_id, text, vector, query.rerank, query.mmr, query.limit, all_of_them=query.min_confidence is not None
+    )
+    passages = [
+        Passage(hit.candidate.score, hit.candidate.chunk_id, read(hit.candidate), hit.candidate.vector_score)
+        for hit in found
+    ]
+    return await run(passages, wish, means)
+
+
+def applied(found: Sequence[Hit], ordered: Ordered) -> list[Hit]:
+    """The hits in that order, with what each step made of them."""
+    return [
+        replace(hit, candidate=replace(hit.candidate, score=placed.score), explain=placed.explain)
+        for placed in ordered.placed
+        for hit in (found[placed.place],)
+    ]
+
+
+def room(limit: int) -> int:
+    """How many candidates are looked at for so many hits."""
+    return reranking.room(limit)
+
+
+def is_wanted(query: Query) -> bool:
+    """Whether a search asks for any of it."""
+    return query.rerank != "none" or query.mmr
+
+
+def read(candidate: Candidate) -> str:
+    """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
+    return "\n".join(part for part in (candidate.title, " › ".join(candidate.heading_path), candidate.content) if part)
+
+
+async def _near(passages: Sequence[Passage], wish: Wish, *, db: Database) -> Mapping[UUID, Near]:
+    """Cosines of stored chunks, to the question where they are not known, and to each other where they must differ."""
+    known = [passage for passage in passages[: max(wish.limit, reranking.room(wish.limit))] if passage.chunk_id]
+    unsure = wish.rerank == "cosine" and wish.vector is not None and any(p.cosine is None for p in known)
+    if not known or not (unsure or wish.mmr):
+        return {}
+    return await _read_near(db, wish, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id)))
+
+
+@rereading
+async def _read_near(db: Database, wish: Wish, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
+    async with db.reading(wish.user_id) as reading:
+        return await resemblance.of(reading, wish.user_id, chunk_ids, vector=wish.vector, among=wish.mmr)
+
+
+async def _again(
+    passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near], means: Means
+) -> Mapping[int, float]:
+    """What the best are worth, by place: cosines or a provider's scores, as far as there are any."""
+    best = range(min(len(passages), reranking.room(wish.limit)))
+    if wish.rerank == "cosine":
+        cosines = {place: _cosine(passages[place], near) for place in best} if wish.vector is not None else {}
+        return {place: cosine for place, cosine in cosines.items() if cosine is not None}
+    telling = [place for place in best if passages[place].text.strip()]
+    if means.reranker is None or not telling:
+        return {}
+    try:
+        async with asyncio.timeout(means.timeout_s):
+            scores = await means.reranker.scores(wish.text or "", [passages[place].text for place in telling])
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})
+        return {}
+    return dict(zip(telling, scores, strict=True))
+
+
+def _cosine(passage: Passage, near: Mapping[UUID, Near]) -> float | None:
+    if passage.cosine is not None or passage.chunk_id is None:
+        return passage.cosine
+    found = near.get(passage.chunk_id)
+    return found.similarity if found else None
+
+
+def _scores(passages: Sequence[Passage], wish: Wish, again: Mapping[int, float]) -> Mapping[int, float]:
+    """The new scores by place. A cosine is blended, and a passage without one keeps its score among the others."""
+    if wish.rerank != "cosine" or not again:
+        return again
+    best = range(min(len(passages), reranking.room(wish.limit)))
+    return {place: reranking.blended(passages[place].score, again.get(place)) for place in best}
+
+
+def _told(one: Rescored, passages: Sequence[Passage], wish: Wish, again: Mapping[int, float]) -> dict[str, Any]:
+    if not again:
+        return {}
+    return {
+        "rerank": {
+            "by": wish.rerank,
+            "value": again.get(one.place),
+            "score_before": passages[one.place].score,
+            "place_before": one.place + 1,
+        }
+    }
+
+
+def _differing(
+    placed: Sequence[Placed], passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near]
+) -> list[Placed]:
+    """Those that say something new first, chosen among as many as are scored again; the others follow if all count."""
+    pool = max(wish.limit, reranking.room(wish.limit))
+    best = placed[:pool]
+    alike = _alike([passages[one.place] for one in best], near)
+    limit = pool if wish.all_of_them else wish.limit
+    chosen = [
+        replace(best[c.place], explain={**best[c.place].explain, "mmr": _mmr_told(c)})
+        for c in diversity.mmr([one.score for one in best], alike, limit=limit)
+    ]
+    return [*chosen, *placed[pool:]] if wish.all_of_them else chosen
+
+
+def _mmr_told(chosen: diversity.Chosen) -> dict[str, Any]:
+    return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.place + 1}
+
+
+def _alike(passages: Sequence[Passage], near: Mapping[UUID, Near]) -> Callable[[int, int], float]:
+    """How alike two passages are: by their vectors where both have one, else by their words."""
+
+    @functools.cache
+    def words(place: int) -> frozenset[str]:
+        return diversity.words(passages[place].text)
+
+    def alike(one: int, other: int) -> float:
+        chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
+        known = near.get(chunk_id) if chunk_id else None
+        cosine = known.alike.get(other_id) if known and other_id else None
+        return diversity.jaccard(words(one), words(other)) if cosine is None else cosine
+
+    return alike

@@ -1,0 +1,182 @@
+"""Does the door re-rank searches and lists, look up only the caller's own chunks, and say what it could not do?"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import given
+import httpx
+import pytest
+from caller import Caller
+from fastapi import FastAPI
+from scripted import Script, server
+
+from app.config import Settings
+from app.providers.fake import FakeEmbedder
+from app.providers.reranking import HttpReranker
+from app.store.db import Database
+
+URL = "/api/rag/rerank"
+NOTES = {
+    "lime": "Below the third landing we use lime mortar.",
+    "buoys": "The Gannet reports every eleven minutes.",
+    "money": "Travel expenses are refunded within ten working days.",
+}
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Script]:
+    async with server() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+async def app(database: Database, embedder: FakeEmbedder, script: Script) -> AsyncIterator[FastAPI]:
+    """The application with a cross-encoder behind HTTP."""
+    reranker = HttpReranker(kind="tei", url=script.url)
+    services = replace(await given.services(database, embedder), reranker=reranker)
+    async with given.running(Settings(auth="api_key"), services) as running:
+        yield running
+    await reranker.aclose()
+
+
+@pytest.fixture
+async def chunks(caller: Caller) -> dict[str, str]:
+    """The ids of the caller's three notes, by uri."""
+    for uri, content in NOTES.items():
+        await caller.add(content, uri)
+    return {hit["uri"]: hit["chunk_id"] for hit in (await caller.search("lime", limit=50))["results"]}
+
+
+def prefer(script: Script, word: str) -> None:
+    """Let the cross-encoder find a passage that holds the word the best."""
+    script.answering = lambda asked: [
+        {"index": n, "score": 0.9 if word in text else 0.1} for n, text in enumerate(asked["texts"])
+    ]
+
+
+async def merged(client: httpx.AsyncClient, ids: list[Any], **fields: Any) -> dict[str, Any]:
+    hits = [{"chunk_id": hit} if isinstance(hit, str) else hit for hit in ids]
+    response = await client.post(URL, json={"lists": [{"name": "one", "hits": hits}], **fields})
+    assert response.status_code == 200, response.text
+    told: dict[str, Any] = response.json()
+    return told
+
+
+def ids(told: dict[str, Any]) -> list[str]:
+    return [hit["chunk_id"] for hit in told["results"]]
+
+
+@pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/two-pass"])
+async def test_a_search_is_reranked_by_the_provider(
+    caller: Caller, chunks: dict[str, str], script: Script, path: str
+) -> None:
+    prefer(script, "Gannet")
+    asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
+    told = (await caller.client.post(path, json=asked)).json()
+    first = told["results"][0]
+    assert (first["chunk_id"], first["score"], told["degraded"]) == (chunks["buoys"], 0.9, [])
+    assert first["explain"]["rerank"]["by"] == "provider"
+    assert first["explain"]["rerank"]["place_before"] > 1
+    assert told["explain"]["rerank"] == "provider"
+    assert "rerank" in told["timings"]
+
+
+async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
+    caller: Caller, chunks: dict[str, str], script: Script
+) -> None:
+    plain = await caller.search("lime mortar")
+    script.status = 500
+    told = await caller.search("lime mortar", rerank="provider", mmr=False)
+    assert (ids(told), told["degraded"]) == (ids(plain), ["reranker_failed"])
+    assert len(chunks) == 3
+
+
+@pytest.mark.parametrize("fields", [{"rerank": "best"}, {"rerank": True}, {"mmr": "yes"}, {"mmr": 1}])
+async def test_bad_wishes_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
+    for path, body in (("/api/rag/search", {"query": "x"}), (URL, {"lists": [{"name": "a", "hits": []}]})):
+        assert (await caller.client.post(path, json={**body, **fields})).status_code == 422
+
+
+@pytest.mark.parametrize("rerank", ["cosine", "provider"])
+async def test_reranking_lists_without_a_query_names_it(caller: Caller, rerank: str) -> None:
+    response = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "rerank": rerank})
+    assert response.status_code == 422
+    assert [fault["field"] for fault in response.json()["errors"]] == ["query"]
+    blank = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "query": " "})
+    assert (blank.status_code, blank.json()["code"]) == (400, "blank_query")
+
+
+async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
+    caller: Caller, chunks: dict[str, str]
+) -> None:
+    told = await merged(
+        caller.client, ["elsewhere", chunks["money"], chunks["lime"]], query="lime mortar landing", rerank="cosine"
+    )
+    by_id = {hit["chunk_id"]: hit for hit in told["results"]}
+    assert told["degraded"] == []
+    lime = by_id[chunks["lime"]]["explain"]["rerank"]
+    assert (lime["place_before"], lime["score_before"]) == (3, pytest.approx(61 / 63))
+    assert by_id[chunks["lime"]]["score"] == pytest.approx(0.5 * lime["value"] + 0.5 * lime["score_before"])
+    assert ids(told).index(chunks["lime"]) < ids(told).index(chunks["money"])
+    assert (by_id["elsewhere"]["score"], by_id["elsewhere"]["explain"]["rerank"]["value"]) == (1.0, None)
+
+
+async def test_a_provider_reads_stored_texts_and_those_that_were_brought(
+    caller: Caller, chunks: dict[str, str], script: Script
+) -> None:
+    prefer(script, "Gannet")
+    brought = {"chunk_id": "theirs", "content": "Their Gannet sleeps."}
+    told = await merged(
+        caller.client, ["bare", chunks["lime"], brought, chunks["buoys"]], query="buoy", rerank="provider"
+    )
+    assert ids(told) == ["theirs", chunks["buoys"], chunks["lime"], "bare"]
+    assert [hit["score"] for hit in told["results"]] == [0.9, 0.9, 0.1, 0.1]
+    _path, question = script.asked[0]
+    assert question["query"] == "buoy"
+    assert len(question["texts"]) == 3
+
+
+async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_order(
+    caller: Caller, chunks: dict[str, str], script: Script
+) -> None:
+    script.hang_up = True
+    told = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
+    assert (ids(told), told["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
+    told = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
+    assert (ids(told), told["degraded"], len(script.asked)) == (["b", "a"], ["reranker_failed"], 1)
+
+
+async def test_another_users_chunks_are_hits_from_elsewhere(
+    caller: Caller, chunks: dict[str, str], newcomer: Any, script: Script
+) -> None:
+    prefer(script, "lime")
+    stranger = await newcomer("search")
+    mine = [chunks["money"], chunks["lime"], str(uuid4())]
+    told = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
+    assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
+    told = await merged(stranger.client, mine, query="lime mortar", rerank="cosine")
+    assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
+    assert script.asked == []
+
+
+async def test_lists_are_told_apart_by_stored_vectors_and_by_words_of_what_is_brought(
+    caller: Caller, chunks: dict[str, str]
+) -> None:
+    await caller.add(NOTES["lime"] + " Always.", "again")
+    twin_id = next(hit["chunk_id"] for hit in (await caller.search("lime"))["results"] if hit["uri"] == "again")
+    told = await merged(caller.client, [chunks["lime"], twin_id, chunks["money"]], mmr=True)
+    assert ids(told) == [chunks["lime"], chunks["money"], twin_id]
+    assert told["results"][2]["explain"]["mmr"]["nearest"] > 0.8
+    brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
+    told = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
+    assert ids(told)[2] == "theirs"
+
+
+async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks: dict[str, str]) -> None:
+    told = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
+    assert [hit["explain"] for hit in told["results"]] == [{}, {}]
+    assert ids(told) == [chunks["money"], chunks["lime"]]

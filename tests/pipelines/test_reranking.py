@@ -1,0 +1,235 @@
+"""Are the best looked at once more as asked, and does a re-ranker that fails leave the order as it was?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from given import World, uris
+from scripted import Script, server
+from test_two_pass import give, person
+
+from app.pipelines import search
+from app.providers.base import Reranker
+from app.providers.fake import FakeEmbedder
+from app.providers.reranking import HttpReranker
+from app.shapes import Answer, Query, Vector
+
+SHELF = {
+    "lime": "Below the third landing we use lime mortar.",
+    "lime-again": "Below the third landing we use lime mortar, always.",
+    "cement": "Cement mortar cracked on the second landing.",
+    "buoys": "The Gannet buoy reports every eleven minutes.",
+    "money": "Travel expenses are refunded within ten working days.",
+}
+QUERY = "lime mortar landing"
+
+
+@pytest.fixture
+async def shelf(world: World) -> World:
+    await world.add_all(SHELF)
+    return world
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Script]:
+    async with server() as scripted:
+        yield scripted
+
+
+@pytest.fixture
+async def reranker(script: Script) -> AsyncIterator[HttpReranker]:
+    made = HttpReranker(kind="cohere", url=script.url, model="tiny")
+    yield made
+    await made.aclose()
+
+
+async def asked(world: World, *, reranker: Reranker | None = None, rerank_s: float = 2.0, **fields: Any) -> Answer:
+    query = Query(world.user_id, fields.pop("text", QUERY), **fields)
+    budget = search.Budget(rerank_s=rerank_s)
+    return await search.run(query, db=world.db, embedder=world.embedder, reranker=reranker, budget=budget)
+
+
+def scored_by(word: str) -> Any:
+    """Answers as Cohere does: a passage that holds the word is worth 0.9, others less the later they come."""
+
+    def answer(question: dict[str, Any]) -> Any:
+        texts = question["documents"]
+        scores = [0.9 if word in text else 0.5 - place / 100 for place, text in enumerate(texts)]
+        return {"results": [{"index": n, "relevance_score": score} for n, score in enumerate(scores)]}
+
+    return answer
+
+
+def cosine(one: Vector, other: Vector) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+async def test_a_plain_search_neither_reranks_nor_says_that_it_does(shelf: World) -> None:
+    answer = await asked(shelf, explain=True)
+    assert answer.explain is not None
+    assert (answer.explain["rerank"], answer.explain["mmr"], "rerank" in answer.timings) == ("none", False, False)
+    assert answer.hits[0].explain is not None
+    assert not {"rerank", "mmr"} & answer.hits[0].explain.keys()
+
+
+async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_before(shelf: World) -> None:
+    before = {hit.candidate.chunk_id: (n, hit.candidate.score) for n, hit in enumerate((await asked(shelf)).hits, 1)}
+    answer = await asked(shelf, rerank="cosine", explain=True)
+    assert (len(answer.hits), answer.degraded, "rerank" in answer.timings) == (5, (), True)
+    for hit in answer.hits:
+        assert hit.explain is not None
+        told = hit.explain["rerank"]
+        assert hit.candidate.vector_score is not None
+        assert (told["place_before"], told["score_before"]) == before[hit.candidate.chunk_id]
+        assert (told["by"], told["value"]) == ("cosine", hit.candidate.vector_score)
+        blended = 0.5 * max(0, hit.candidate.vector_score) + 0.5 * told["score_before"]
+        assert hit.candidate.score == pytest.approx(blended)
+    scores = [hit.candidate.score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vector(shelf: World) -> None:
+    answer = await asked(shelf, rerank="cosine", mode="lexical", explain=True)
+    assert set(uris(answer)) == {"lime", "lime-again", "cement"}
+    fake = FakeEmbedder()
+    question = await fake.embed_query(QUERY)
+    for hit in answer.hits:
+        assert (hit.candidate.vector_score, hit.explain is not None) == (None, True)
+        stored = (await fake.embed_documents([f"{hit.candidate.title}\n{hit.candidate.content}"]))[0]
+        assert hit.explain is not None
+        assert hit.explain["rerank"]["value"] == pytest.approx(cosine(question, stored), abs=0.05)
+
+
+async def test_by_cosine_without_the_querys_vector_the_order_stays_and_says_so(shelf: World) -> None:
+    shelf.embedder = FakeEmbedder(failing=True)
+    plain, answer = await asked(shelf), await asked(shelf, rerank="cosine", explain=True)
+    assert uris(answer) == uris(plain)
+    assert set(answer.degraded) == {"embedding_failed", "no_query_vector", "reranker_failed"}
+
+
+async def test_a_provider_reads_the_best_and_its_scores_decide(
+    shelf: World, script: Script, reranker: HttpReranker
+) -> None:
+    script.answering = scored_by("Gannet")
+    await asked(shelf, text=f"+mortar {QUERY} -sand", rerank="provider", reranker=reranker)
+    answer = await asked(shelf, rerank="provider", reranker=reranker, limit=2, explain=True, detail="ids")
+    assert uris(answer)[0] == "buoys"
+    first = answer.hits[0]
+    assert (first.candidate.score, first.candidate.content) == (0.9, "")
+    assert first.explain is not None
+    assert (first.explain["rerank"]["by"], first.explain["rerank"]["value"]) == ("provider", 0.9)
+    assert first.explain["rerank"]["place_before"] > 2
+    operators, plain = (question for _path, question in script.asked)
+    assert (operators["query"], plain["query"]) == (f"mortar {QUERY}", QUERY)
+    assert any(SHELF["buoys"] in text for text in plain["documents"])
+
+
+async def test_no_more_than_the_best_are_sent_and_the_others_follow(
+    world: World, script: Script, reranker: HttpReranker
+) -> None:
+    await world.add_all({f"note {n}": f"Lime mortar note number {n}." for n in range(40)})
+    script.answering = scored_by("nothing")
+    few = await asked(world, rerank="provider", reranker=reranker, limit=5)
+    assert len(few.hits) == 5
+    all_that_are_sure = await asked(world, rerank="provider", reranker=reranker, limit=8, min_confidence="low")
+    assert len(all_that_are_sure.hits) == 8
+    assert [len(question["documents"]) for _path, question in script.asked] == [25, 32]
+    floored = await asked(world, rerank="provider", mmr=True, reranker=reranker, limit=50, min_confidence="low")
+    assert len(set(uris(floored))) == 40
+
+
+@pytest.mark.parametrize("trouble", ["silent", "hang_up", "malformed", "busy", "missing"])
+async def test_a_provider_in_trouble_leaves_the_fused_order(
+    shelf: World, script: Script, reranker: HttpReranker, trouble: str
+) -> None:
+    script.answering = scored_by("Gannet")
+    script.silent, script.hang_up = trouble == "silent", trouble == "hang_up"
+    if trouble == "malformed":
+        script.answering = lambda _asked: {"results": [{"index": 0, "relevance_score": "good"}]}
+    if trouble == "busy":
+        script.status, script.headers = 429, {"Retry-After": "60"}
+    plain = await asked(shelf)
+    for _ in range(2):
+        answer = await asked(
+            shelf, rerank="provider", reranker=None if trouble == "missing" else reranker, rerank_s=0.2, explain=True
+        )
+        assert (uris(answer), answer.degraded) == (uris(plain), ("reranker_failed",))
+        assert [h.candidate.score for h in answer.hits] == [h.candidate.score for h in plain.hits]
+    assert len(script.asked) == {"busy": 1, "missing": 0}.get(trouble, 2)
+
+
+async def test_nothing_found_is_nothing_to_rerank(world: World, script: Script, reranker: HttpReranker) -> None:
+    answer = await asked(world, rerank="provider", mmr=True, reranker=reranker)
+    assert (answer.hits, answer.fallback_reason) == ((), "no_documents")
+    assert "reranker_failed" not in answer.degraded
+    assert script.asked == []
+
+
+async def test_mmr_puts_what_says_something_new_before_what_was_said_already(shelf: World) -> None:
+    plain = await asked(shelf, mode="semantic", fusion="rrf")
+    answer = await asked(shelf, mode="semantic", fusion="rrf", mmr=True, explain=True)
+    assert uris(plain)[:2] in (["lime", "lime-again"], ["lime-again", "lime"])
+    assert set(uris(answer)[:2]) != {"lime", "lime-again"}
+    assert uris(answer)[0] == uris(plain)[0]
+    first = answer.hits[0]
+    for hit in answer.hits[1:]:
+        assert hit.explain is not None
+        told = hit.explain["mmr"]
+        assert told["value"] == pytest.approx(0.7 * hit.candidate.score - 0.3 * told["nearest"])
+        assert uris(plain)[told["place_before"] - 1] == hit.candidate.uri
+    fake = FakeEmbedder()
+    one, two = await fake.embed_documents([f"{h.candidate.title}\n{h.candidate.content}" for h in answer.hits[:2]])
+    second = answer.hits[1].explain
+    assert second is not None
+    assert second["mmr"]["nearest"] == pytest.approx(max(0.0, cosine(one, two)), abs=0.05)
+    assert first.candidate.score == plain.hits[0].candidate.score
+
+
+async def test_mmr_after_a_provider_works_on_the_providers_scores(
+    shelf: World, script: Script, reranker: HttpReranker
+) -> None:
+    script.answering = scored_by("Gannet")
+    answer = await asked(shelf, rerank="provider", mmr=True, reranker=reranker, explain=True, limit=3)
+    assert uris(answer)[0] == "buoys"
+    told = answer.hits[0].explain
+    assert told is not None
+    assert told["mmr"] == {"value": pytest.approx(0.7 * 0.9), "nearest": 0.0, "place_before": 1}
+    assert told["rerank"]["place_before"] > 1
+
+
+async def test_other_users_vectors_are_never_compared(shelf: World) -> None:
+    stranger = World(shelf.db)
+    await stranger.add("Lime mortar landing, lime mortar landing.", "secret")
+    answer = await asked(shelf, rerank="cosine", mmr=True, limit=50)
+    assert set(uris(answer)) == set(SHELF)
+
+
+async def test_real_vectors_tell_two_wordings_of_one_thing_apart_from_another_thing(real_world: World) -> None:
+    await real_world.add_all(
+        {
+            "dogs": "Dogs need to be walked twice a day.",
+            "hounds": "Canines require two daily strolls.",
+            "cats": "Cats prefer to stay indoors on their own.",
+        }
+    )
+    plain = await asked(real_world, text="how often do dogs go for a walk", limit=3)
+    told = await asked(real_world, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
+    assert set(uris(plain)) == set(uris(told)) == {"dogs", "hounds", "cats"}
+    nearest = {hit.candidate.uri: hit.explain["mmr"]["nearest"] for hit in told.hits if hit.explain}
+    assert nearest["hounds"] > 0.4
+    assert all(math.isfinite(value) for value in nearest.values())
+
+
+async def test_passages_that_entities_led_to_keep_what_led_there(world: World) -> None:
+    await world.add_all({"ana": "Ana Torres calibrated the buoy.", "ana-2": "Ana Torres mixed lime.", **SHELF})
+    await give(world, person("Ana Torres"))
+    answer = await asked(world, text="What did Ana Torres do?", rerank="cosine", mmr=True, explain=True, limit=4)
+    assert answer.search_mode == "two_pass"
+    assert set(uris(answer)[:1]) <= {"ana", "ana-2"}
+    assert all(hit.parent is not None for hit in answer.hits)
+    led = [hit for hit in answer.hits if hit.parent and hit.parent.score == 1.0]
+    assert {hit.candidate.uri for hit in led} == {"ana", "ana-2"}
+    assert all(hit.lift is not None and hit.explain and {"rerank", "mmr"} <= hit.explain.keys() for hit in led)
