@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import httpx
 
 from app import errors
 from app.providers import asking
-
-LONGEST_PAUSE_S = 60.0
-_BUSY = frozenset({429, 503})
+from app.providers.asking import Patience
 
 
 class ChatLlm:
@@ -34,7 +31,7 @@ class ChatLlm:
         self._client = httpx.AsyncClient(
             base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout_s, transport=transport, trust_env=False
         )
-        self._closed_until = 0.0
+        self._patience = Patience()
 
     @property
     def name(self) -> str:
@@ -43,12 +40,11 @@ class ChatLlm:
 
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
         """Propose terms. Raises ProviderError."""
-        if time.monotonic() < self._closed_until:
-            raise errors.ProviderError("The language model asked to be left alone for a while.")
+        self._patience.check()
         path, body = self._request(*asking.messages(query, passages))
         try:
             response = await self._client.post(path, json=body)
-            self._note(response)
+            self._patience.note(response.status_code, response.headers)
             response.raise_for_status()
             told = response.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
@@ -76,15 +72,3 @@ class ChatLlm:
             raise errors.ProviderError(
                 "The language model answered in another shape than its interface has."
             ) from error
-
-    def _note(self, response: httpx.Response) -> None:
-        if response.status_code in _BUSY:
-            self._closed_until = time.monotonic() + _pause(response.headers)
-
-
-def _pause(headers: Mapping[str, str]) -> float:
-    """Seconds to wait; a date or nonsense counts as one second."""
-    try:
-        return min(max(float(headers.get("retry-after", "1")), 0.0), LONGEST_PAUSE_S)
-    except ValueError:
-        return 1.0
