@@ -29,7 +29,7 @@ from app.api import (
 )
 from app.api.gate import Gate
 from app.config import Settings
-from app.pipelines import relinking
+from app.pipelines import naming, relinking
 from app.pipelines.services import Services
 
 DESCRIPTION = """
@@ -58,7 +58,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         telemetry.configure(chosen.log_level, chosen.log_json)
         services, stack = opened or await _open(chosen)
         app.state.services = services
-        async with stack, _relinking(app, services):
+        async with stack, _working(app, services):
             yield
 
     app = FastAPI(
@@ -88,20 +88,23 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 
 
 @asynccontextmanager
-async def _relinking(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """A worker that has stored texts follow changes of names."""
+async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
+    """Workers that have stored texts follow changes of names, and read names by the rules of now."""
     keys, counted = services.cutting.entity_keys, app.state.metrics.relinked
-    worker = asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted))
+    workers = [asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted))]
+    if services.owner is not None:
+        workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys)))
     try:
         yield
     finally:
-        worker.cancel()
-        await asyncio.gather(worker, return_exceptions=True)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     stack = AsyncExitStack()
-    return await stack.enter_async_context(runtime.open_services(settings)), stack
+    return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -35,20 +35,26 @@ START_RETRY_S = 20.0
 
 
 @asynccontextmanager
-async def open_services(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Services]:
+async def open_services(
+    settings: Settings, *, pool_size: int | None = None, names_later: bool = False
+) -> AsyncIterator[Services]:
     """A checked database and a loaded embedder, closed in reverse.
 
-    The embedded database is started and migrated first. Raises SchemaMismatch, DatabaseUnavailable,
+    The embedded database is started and migrated first, and the names of what older versions stored there are read,
+    unless the caller does so later (`naming.catch_up` as `owner`). Raises SchemaMismatch, DatabaseUnavailable,
     EmbeddedServerError, ProviderError.
     """
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(open_database(settings, pool_size=pool_size))
+        database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
         await _checked(database, settings)
+        if owner is not None and not names_later:
+            await naming.backfill(owner, keys=entity_keys(settings))
         embedder = await stack.enter_async_context(open_embedder(settings))
         llm = await stack.enter_async_context(open_llm(settings))
         reranker = await stack.enter_async_context(open_reranker(settings))
         yield Services(
             db=database,
+            owner=owner,
             embedder=embedder,
             cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
             budget=Budget(
@@ -74,14 +80,24 @@ async def open_services(settings: Settings, *, pool_size: int | None = None) -> 
 @asynccontextmanager
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """The configured database as the service's role; the embedded one is started, migrated and supervised."""
+    async with _open_databases(settings, pool_size) as (database, _owner):
+        yield database
+
+
+@asynccontextmanager
+async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIterator[tuple[Database, Database | None]]:
+    """The database as the service's role, and an embedded one as its owner, too."""
     async with AsyncExitStack() as stack:
         on_lost: Callable[[], Awaitable[None]] | None = None
+        owner: Database | None = None
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
             server = await stack.enter_async_context(embedded.EmbeddedPostgres(data_dir(settings)))
-            await migrate(settings, server.owner_dsn)
+            await _upgraded(settings, server.owner_dsn)
             dsn, on_lost = server.service_dsn, server.ensure_running
+            owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, on_lost=on_lost)
+            stack.push_async_callback(owner.close)
         limits = Limits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
         database = db.connect(
             dsn,
@@ -91,7 +107,7 @@ async def open_database(settings: Settings, *, pool_size: int | None = None) -> 
             on_lost=on_lost,
         )
         stack.push_async_callback(database.close)
-        yield database
+        yield database, owner
 
 
 @asynccontextmanager
@@ -107,14 +123,18 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
     """Bring the database to this version's schema, and what is stored to its reading of names; returns the revision."""
-    model, dimension = settings.embedding
-    revision = await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    revision = await _upgraded(settings, owner_dsn)
     owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
         await naming.backfill(owner, keys=entity_keys(settings))
     finally:
         await owner.close()
     return revision
+
+
+async def _upgraded(settings: Settings, owner_dsn: str) -> str:
+    model, dimension = settings.embedding
+    return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:

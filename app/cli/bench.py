@@ -132,8 +132,10 @@ def _growth(reports: Sequence[Report]) -> Table:
         timings = [report.timings[name] for report in reports]
         table.add_row(name, *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings))
     if all(report.whole for report in reports):
-        whole = [report.whole.request for report in reports if report.whole]
-        table.add_row("POST /api/rag/search", *(f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in whole))
+        whole = [report.whole for report in reports if report.whole]
+        for path, timings in (("", [w.request for w in whole]), ("/multihop", [w.multihop for w in whole])):
+            row = (f"{timing.p50:.2f} / {timing.p95:.2f}" for timing in timings)
+            table.add_row(f"POST /api/rag/search{path}", *row)
     table.add_section()
     for ratio in reports[0].ratios:
         table.add_row(ratio, *(f"{report.ratios[ratio]:.2f} ×" for report in reports))

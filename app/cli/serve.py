@@ -33,7 +33,7 @@ def serve(
 
 async def _serve(settings: Settings) -> None:
     stack = AsyncExitStack()
-    services = await stack.enter_async_context(runtime.open_services(settings))
+    services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
     await listen(settings, services, stack)
 
 

@@ -57,7 +57,7 @@ async def run(
     Raises DatabaseUnavailable, DeadlineExceeded. A failing model is noted as `llm_failed`.
     """
     with course.timed("extract"):
-        async with db.reading(user_id) as reading:
+        async with db.reading(user_id, plain=True) as reading:
             best = list(chunk_ids[:PASSAGES])
             standing = await links.names(reading, user_id, best)
             held = await links.chunks(reading, user_id, best, vector=None)

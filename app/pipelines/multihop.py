@@ -23,7 +23,7 @@ from app.ranking import merge, steering
 from app.ranking.merge import Hopped, Scored
 from app.shapes import Answer, Hit, Hop, ParsedQuery, Query, Recall, Recalled, Weights
 from app.store import links, recall
-from app.store.db import Database
+from app.store.db import Database, Reading
 from app.text import cleaning, names
 
 log = logging.getLogger(__name__)
@@ -146,14 +146,16 @@ def _best(question: Question, trail: Trail, number: int) -> list[UUID]:
 async def _brought(
     number: int, question: Question, trail: Trail, found: Extracted, best: Sequence[UUID], means: Means
 ) -> list[UUID]:
-    """Search with the terms, and under `linked` follow names; returns the chunks that are new."""
-    expanded = await _expanded(question, trail, found, means)
-    if question.merge == "classic":
-        return await _appended(number, question, trail, expanded, means)
-    return await _followed(number, question, trail, expanded, best, means)
+    """Search with the terms, and under `linked` follow names, in one transaction; returns the chunks that are new."""
+    ask, query = await _wider(question, trail, found, means), question.query
+    async with means.db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
+        expanded = await recall.hybrid(reading, ask)
+        if question.merge == "classic":
+            return await _appended(number, question, trail, expanded, reading)
+        return await _followed(number, question, trail, expanded, best, reading)
 
 
-async def _expanded(question: Question, trail: Trail, found: Extracted, means: Means) -> Recalled:
+async def _wider(question: Question, trail: Trail, found: Extracted, means: Means) -> Recall:
     """The query with the terms behind it, any of which may match; what hop 1 had to hold is not asked for again.
 
     Raises ProviderError where hop 1 had a vector and this hop has none.
@@ -167,7 +169,7 @@ async def _expanded(question: Question, trail: Trail, found: Extracted, means: M
         if vector is None:
             raise errors.ProviderError("The expanded query could not be embedded.")
     classic = question.merge == "classic"
-    ask = Recall(
+    return Recall(
         user_id=query.user_id,
         vector=vector,
         lexical=search.lexical_of(wider),
@@ -180,8 +182,6 @@ async def _expanded(question: Question, trail: Trail, found: Extracted, means: M
         exclude_chunk_ids=(*query.exclude_chunk_ids, *(trail.hop_of if classic else ())),
         with_content=classic,
     )
-    async with means.db.reading(query.user_id, candidates=query.candidates) as reading:
-        return await recall.hybrid(reading, ask)
 
 
 def _weights(ask: Recall) -> Weights:
@@ -190,11 +190,10 @@ def _weights(ask: Recall) -> Weights:
     return steering.EVEN if both and ask.fusion == "convex" else ask.weights
 
 
-async def _appended(number: int, question: Question, trail: Trail, expanded: Recalled, means: Means) -> list[UUID]:
+async def _appended(number: int, question: Question, trail: Trail, expanded: Recalled, db: Reading) -> list[UUID]:
     """Under `classic`, what the expanded query found, none of which was seen before."""
     ids = [candidate.chunk_id for candidate in expanded.candidates]
-    async with means.db.reading(question.query.user_id) as reading:
-        near = await links.chunks(reading, question.query.user_id, ids, vector=trail.first.ask.vector)
+    near = await links.chunks(db, question.query.user_id, ids, vector=trail.first.ask.vector)
     for candidate in expanded.candidates:
         _read, similarity = near.get(candidate.chunk_id, (candidate, None))
         for known in (trail.rrf, trail.candidates):
@@ -209,23 +208,22 @@ async def _followed(
     trail: Trail,
     expanded: Recalled,
     best: Sequence[UUID],
-    means: Means,
+    db: Reading,
 ) -> list[UUID]:
     """Under `linked`, raise the signals of what the expanded query and the names lead to."""
     query = question.query
     fade = LATER_HOP ** (number - 2)
     sources = [chunk_id for chunk_id in best if chunk_id not in trail.led][:SOURCES]
-    async with means.db.reading(query.user_id) as reading:
-        led = await links.follow(
-            reading,
-            query.user_id,
-            sources={chunk_id: fade * _weight(chunk_id, trail) for chunk_id in sources},
-            keys=names.sequences(trail.first.parsed.text),
-            vector=trail.first.ask.vector,
-            also={*trail.documents, *(candidate.chunk_id for candidate in expanded.candidates)},
-            filters=query.filters,
-            exclude_chunk_ids=query.exclude_chunk_ids,
-        )
+    led = await links.follow(
+        db,
+        query.user_id,
+        sources={chunk_id: fade * _weight(chunk_id, trail) for chunk_id in sources},
+        keys=names.sequences(trail.first.parsed.text),
+        vector=trail.first.ask.vector,
+        also={*trail.documents, *(candidate.chunk_id for candidate in expanded.candidates)},
+        filters=query.filters,
+        exclude_chunk_ids=query.exclude_chunk_ids,
+    )
     trail.led.update(sources)
     brought: dict[UUID, None] = {}
     for place, candidate in enumerate(expanded.candidates):
@@ -296,7 +294,7 @@ async def _read(wanted: Sequence[UUID], trail: Trail, means: Means, query: Query
     missing = [chunk_id for chunk_id in wanted if chunk_id not in trail.candidates]
     if not missing:
         return
-    async with means.db.reading(query.user_id) as reading:
+    async with means.db.reading(query.user_id, plain=True) as reading:
         read = await links.chunks(reading, query.user_id, missing, vector=None)
     trail.candidates |= {chunk_id: candidate for chunk_id, (candidate, _similarity) in read.items()}
 

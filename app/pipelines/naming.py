@@ -3,7 +3,7 @@
 Runs in the transaction that stores the document, under the user's lock. Names that a user or metadata gave are looked
 for in every text, the longest at each place; titles in every spelling of case; other names where they are written
 large. Documents that were stored before, or read by older rules, are read by `backfill`, one transaction each, so that
-it can be interrupted and goes on where it was.
+it can be interrupted and goes on where it was, beside a service that answers.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from app import errors
 from app.pipelines import gazetteers
 from app.shapes import IndexText
 from app.store import changes, mentions
@@ -31,6 +32,8 @@ SLICE = 64
 """Chunks that are read at once."""
 BATCH = 500
 """Documents that the backfill takes up at once."""
+RETRY_S = 30.0
+"""How long a backfill beside the service waits after a failure."""
 FOLDING, KEEPING = "english", "german"
 
 
@@ -60,7 +63,10 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
 
 
 async def backfill(db: Database, *, keys: Sequence[str]) -> int:
-    """Read the names of all documents that lack them, as the database's owner; returns how many there were."""
+    """Read the names of all documents that lack them, as the database's owner; returns how many were read.
+
+    What is replaced, deleted or read by somebody else meanwhile is left alone.
+    """
     done = 0
     while True:
         async with db.shared() as connection:
@@ -68,14 +74,33 @@ async def backfill(db: Database, *, keys: Sequence[str]) -> int:
         if not unread:
             return done
         for user_id, document_id in unread:
-            async with db.writing(user_id) as writing:
-                await mentions.lock(writing, user_id)
-                await gazetteers.current(writing, user_id)
-                before = await mentions.of_document(writing, user_id, document_id)
-                await link(writing, user_id, document_id, keys=keys)
-                await mentions.prune(writing, user_id, before)
-        done += len(unread)
+            done += await _read_again(db, user_id, document_id, keys)
         log.info("names read", extra={"action": "names_read", "documents": done})
+
+
+async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Sequence[str]) -> bool:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
+            return False
+        await gazetteers.current(writing, user_id)
+        before = await mentions.of_document(writing, user_id, document_id)
+        await link(writing, user_id, document_id, keys=keys)
+        await mentions.prune(writing, user_id, before)
+        return True
+
+
+async def catch_up(db: Database, *, keys: Sequence[str]) -> None:
+    """Read the names of all documents that lack them, beside a service that answers; a failure is tried again."""
+    while True:
+        try:
+            await backfill(db, keys=keys)
+            return
+        except errors.StepwellError as error:
+            log.warning("reading names waits: %s", error.code, extra={"action": "names_wait"})
+        except Exception:
+            log.exception("reading names failed", extra={"action": "names_failed"})
+        await asyncio.sleep(RETRY_S)
 
 
 def told(place: Place, known: Gazetteer) -> Counter[UUID]:

@@ -17,10 +17,14 @@ from app.store.db import Database
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """A database, an embedder and the limits they work under."""
+    """A database, an embedder and the limits they work under.
+
+    `owner` is an embedded database as its owner sees it: all users' rows, for work that no request asks for.
+    """
 
     db: Database
     embedder: Embedder
+    owner: Database | None = None
     cutting: Cutting = field(default_factory=Cutting)
     budget: Budget = field(default_factory=Budget)
     candidates: int = 100

@@ -7,6 +7,7 @@ that every statement must really keep users apart.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
@@ -17,7 +18,9 @@ import numpy.typing as npt
 from app.proof import bench_texts, bench_vectors
 from app.proof.bench_vectors import Mixer
 from app.store.benchmarks import Batch, Owner
-from app.text import lexical
+from app.store.mentions import Named
+from app.text import lexical, names
+from app.text.names import Name
 
 USER, OTHER_USER = "bench", "bench-other"
 OTHERS_SHARE = 0.05
@@ -66,24 +69,31 @@ async def build(owner: Owner, mixer: Mixer, *, chunks: int, seed: int, progress:
 
 
 def batches(chunks: int, mixer: Mixer, rng: np.random.Generator) -> Iterator[Batch]:
-    """Documents with `chunks` chunks altogether."""
+    """Documents with `chunks` chunks altogether, titled by the first of as many names as there are chunks."""
+    known, first = chunks, 0
     while chunks > 0:
         counts = rng.integers(1, LARGEST_DOCUMENT + 1, DOCUMENTS_A_BATCH)
         held = np.minimum(np.cumsum(counts), chunks)
         counts = np.diff(held, prepend=0)
-        yield _batch(counts[counts > 0], mixer, rng)
-        chunks -= int(held[-1])
+        counts = counts[counts > 0]
+        yield _batch(counts, mixer, rng, titles=range(first, first + len(counts)), known=known)
+        chunks, first = chunks - int(held[-1]), first + len(counts)
 
 
-def _batch(counts: npt.NDArray[np.int64], mixer: Mixer, rng: np.random.Generator) -> Batch:
+def _batch(
+    counts: npt.NDArray[np.int64], mixer: Mixer, rng: np.random.Generator, *, titles: range, known: int
+) -> Batch:
     of = np.repeat(np.arange(len(counts)), counts)
     indices = np.concatenate([np.arange(count) for count in counts])
-    titles, texts = bench_texts.titles(len(counts), rng), bench_texts.chunks(len(of), rng)
+    mentioned = bench_texts.naming(len(of), known, rng)
+    plain = bench_texts.chunks(len(of), rng)
+    texts = [bench_texts.named(text, numbers, rng) for text, numbers in zip(plain, mentioned, strict=True)]
+    headlines = [bench_texts.name(number) for number in titles]
     contents, starts = _joined(texts, counts.tolist())
     anchors = rng.integers(0, len(mixer.real), len(counts))
     return Batch(
         document_ids=_ids(len(counts), rng),
-        titles=titles,
+        titles=headlines,
         contents=contents,
         metadata=[_metadata(bucket) for bucket in rng.integers(0, BUCKETS, len(counts)).tolist()],
         chunk_counts=counts.tolist(),
@@ -93,11 +103,23 @@ def _batch(counts: npt.NDArray[np.int64], mixer: Mixer, rng: np.random.Generator
         starts=starts,
         chunk_contents=texts,
         indexed=[
-            lexical.index_text(f"{titles[place]}\n{text}", "english")
+            lexical.index_text(f"{headlines[place]}\n{text}", "english")
             for place, text in zip(of.tolist(), texts, strict=True)
         ],
         vectors=mixer.around(anchors[of], rng),
+        titled=[_named(number) for number in titles],
+        named=[
+            (place, _named(number), count)
+            for place, numbers in enumerate(mentioned)
+            for number, count in Counter(numbers).items()
+        ],
     )
+
+
+def _named(number: int) -> Named:
+    text = bench_texts.name(number)
+    name = Name(text.casefold(), text)
+    return Named(name.entity_id, name.key, name.text)
 
 
 def _joined(texts: list[str], counts: list[int]) -> tuple[list[str], list[int]]:
@@ -123,10 +145,12 @@ def _ids(count: int, rng: np.random.Generator) -> list[UUID]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: six words of one chunk, and the vector of a real passage that was held back."""
+    """What is asked: six words of one chunk, the vector of a real passage that was held back, and a name in the chunk
+    that whole requests ask for as well."""
 
     words: tuple[str, ...]
     vector: list[float]
+    name: str = ""
 
 
 async def questions(
@@ -137,7 +161,7 @@ async def questions(
     numbers = 1 + rng.choice(chunks, min(count, chunks), replace=False)
     sampled = await owner.sample(USER, sorted(numbers.tolist()))
     return [
-        Question(bench_texts.question(content, rng), asked[place % len(asked)].tolist())
+        Question(bench_texts.question(content, rng), asked[place % len(asked)].tolist(), names.find(content)[0].text)
         for place, (content, _vector) in enumerate(sampled)
     ]
 

@@ -54,6 +54,8 @@ def _latencies(report: Report) -> Iterator[Budget]:
         yield Budget(_at(report, "search without embedding, p95 ms"), report.timings["search"].p95, 40, 20)
     if report.whole and report.chunks == SERVED:
         yield Budget(_at(report, "POST /api/rag/search, p95 ms"), report.whole.request.p95, 60, 25)
+        times = round(report.whole.multihop.p95 / report.whole.request.p95, 2)
+        yield Budget(_at(report, "several hops / one search, p95"), times, 6, 3)
 
 
 def _faithful(report: Report) -> Iterator[Budget]:

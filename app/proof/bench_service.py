@@ -31,24 +31,33 @@ WARM_UPS = 10
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """`POST /api/rag/search` over a socket, the embedding included, and the process's memory in megabytes (RSS)."""
+    """`POST /api/rag/search` and the same over several hops, over a socket, the embedding included; and the process's
+    memory in megabytes (RSS)."""
 
     request: Timing
+    multihop: Timing
     memory_mb: float
 
 
 async def measure(
     questions: Sequence[Question], *, services: Services, data_dir: Path, environment: Mapping[str, str]
 ) -> Whole:
-    """Ask every question once, as text. Raises EmbeddedServerError where the service does not come up."""
+    """Ask every question once in each mode, as text. Raises EmbeddedServerError where the service does not come up.
+
+    Over several hops its words come in another order, so that no vector is remembered.
+    """
     key = await keys.create(USER, db=services.db, scopes=("search",), name="bench")
     async with _serving(data_dir, environment) as (address, process):
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(base_url=address, headers=headers, trust_env=False) as client:
             await _ready(client, process)
-            took = [await _asked(client, " ".join(question.words)) for question in questions]
+            took, over = [], []
+            for question in questions:
+                took.append(await _asked(client, "/api/rag/search", [question.name, *question.words]))
+                over.append(await _asked(client, "/api/rag/search/multihop", [*question.words, question.name]))
         memory = psutil.Process(process.pid).memory_info().rss
-    return Whole(Timing.of(took[WARM_UPS:] or took), round(memory / 2**20, 1))
+    single, hops = (Timing.of(times[WARM_UPS:] or times) for times in (took, over))
+    return Whole(single, hops, round(memory / 2**20, 1))
 
 
 @asynccontextmanager
@@ -83,9 +92,9 @@ async def _ready(client: httpx.AsyncClient, process: asyncio.subprocess.Process)
     raise errors.EmbeddedServerError("The service under measurement did not come up.")
 
 
-async def _asked(client: httpx.AsyncClient, text: str) -> float:
+async def _asked(client: httpx.AsyncClient, path: str, words: Sequence[str]) -> float:
     start = time.perf_counter()
-    (await client.post("/api/rag/search", json={"query": text})).raise_for_status()
+    (await client.post(path, json={"query": " ".join(words)})).raise_for_status()
     return (time.perf_counter() - start) * 1000
 
 

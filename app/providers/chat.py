@@ -44,7 +44,7 @@ class ChatLlm:
         path, body = self._request(*asking.messages(query, passages))
         try:
             response = await self._client.post(path, json=body)
-            self._pause.note(response)
+            self._pause.note(response.status_code, response.headers)
             response.raise_for_status()
             told = response.json()
         except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-import httpx
-
 LONGEST_PAUSE_S = 60.0
 _BUSY = frozenset({429, 503})
 
@@ -22,10 +20,10 @@ class Pause:
         """Whether nothing should be asked now."""
         return time.monotonic() < self._until
 
-    def note(self, response: httpx.Response) -> None:
+    def note(self, status: int, headers: Mapping[str, str]) -> None:
         """Take in an answer's status and headers."""
-        if response.status_code in _BUSY:
-            self._until = time.monotonic() + _asked_for(response.headers)
+        if status in _BUSY:
+            self._until = time.monotonic() + _asked_for(headers)
 
 
 def _asked_for(headers: Mapping[str, str]) -> float:

@@ -71,7 +71,7 @@ class HttpReranker:
             raise errors.ProviderError("The re-ranker asked to be left alone for a while.")
         try:
             async with self._client.stream("POST", "rerank", json=self._request(query, passages)) as response:
-                self._pause.note(response)
+                self._pause.note(response.status_code, response.headers)
                 response.raise_for_status()
                 return json.loads(await _body(response))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:

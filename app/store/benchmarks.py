@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
@@ -20,7 +20,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
 from app.shapes import Vector
-from app.store import db, sql, tables, vectors
+from app.store import db, mentions, sql, tables, vectors
+from app.store.db import Reading, Writing
+from app.store.mentions import Mention, Named
 
 Plan = Literal["default", "serial", "no sequential scan"]
 Vectors = npt.NDArray[np.float32]
@@ -29,6 +31,7 @@ _HEAVY = (
     next(index for index in tables.chunks.indexes if index.name == "ix_chunks_tsv"),
     next(index for index in tables.embeddings.indexes if index.name == "ix_embeddings_embedding"),
 )
+_LOADED = ("tenants", "documents", "chunks", "embeddings", "text_statistics", "lexemes", "postings", "entities")
 _SETTINGS = {"jit": "off", "plan_cache_mode": "force_custom_plan", "hnsw.ef_search": "100"}
 _PLANS: dict[Plan, dict[str, str]] = {
     "default": {"max_parallel_workers_per_gather": "2", "enable_seqscan": "on"},
@@ -41,7 +44,10 @@ _BYTES_A_VECTOR = 8
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some made-up documents and their chunks, one list a column; `of` is a chunk's document, by place."""
+    """Some made-up documents and their chunks, one list a column; `of` is a chunk's document, by place.
+
+    `titled` are the names that title the documents, by place; `named` those in texts: the chunk's place, how often.
+    """
 
     document_ids: list[UUID]
     titles: list[str]
@@ -55,6 +61,17 @@ class Batch:
     chunk_contents: list[str]
     indexed: list[str]
     vectors: Vectors
+    titled: list[Named] = field(default_factory=list)
+    named: list[tuple[int, Named, int]] = field(default_factory=list)
+
+    def mentions(self, first_no: int) -> list[Mention]:
+        """What the names make of chunks that are numbered from `first_no`."""
+        texts = [(place, name.entity_id, "text", count) for place, name, count in self.named]
+        titles = [(place, self.titled[of].entity_id, "title", 1) for place, of in enumerate(self.of) if self.titled]
+        return [
+            Mention(entity, first_no + place, self.document_ids[self.of[place]], kind, count)
+            for place, entity, kind, count in (*texts, *titles)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ class Owner:
         t = tables.tenants.c
         if await self._connection.scalar(sa.select(sa.func.count()).where(t.user_id.not_in(users))):
             raise errors.Conflict("This database holds documents of its own: a benchmark needs an empty one.")
-        for name in ("tenants", "documents", "chunks", "embeddings", "text_statistics", "lexemes", "postings"):
+        for name in _LOADED:
             await self._run(f"TRUNCATE stepwell.{name} CASCADE")
         for index in _HEAVY:
             await self._connection.execute(sa.schema.DropIndex(index, if_exists=True))
@@ -109,6 +126,11 @@ class Owner:
             indexed=batch.indexed,
         )
         await self._copy_vectors(user_id, batch, first_no)
+        named = list({name.entity_id: name for _place, name, _count in batch.named}.values())
+        own = Writing(Reading(self._connection))
+        await mentions.ensure(own, user_id, batch.titled, origin="title")
+        await mentions.ensure(own, user_id, named, origin="text")
+        await mentions.add(own, user_id, batch.mentions(first_no))
 
     async def _copy_vectors(self, user_id: str, batch: Batch, first_no: int) -> None:
         raw = (await self._connection.get_raw_connection()).driver_connection

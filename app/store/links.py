@@ -37,10 +37,24 @@ async def follow(
 
     `also` are chunks whose similarity is wanted even if no name leads to them.
     """
-    filtering = recall.filter_binds(filters)
+    given = binds(sources, keys=keys, vector=vector, also=also, filters=filters, exclude_chunk_ids=exclude_chunk_ids)
+    rows = await db.execute(sql.statement("links"), {"user_id": user_id, **given})
+    return [Led(**row._mapping) for row in rows]
+
+
+def binds(
+    sources: Mapping[UUID, float],
+    *,
+    keys: Iterable[str],
+    vector: Vector | None = None,
+    also: Iterable[UUID] = (),
+    filters: Filters | None = None,
+    exclude_chunk_ids: Sequence[UUID] = (),
+) -> dict[str, Any]:
+    """The statement's binds but for the user."""
+    filtering = recall.filter_binds(filters or Filters())
     filtering["filtered"], filtering["source_filter"] = bool(filters), filtering.pop("source_ids")
-    binds = {
-        "user_id": user_id,
+    return {
         "source_ids": list(sources),
         "weights": list(sources.values()),
         "also_ids": list(also),
@@ -54,9 +68,8 @@ async def follow(
         "second_steps": SECOND_STEPS,
         "second_weight": SECOND_WEIGHT,
         "exclude_chunk_ids": list(exclude_chunk_ids),
+        **filtering,
     }
-    rows = await db.execute(sql.statement("links"), {**binds, **filtering})
-    return [Led(**row._mapping) for row in rows]
 
 
 async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[StandingName]:

@@ -183,6 +183,12 @@ async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UU
     return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
 
 
+async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: int) -> bool:
+    """Whether the document is there and its names were read by an older version of the rules, or never."""
+    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == user_id, _d.document_id == document_id))
+    return read is not None and read < version
+
+
 def _placed(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
     return (

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
+import given
 import pytest
-from given import World
+from given import World, uris
 
+from app import errors
+from app.config import Settings
 from app.pipelines import documents, naming
 from app.store import db as store_db
+from app.store import mentions
 from app.text import tags
 
 DOCUMENTS = {
@@ -96,6 +103,85 @@ async def test_what_was_stored_before_is_read_once_and_alike(world: World, owner
     try:
         assert await naming.backfill(as_owner, keys=tags.KEYS) == 3
         assert await naming.backfill(as_owner, keys=tags.KEYS) == 0
+    finally:
+        await as_owner.close()
+    assert await _mentions(owner, world) == expected
+
+
+async def test_a_document_that_goes_while_it_waits_to_be_read_holds_nobody_up(
+    world: World, owner: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {uri: await world.add(text, uri, title=title) for uri, (title, text) in DOCUMENTS.items()}
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
+    listed = mentions.unread
+
+    async def then_one_goes(*given: Any, **told: Any) -> list[tuple[str, UUID]]:
+        found = await listed(*given, **told)
+        if found:
+            await documents.delete(stored["b"].document_id, world.user_id, db=world.db)
+        return found
+
+    monkeypatch.setattr(mentions, "unread", then_one_goes)
+    as_owner = store_db.connect(place.owner_dsn, pool_size=1)
+    try:
+        assert await naming.backfill(as_owner, keys=tags.KEYS) == 2
+    finally:
+        await as_owner.close()
+
+
+async def test_reading_beside_the_service_goes_on_after_a_failure(
+    world: World, owner: Any, place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uri in "abc":
+        await _add(world, uri)
+    expected = await _mentions(owner, world)
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
+    monkeypatch.setattr(naming, "RETRY_S", 0.0)
+    whole, failures = naming.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
+
+    async def failing_twice(*given: Any, **told: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await whole(*given, **told)
+
+    monkeypatch.setattr(naming, "link", failing_twice)
+    as_owner = store_db.connect(place.owner_dsn, pool_size=1)
+    try:
+        await naming.catch_up(as_owner, keys=tags.KEYS)
+    finally:
+        await as_owner.close()
+    assert not failures
+    assert await _mentions(owner, world) == expected
+
+
+async def test_a_service_answers_while_names_of_older_versions_are_read_beside_it(
+    world: World, owner: Any, place: Any, database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uri in "abc":
+        await _add(world, uri)
+    expected = await _mentions(owner, world)
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
+    going, done = asyncio.Event(), asyncio.Event()
+    whole = naming.backfill
+
+    async def told(*given: Any, **keys: Any) -> int:
+        await going.wait()
+        read = await whole(*given, **keys)
+        done.set()
+        return read
+
+    monkeypatch.setattr(naming, "backfill", told)
+    as_owner = store_db.connect(place.owner_dsn, pool_size=1)
+    services = replace(await given.services(database), owner=as_owner)
+    try:
+        async with given.running(Settings(auth="none"), services) as app, given.calling(app) as client:
+            assert (await client.get("/readyz")).status_code == 200
+            assert uris(await world.ask("Who ran the harbour light?"))
+            assert not done.is_set()
+            going.set()
+            await asyncio.wait_for(done.wait(), 60)
     finally:
         await as_owner.close()
     assert await _mentions(owner, world) == expected

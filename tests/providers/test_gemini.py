@@ -52,6 +52,57 @@ async def test_an_answer_without_text_is_a_provider_error(script: Script, body: 
     await llm.aclose()
 
 
+@pytest.mark.parametrize("body", [b"<html>", b'{"candidates": ', b"\xff\xfe", [], "text"])
+async def test_an_answer_that_is_no_answer_of_geminis_is_a_provider_error(script: Script, body: object) -> None:
+    script.body = body
+    llm = GeminiLlm(api_key="key", url=script.url)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    await llm.aclose()
+
+
+@pytest.mark.parametrize("text", ["PWNED", "", "{", '{"terms": "Ada"}', '{"other": []}'])
+async def test_an_answer_that_is_not_the_json_asked_for_is_a_provider_error(script: Script, text: str) -> None:
+    script.gemini(text)
+    llm = GeminiLlm(api_key="key", url=script.url)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    await llm.aclose()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_busy_gemini_is_left_alone_for_as_long_as_it_asks(script: Script, status: int) -> None:
+    script.body, script.status, script.headers = {"error": {"code": status}}, status, {"Retry-After": "30"}
+    llm = GeminiLlm(api_key="key", url=script.url)
+    for _ in range(3):
+        with pytest.raises(ProviderError):
+            await llm.terms("Who?", PASSAGES)
+    assert len(script.asked) == 1
+    await llm.aclose()
+
+
+async def test_a_pause_of_nothing_lets_the_next_question_through(script: Script) -> None:
+    script.body, script.status, script.headers = {"error": {"code": 429}}, 429, {"Retry-After": "0"}
+    llm = GeminiLlm(api_key="key", url=script.url)
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", PASSAGES)
+    script.gemini(json.dumps({"terms": ["Ada"]}))
+    script.status = 200
+    assert await llm.terms("Who?", PASSAGES) == ["Ada"]
+    await llm.aclose()
+
+
+async def test_a_hang_up_and_nobody_at_the_address_are_provider_errors(script: Script) -> None:
+    script.hang_up = True
+    async with server() as gone:
+        pass
+    for asked in (script, gone):
+        llm = GeminiLlm(api_key="key", url=asked.url, timeout_s=2.0)
+        with pytest.raises(ProviderError):
+            await llm.terms("Who?", PASSAGES)
+        await llm.aclose()
+
+
 async def test_silence_is_a_provider_error(script: Script) -> None:
     script.silent = True
     llm = GeminiLlm(api_key="key", url=script.url, timeout_s=0.2)

@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from app.pipelines import entities
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft
-from app.store import mentions, sql
+from app.store import links, mentions, sql
 from app.store.db import Database
 from app.store.mentions import Mention
 
@@ -28,8 +28,8 @@ Binds = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID]]:
-    """A user with many entities, each mentioned once or twice, and their ids."""
+async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID], list[UUID]]:
+    """A user with many entities, each mentioned once or twice, their ids, and those of two chunks."""
     user = f"many-{uuid4().hex}"
     document = await drafts.put(database, user, drafts.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
     given = [EntityDraft("person", f"Person {n}", (f"Alias {n % 300}",)) for n in range(ENTITIES)]
@@ -40,10 +40,11 @@ async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UU
         found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, user, found)
-    return user, ids
+        chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
+    return user, ids, chunks[1:]
 
 
-def _binds(ids: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
+def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
     """Each statement with its parts and binds."""
     keys = [f"person {n}".encode() for n in range(20)]
     return {
@@ -69,21 +70,29 @@ def _binds(ids: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
             },
         ),
         "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
-        "mentions_in_chunks": ((), {"chunk_ids": [UUID(int=1)], "entity_ids": ids[:5], "given_ids": ids[:5]}),
+        "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
+        "links": ((), links.binds(dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], also=chunks)),
+        "mentions_in_chunks": ((), {"chunk_ids": chunks, "entity_ids": ids[:5], "given_ids": ids[:5]}),
     }
 
 
+@pytest.mark.parametrize("plain", [False, True], ids=["planned for its binds", "planned once"])
 @pytest.mark.parametrize("counted", [False, True], ids=["statistics of before", "statistics of now"])
-@pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)])))
+@pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)], [])))
 async def test_no_statement_reads_all_of_a_users_rows(
-    database: Database, owner: asyncpg.Connection, many: tuple[str, list[UUID]], name: str, counted: bool
+    database: Database,
+    owner: asyncpg.Connection,
+    many: tuple[str, list[UUID], list[UUID]],
+    name: str,
+    counted: bool,
+    plain: bool,
 ) -> None:
-    user, ids = many
+    user, ids, chunks = many
     if counted:
         await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions")
-    parts, binds = _binds(ids)[name]
+    parts, binds = _binds(ids, chunks)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
-    async with database.reading(user) as reading:
+    async with database.reading(user, plain=plain) as reading:
         told = (await reading.execute(statement, {"user_id": user, **binds})).scalar_one()
     (plan,) = json.loads(told) if isinstance(told, str) else told
     read = {node.get("Relation Name"): 0 for node in _nodes(plan["Plan"])}

@@ -1,4 +1,5 @@
--- Stores made-up documents of a benchmark. They hold no names, so none are to be read: their names_version is the highest.
+-- Stores made-up documents of a benchmark. The benchmark stores their names itself: their names_version is the highest, so that
+-- nobody reads them.
 -- Columns: none.
 -- :user_id text
 -- :document_ids uuid[]

@@ -3,9 +3,12 @@
 -- :user_id text  whose chunks
 -- :chunk_ids uuid[]  which
 -- :embedding text::vector  null: none
+WITH asked AS MATERIALIZED (
+    SELECT :embedding AS vector
+)
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
-       c.heading_path, d.metadata, 1 - (v.embedding <=> :embedding) AS similarity
-FROM stepwell.chunks AS c
-JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
-JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = c.chunk_no
-WHERE c.user_id = :user_id AND c.chunk_id = ANY (:chunk_ids)
+       c.heading_path, d.metadata, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
+FROM unnest(:chunk_ids) AS g (chunk_id)
+CROSS JOIN LATERAL (SELECT o.* FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1) AS c
+CROSS JOIN LATERAL (SELECT o.* FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = c.document_id LIMIT 1) AS d
+CROSS JOIN LATERAL (SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = c.chunk_no LIMIT 1) AS v

@@ -4,8 +4,9 @@
 -- w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second step leads on from the five best. shared: the chunk
 -- and a source hold the same name, which 2 to 50 chunks (n) hold, w / (1 + ln n) times the cosine to the question.
 -- Sources: the given chunks with their weights, and chunks of documents that the question names with weight 1; the ten
--- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or scalar, so that no join
--- ever reads all of a user's entities. Columns: a row a chunk; similarity is null without a vector.
+-- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or OFFSET 0, so that no join
+-- ever reads all of a user's rows and one plan serves all binds; the question's vector is read from its text once, and
+-- not for each chunk. Columns: a row a chunk; similarity is null without a vector.
 -- :user_id text  whose chunks
 -- :source_ids uuid[]  chunks that lead on
 -- :weights float8[]  their weights, 0 to 1
@@ -27,19 +28,29 @@
 -- :created_after timestamptz  null: any
 -- :created_before timestamptz  null: any
 -- :exclude_chunk_ids uuid[]
-WITH question AS MATERIALIZED (
+WITH asked AS MATERIALIZED (
+    SELECT :embedding AS vector
+),
+question AS MATERIALIZED (
     SELECT DISTINCT n.entity_id
-    FROM stepwell.entity_names AS n
-    WHERE n.user_id = :user_id AND n.name_key = ANY (:keys)
+    FROM unnest(:keys) AS g (name_key)
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = g.name_key OFFSET 0
+    ) AS n
 ),
 titled_by_question AS MATERIALIZED (
     SELECT r.chunk_no, r.document_id, r.entity_id, r.similarity
     FROM (
-        SELECT m.chunk_no, m.document_id, m.entity_id, 1 - (v.embedding <=> :embedding) AS similarity,
-               row_number() OVER (PARTITION BY m.document_id ORDER BY v.embedding <=> :embedding, m.chunk_no) AS place
+        SELECT m.chunk_no, m.document_id, m.entity_id, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
+               row_number() OVER (PARTITION BY m.document_id ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
         FROM question AS q
-        JOIN stepwell.mentions AS m ON m.user_id = :user_id AND m.entity_id = q.entity_id AND m.kind = 'title'
-        JOIN stepwell.embeddings AS v ON v.user_id = :user_id AND v.chunk_no = m.chunk_no
+        CROSS JOIN LATERAL (
+            SELECT o.chunk_no, o.document_id, o.entity_id FROM stepwell.mentions AS o
+            WHERE o.user_id = :user_id AND o.entity_id = q.entity_id AND o.kind = 'title' OFFSET 0
+        ) AS m
+        CROSS JOIN LATERAL (
+            SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+        ) AS v
         WHERE (NOT :filtered OR (
             SELECT stepwell.passes(
                 d.document_id, d.source_id, d.metadata, d.created_at,
@@ -57,7 +68,9 @@ sources AS MATERIALIZED (
     FROM (
         SELECT c.chunk_no, c.document_id, g.weight
         FROM unnest(:source_ids, :weights) AS g (chunk_id, weight)
-        JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_id = g.chunk_id
+        CROSS JOIN LATERAL (
+            SELECT o.chunk_no, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
+        ) AS c
         UNION ALL
         (SELECT t.chunk_no, t.document_id, 1 FROM titled_by_question AS t LIMIT :most_sources)
     ) AS s
@@ -85,7 +98,7 @@ steps AS MATERIALIZED (
 linked_once AS MATERIALIZED (
     SELECT DISTINCT ON (m.chunk_no)
            m.chunk_no, m.document_id, s.entity_id, s.weight, s.chunks, s.chunk_no AS source_no, 1 AS steps,
-           1 - (v.embedding <=> :embedding) AS similarity
+           1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
     FROM steps AS s
     CROSS JOIN LATERAL (
         SELECT o.chunk_no, o.document_id FROM stepwell.mentions AS o
@@ -176,8 +189,10 @@ shared AS MATERIALIZED (
 ),
 found AS (
     SELECT c.chunk_no
-    FROM stepwell.chunks AS c
-    WHERE c.user_id = :user_id AND c.chunk_id = ANY (:also_ids)
+    FROM unnest(:also_ids) AS g (chunk_id)
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
+    ) AS c
     UNION SELECT chunk_no FROM titled_by_question
     UNION SELECT chunk_no FROM linked
     UNION SELECT chunk_no FROM shared
@@ -195,7 +210,7 @@ CROSS JOIN LATERAL (
     SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS c
 CROSS JOIN LATERAL (
-    SELECT 1 - (o.embedding <=> :embedding) AS similarity
+    SELECT 1 - (o.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
     FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS v
 LEFT JOIN titled_by_question AS t ON t.chunk_no = f.chunk_no

@@ -1,0 +1,66 @@
+"""Does `stepwell multihop` draw the chain: the query, each hop's terms, and its hits with the name that led there?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import given
+
+from app.cli import multihop
+from app.shapes import Answer, Hop
+
+QUESTION = "Where was the director of Silent Harbour born?"
+NOTES = {
+    "Silent Harbour": "Silent Harbour is a film whose director is Ilse Brandt.",
+    "Ilse Brandt": "Trained as a painter, her youth went by among herring and ropes.",
+    **{f"Note {n}": f"Where the director of the choir number {n} was born, a silent harbour lay." for n in range(12)},
+}
+
+
+def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that_led_there(
+    stepwell: Callable[..., Any], tmp_path: Path
+) -> None:
+    user = given.user()
+    for place, (title, text) in enumerate(NOTES.items()):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    told = stepwell("multihop", QUESTION, "--user", user, "--json").json
+    led = next(hit for hit in told["results"] if hit["title"] == "Ilse Brandt")
+    assert (led["hop"], led["via"]["name"]) == (2, "Ilse Brandt")
+
+    drawn = stepwell("multihop", QUESTION, "--user", user).out
+    query, hop_1, hop_2 = drawn.index(QUESTION), drawn.index("hop 1: "), drawn.index("hop 2: ")
+    assert query < hop_1 < hop_2
+    later = told["hops"][1]
+    terms = f"{later['result_count']} chunks, {later['extractor']} terms: {', '.join(later['expanded_terms'])}"
+    assert terms in drawn[hop_2:].splitlines()[0]
+    assert ", hop 2 via Ilse Brandt (title)" in drawn
+    for place, hit in enumerate(told["results"], 1):
+        line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} " in line)
+        assert f", hop {hit['hop']}" in line
+        assert ("via " in line) == (hit["hop"] > 1)
+        assert (drawn.index(line) > hop_2) == (hit["hop"] > 1)
+    assert {hit["hop"] for hit in told["results"]} == {1, 2}
+    assert "[bold]" not in drawn
+
+
+def test_the_tree_says_when_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
+    drawn = stepwell("multihop", "nothing [red]here[/]", "--user", given.user()).out
+    assert "nothing [red]here[/]" in drawn
+    assert "Nothing found (no_documents)." in drawn
+
+
+def test_a_hop_that_failed_and_what_was_left_out_are_drawn() -> None:
+    hops = (Hop(1, "a [b] c", 3), Hop(2, "a [b] c", 0, (), None, "deadline_exceeded"))
+    answer = Answer(
+        hits=(), confidence=None, strategies_matched=(), query_type="conceptual", mode="auto", fusion="rrf",
+        search_mode="multihop", fallback_reason="nothing_found", approximate=False, degraded=("hop2_failed",),
+        relaxed=(), timings={}, hops=hops,
+    )  # fmt: skip
+    tree = multihop.chain(answer)
+    labels = [str(branch.label) for branch in tree.children]
+    assert str(tree.label) == r"[bold]a \[b] c[/]"
+    assert labels[1] == "hop 2: 0 chunks [yellow](deadline_exceeded)[/]"
+    assert labels[-1] == "[yellow]degraded: hop2_failed[/]"
