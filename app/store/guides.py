@@ -57,7 +57,6 @@ async def matching(
         "roles": [stored.ROLE + role for role in roles],
         "words": words,
         "embedding": None if vector is None else vectors.as_text(vector),
-        "with_text": False,
         "most": MOST_MATCHES,
     }
     rows = await db.execute(sql.statement("matching_entities"), binds)

@@ -65,7 +65,6 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
                 "roles": ["role:mason"],
                 "words": "note w3",
                 "embedding": None,
-                "with_text": False,
                 "most": 50,
             },
         ),

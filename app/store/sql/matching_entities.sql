@@ -11,7 +11,6 @@
 -- :roles text[]  what roles are looked up by
 -- :words text  the query's words, accents folded
 -- :embedding text::vector  null: none
--- :with_text boolean  whether entities of origin text count
 -- :most bigint  rows of each kind
 WITH
 asked AS MATERIALIZED (
@@ -28,7 +27,7 @@ named AS MATERIALIZED (
         SELECT o.entity_id, o.name, o.type, o.origin
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
-    WHERE :with_text OR e.origin <> 'text'
+    WHERE e.origin <> 'text'
     LIMIT 4 * :most
 ),
 near AS MATERIALIZED (
