@@ -289,4 +289,4 @@ async def test_vectors_cross_unchanged(database, user, embedder) -> None:
     async with database.reading(user) as reading:
         stored = await recall.vector_of(reading, user, found.candidates[0].chunk_id)
     assert stored == pytest.approx(vector, rel=1e-6)
-    assert vectors.as_text(vector).startswith("[1.0,-0.5,1e-07,")
+    assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")
