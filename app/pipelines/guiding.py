@@ -52,7 +52,7 @@ async def run(
     if inside is None:
         led = Led(await recall.hybrid(db, roomy if named else ask), guided.why_not or "no_linked_documents")
     elif inside.found.candidates:
-        led = Led(await _filled(db, ask, inside.found, limit=limit), None, inside.linked, report=inside.report)
+        led = Led(await _filled(db, ask, inside.found), None, inside.linked, report=inside.report)
     else:
         led = Led(await recall.hybrid(db, roomy if named else ask), "nothing_in_linked_documents", report=inside.report)
     if led.why_not and guided.matches:
@@ -64,13 +64,12 @@ async def run(
     return replace(led, named=named, mentions=mentions)
 
 
-async def _filled(db: Reading, ask: Recall, inside: Recalled, *, limit: int) -> Recalled:
-    """The passages from inside and, where they are too few, the best from everywhere."""
-    if len(inside.candidates) >= limit:
+async def _filled(db: Reading, ask: Recall, inside: Recalled) -> Recalled:
+    """The passages from inside and, where they are fewer than are asked for, the best from everywhere."""
+    if len(inside.candidates) >= ask.limit:
         return inside
     seen = tuple(candidate.chunk_id for candidate in inside.candidates)
-    wider = replace(ask, exclude_chunk_ids=(*ask.exclude_chunk_ids, *seen), limit=max(ask.limit, limit))
-    outside = await recall.hybrid(db, wider)
+    outside = await recall.hybrid(db, replace(ask, exclude_chunk_ids=(*ask.exclude_chunk_ids, *seen)))
     return replace(outside, candidates=(*inside.candidates, *outside.candidates))
 
 

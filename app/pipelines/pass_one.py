@@ -14,6 +14,7 @@ from app.store import guides
 from app.store.db import Reading, version
 from app.store.guides import Match
 from app.text import lexical, names, spans
+from app.text.spans import Written
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +66,8 @@ async def run(
         return Guided(tuple(matches), _unasked(query))
     if guidance.hierarchy == "force":
         return Guided(tuple(matches), None if matches else "no_entities", tuple(matches))
-    meant = [match for match in matches if match.matched_by in CALLED or spans.asks_for(parsed.text, match.type)]
+    written = spans.read(parsed.text)
+    meant = [match for match in matches if match.matched_by in CALLED or spans.asks_for(written, match.type)]
     reason = entities.why_not(meant, threshold=guidance.threshold, limit=guidance.max_entities)
     return Guided(tuple(matches), reason, tuple(meant))
 
@@ -90,9 +92,12 @@ async def _matches(
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
-    standing = {key: len(key.split(" ")) for key in spans.longest(text, {match.key for match in found if match.key})}
+    held_names = {match.key for match in found if match.by == "name" and match.key}
+    standing = {key: len(key.split(" ")) for key in spans.longest(call.query, held_names)}
     call = replace(call, standing={**standing, **call.standing})
-    return entities.best((_scored(match, call, text) for match in found), limit=limit)
+    named = {match.key for match in found if match.by == "name" and _score(match, call)}
+    told = [match for match in found if match.by != "team" or match.key in named]
+    return entities.best((_scored(match, call) for match in told), limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,37 +112,38 @@ class _Near:
 class _Called:
     """The keys of names that stand in a query (with how many words), and of others that its words come near."""
 
+    query: Written
     standing: Mapping[str, int]
     near: Mapping[str, _Near]
 
 
 async def _called(db: Reading, user_id: str, text: str) -> _Called:
     known = await gazetteers.current(db, user_id, version=version(db).names)
+    query = spans.read(text)
     if not len(known.gazetteer):
-        return _Called({}, {})
+        return _Called(query, {}, {})
     found = known.gazetteer.find(text)
     standing = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
-    told = names.words(text)
     taken = {place for name in found for place in range(name.start, name.end)}
     near: dict[str, _Near] = {}
     for alike in (await known.likeness()).within(text)[:MOST_ALIKE]:
-        near[alike.key] = _Near(" ".join(told[alike.start : alike.end]), alike.similarity)
+        near[alike.key] = _Near(" ".join(query.words[alike.start : alike.end]), alike.similarity)
         taken |= set(range(alike.start, alike.end))
-    lone = [word for place, word in enumerate(told) if place not in taken and spans.is_written_large(text, word)]
+    lone = dict.fromkeys(query.words[place] for place in spans.alone(query) if place not in taken)
     parts = await known.parts() if lone else {}
     near = {key: _Near("") for word in lone for key in parts.get(word, ())[:MOST_ALIKE]} | near
-    return _Called(standing, {key: name for key, name in near.items() if key not in standing})
+    return _Called(query, standing, {key: name for key, name in near.items() if key not in standing})
 
 
-def _scored(match: Match, call: _Called, text: str) -> EntityMatch:
-    score = _score(match, call, text)
-    return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, match.key)
+def _scored(match: Match, call: _Called) -> EntityMatch:
+    key = match.key if match.by in ("name", "fuzzy") else None
+    return EntityMatch(match.entity_id, match.name, match.type, match.origin, _score(match, call), match.by, key)
 
 
-def _score(match: Match, call: _Called, text: str) -> float:
+def _score(match: Match, call: _Called) -> float:
     value = match.value or 0.0
     if match.by == "name":
-        return 1.0 if match.key in call.standing and _is_meant(match, call, text) else 0.0
+        return 1.0 if match.key in call.standing and _is_meant(match, call) else 0.0
     if match.by == "fuzzy":
         name = call.near.get(match.key or "", _Near(""))
         if not name.similarity:
@@ -148,14 +154,15 @@ def _score(match: Match, call: _Called, text: str) -> float:
     return entities.description(value) if match.by == "description" else entities.ROLE_SCORE
 
 
-def _is_meant(match: Match, call: _Called, text: str) -> bool:
+def _is_meant(match: Match, call: _Called) -> bool:
     """Whether the query means the entity by a name that stands in it.
 
     What only a title or a tag made into a name must be written as one. Any other name of several words is meant; one of
     a single word, which may be an ordinary word ("granite", "canteen"), unless the query writes other names large.
     """
     key = match.key or ""
-    large = spans.is_written_large(text, key) or (" ".join(names.words(text)) == key and text[:1].isupper())
+    if spans.is_name(call.query, key):
+        return True
     if match.origin != "user" and match.type not in ("person", "team", "project"):
-        return large
-    return large or " " in key or call.standing[key] > 1 or not spans.holds_large(text)
+        return False
+    return " " in key or call.standing[key] > 1 or not spans.holds_names(call.query)

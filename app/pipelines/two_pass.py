@@ -86,7 +86,8 @@ async def _in_batches(db: Reading, ask: Recall, linked: dict[UUID, Link], *, alp
             settled.note({c: alpha * x.score + (1 - alpha) * linked[x.document_id].score for c, x in best.items()})
             if settled.is_done():
                 break
-    leading = await _read(db, ask, [best[chunk_id] for chunk_id in settled.top])
+    ranked = {candidate.chunk_id: candidate for candidate in first.candidates}
+    leading = await _read(db, ask, [_as_ranked(best[c], ranked.get(c)) for c in settled.top])
     report = {
         "linked_documents": len(order),
         "batches": len(batches),
@@ -112,6 +113,17 @@ async def _read(db: Reading, ask: Recall, candidates: Sequence[Candidate]) -> li
 def _of(found: Recalled, documents: Sequence[UUID]) -> Iterable[Candidate]:
     wanted = set(documents)
     return (candidate for candidate in found.candidates if candidate.document_id in wanted)
+
+
+def _as_ranked(candidate: Candidate, ranked: Candidate | None) -> Candidate:
+    """The candidate with its ranks among all linked documents, if it has any: those of a batch mean nothing."""
+    return replace(
+        candidate,
+        vector_rank=ranked.vector_rank if ranked else None,
+        text_rank=ranked.text_rank if ranked else None,
+        rrf_score=ranked.rrf_score if ranked else None,
+        convex_score=ranked.convex_score if ranked else None,
+    )
 
 
 def _rescored(candidate: Candidate, ask: Recall, bound: float) -> Candidate:

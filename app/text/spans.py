@@ -1,63 +1,93 @@
-"""Where in a query do names stand?"""
+"""Where in a query do names stand, and are they written as names?"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from app.text import names
 
 _WHO = frozenset(["who", "whom", "whose", "wer", "wen", "wem", "wessen", "qui", "quien", "quienes", "quem", "chi"])
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
 
-def longest(text: str, keys: Collection[str]) -> set[str]:
-    """Those of the keys that stand in the text outside of longer ones: leftmost first, the longest at each place."""
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A query's words as `names.words` folds them: where each stands, and which are written small, begin with a capital
+    or open a sentence. Read once, because a query holds hundreds of words and may hold as many names."""
+
+    words: tuple[str, ...]
+    places: Mapping[str, tuple[int, ...]]
+    small: tuple[bool, ...]
+    capital: tuple[bool, ...]
+    opens: tuple[bool, ...]
+
+
+def read(text: str) -> Written:
+    """Take a query's words apart."""
     words = names.words(text)
+    starts = [start for start, _end in names.places(text)]
+    places: dict[str, tuple[int, ...]] = {}
+    for place, word in enumerate(words):
+        places[word] = (*places.get(word, ()), place)
+    return Written(
+        words=tuple(words),
+        places=places,
+        small=tuple(text[start].islower() for start in starts),
+        capital=tuple(text[start].isupper() for start in starts),
+        opens=tuple(_opens(text, start) for start in starts),
+    )
+
+
+def longest(query: Written, keys: Collection[str]) -> set[str]:
+    """Those of the keys that stand in the query outside of longer ones: leftmost first, the longest at each place."""
+    words = query.words
     found: set[str] = set()
     at = 0
     while at < len(words):
-        width = next((n for n in range(min(names.LONGEST, len(words) - at), 0, -1) if _at(words, at, n) in keys), 0)
+        widths = range(min(names.LONGEST, len(words) - at), 0, -1)
+        width = next((n for n in widths if " ".join(words[at : at + n]) in keys), 0)
         if width:
-            found.add(_at(words, at, width))
+            found.add(" ".join(words[at : at + width]))
         at += max(width, 1)
     return found
 
 
-def is_written_large(text: str, key: str) -> bool:
-    """Whether the text writes a name as one: each of its telling words with a capital or a digit, and not because a
-    sentence begins with the only one."""
-    wanted = key.split(" ")
-    found = [match for match in _WORD.finditer(text) if names.words(match[0])]
-    told = [names.words(match[0])[0] for match in found]
-    for start in range(len(found) - len(wanted) + 1):
-        if told[start : start + len(wanted)] == wanted:
-            telling = [match for match in found[start : start + len(wanted)] if names.is_telling(names.words(match[0]))]
-            if _are_large(telling, text):
-                return True
-    return False
+def is_name(query: Written, key: str) -> bool:
+    """Whether the query writes a name as one: each of its telling words with a capital or a digit, and not because a
+    sentence begins with the only one; or it asks for nothing else, with a capital."""
+    wanted = tuple(key.split(" "))
+    if query.words == wanted:
+        return query.capital[0]
+    starts = query.places.get(wanted[0], ())
+    return any(
+        query.words[start : start + len(wanted)] == wanted and _is_large(query, start, start + len(wanted))
+        for start in starts
+    )
 
 
-def holds_large(text: str) -> bool:
+def alone(query: Written) -> list[int]:
+    """The places of the words that are written as names by themselves."""
+    return [place for place in range(len(query.words)) if _is_large(query, place, place + 1)]
+
+
+def holds_names(query: Written) -> bool:
     """Whether a word is written with a capital that no sentence begins with."""
-    return any(match[0][0].isupper() and not _opens(text, match.start()) for match in _WORD.finditer(text))
+    return any(capital and not opens for capital, opens in zip(query.capital, query.opens, strict=True))
 
 
-def asks_for(text: str, kind: str) -> bool:
+def asks_for(query: Written, kind: str) -> bool:
     """Whether a query asks for an entity of a kind: who does something, or which one of that kind ("which vendor")."""
-    told = names.words(text)
-    return not _WHO.isdisjoint(told) or any(word in told for word in (*names.words(kind), *names.words(f"{kind}s")))
+    wanted = (*names.words(kind), *names.words(f"{kind}s"))
+    return any(word in query.places for word in (*_WHO, *wanted))
 
 
-def _are_large(telling: Sequence[re.Match[str]], text: str) -> bool:
-    large = all(not match[0][0].islower() for match in telling)
-    return large and (len(telling) > 1 or any(not _opens(text, match.start()) for match in telling))
+def _is_large(query: Written, start: int, end: int) -> bool:
+    telling = [place for place in range(start, end) if names.is_telling(query.words[place : place + 1])]
+    if not telling or any(query.small[place] for place in telling):
+        return False
+    return len(telling) > 1 or not query.opens[telling[0]]
 
 
 def _opens(text: str, start: int) -> bool:
-    before = text[:start].rstrip(" \"'“‘«([")
-    return not before or before[-1] in ".!?:;…"
-
-
-def _at(words: list[str], start: int, width: int) -> str:
-    return " ".join(words[start : start + width])
+    before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([")
+    return (not before and start <= 12) or before[-1:] in tuple(".!?:;…")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -134,6 +135,22 @@ async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(no
         assert set(uris(answer)[:3]) == {"ana-1", "ana-2", "ana-3"}
 
 
+async def test_the_members_of_a_team_whose_name_is_not_meant_lead_nowhere(notes: World, ana: UUID) -> None:
+    await give(notes, EntityDraft("team", "Harbour", members=(ana,)))
+    meant = await asked(notes, "lights of the team Harbour")
+    assert {match.matched_by for match in meant.pass1_entities} == {"name", "team"}
+    answer = await asked(notes, "harbour lights in Gdynia")
+    assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
+
+
+async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: World, ana: UUID) -> None:
+    query = Query(notes.user_id, "buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
+    flat = await found(notes, replace(query, limit=50, guidance=Guidance("off", boost=False)))
+    guided = await found(notes, query)
+    assert guided.search_mode == "two_pass"
+    assert len(guided.hits) >= min(3, len(flat.hits))
+
+
 async def test_a_role_leads_to_who_has_it(notes: World) -> None:
     await give(notes, person("Ben Okafor", role="Head of Charging"))
     answer = await asked(notes, "what did the head of charging buy?")
@@ -235,6 +252,8 @@ async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
     monkeypatch.setattr(two_pass, "BATCH", 120)
     at_once = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert uris(answer) == uris(at_once)
+    ranks = [hit.candidate.vector_rank for hit in answer.hits if hit.candidate.vector_rank]
+    assert len(ranks) == len(set(ranks)), "ranks among all linked documents, not within a batch"
     assert len(everything.hits) == 10
 
 

@@ -3,7 +3,7 @@
 -- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
 -- the query's rarest lexemes, without which no entity covers half of the query's idf.
 -- An automatic entity gives way to the user's own of that name. A name is not misspelt where the documents hold all of the words that resemble it (value 0, else 1).
--- Columns: one row a match; value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
+-- Columns: one row a match; key: the name (of a team, for its members); value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
 -- :user_id text
 -- :keys bytea[]  keys of the names that the query holds
 -- :near_keys bytea[]  keys of names that words of the query resemble
@@ -51,7 +51,7 @@ near AS MATERIALIZED (
     LIMIT 4 * :most
 ),
 teams AS MATERIALIZED (
-    SELECT m.member_id AS entity_id
+    SELECT m.member_id AS entity_id, n.name_key
     FROM named AS n
     CROSS JOIN LATERAL (
         SELECT o.member_id FROM stepwell.entity_members AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT :most
@@ -110,12 +110,12 @@ matches AS (
     UNION ALL
     SELECT 'fuzzy', n.name_key, n.entity_id, n.name, n.type, n.origin, n.misspelt, NULL FROM near AS n
     UNION ALL
-    SELECT o.by, NULL, e.entity_id, e.name, e.type, e.origin, o.value, o.terms
+    SELECT o.by, o.name_key, e.entity_id, e.name, e.type, e.origin, o.value, o.terms
     FROM (
-        SELECT 'team' AS by, t.entity_id, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms FROM teams AS t
-        UNION ALL SELECT 'role', r.entity_id, NULL, NULL FROM roles AS r
-        UNION ALL SELECT 'fact', f.entity_id, f.covered, f.terms FROM factual AS f
-        UNION ALL SELECT 'description', d.entity_id, 1 - d.distance, NULL FROM described AS d WHERE d.distance IS NOT NULL
+        SELECT 'team' AS by, t.name_key, t.entity_id, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms FROM teams AS t
+        UNION ALL SELECT 'role', NULL, r.entity_id, NULL, NULL FROM roles AS r
+        UNION ALL SELECT 'fact', NULL, f.entity_id, f.covered, f.terms FROM factual AS f
+        UNION ALL SELECT 'description', NULL, d.entity_id, 1 - d.distance, NULL FROM described AS d WHERE d.distance IS NOT NULL
     ) AS o
     CROSS JOIN LATERAL (
         SELECT i.entity_id, i.name, i.type, i.origin
@@ -124,7 +124,7 @@ matches AS (
 )
 SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms
 FROM matches AS m
-WHERE m.origin = 'user' OR NOT EXISTS (
+WHERE m.origin = 'user' OR m.by NOT IN ('name', 'fuzzy') OR NOT EXISTS (
     SELECT FROM (
         SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = m.name_key LIMIT :most
     ) AS n
