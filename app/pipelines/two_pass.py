@@ -7,14 +7,14 @@ until the answer stands still.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
 from app.pipelines.remembered import Remembered, recalled
 from app.ranking import convergence
-from app.shapes import Candidate, EntityMatch, Filters, Link, Recall, Recalled
+from app.shapes import Candidate, EntityMatch, Filters, Link, Recall, Recalled, Scored
 from app.store import guides, links, recall
 from app.store.db import Reading, version
 
@@ -22,7 +22,7 @@ SCORED_AT_ONCE = 500
 """Linked documents up to which all are scored together."""
 BATCH = 50
 AHEAD = 4
-"""Batches that are fetched at once: fewer cannot end a search, which takes a first and three unchanged ones."""
+"""Batches that are fetched at once behind those of the nearest documents: an answer takes three to stand still."""
 MOST_CHUNKS = 5_000
 """Chunks of the batches fetched at once that are scored; documents are rarely so long."""
 
@@ -34,6 +34,14 @@ class Inside:
     linked: dict[UUID, Link]
     found: Recalled
     report: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A chunk of a batch and its score, 0 to 1, on a scale that does not depend on the batch."""
+
+    of: Scored
+    score: float
 
 
 async def run(
@@ -74,20 +82,19 @@ async def _in_batches(db: Reading, ask: Recall, linked: dict[UUID, Link], *, alp
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     bound = sum(term.idf * recall.MOST_PER_TERM * term.times for term in first.terms)
     settled = convergence.Settled(limit=ask.limit)
-    best: dict[UUID, Candidate] = {}
+    best: dict[UUID, Found] = {}
     scored = 0
     while scored < len(batches) and not settled.is_done():
-        ahead = batches[scored : scored + AHEAD]
-        together = await recall.hybrid(db, _everything(ask, [d for batch in ahead for d in batch]))
+        ahead = batches[scored : max(scored, len(near) // BATCH) + AHEAD]
+        together = await recall.scores(db, _everything(ask, [d for batch in ahead for d in batch]))
         for batch in ahead:
             scored += 1
-            for candidate in _of(together, batch):
-                best[candidate.chunk_id] = _rescored(candidate, ask, bound)
-            settled.note({c: alpha * x.score + (1 - alpha) * linked[x.document_id].score for c, x in best.items()})
+            found = {one.chunk_id: Found(one, _score(one, ask, bound)) for one in _of(together, batch)}
+            settled.note({c: alpha * x.score + (1 - alpha) * linked[x.of.document_id].score for c, x in found.items()})
+            best |= found
             if settled.is_done():
                 break
-    ranked = {candidate.chunk_id: candidate for candidate in first.candidates}
-    leading = await _read(db, ask, [_as_ranked(best[c], ranked.get(c)) for c in settled.top])
+    leading = await _read(db, ask, [best[c] for c in settled.top], {c.chunk_id: c for c in first.candidates})
     report = {
         "linked_documents": len(order),
         "batches": len(batches),
@@ -102,32 +109,37 @@ def _everything(ask: Recall, documents: Sequence[UUID]) -> Recall:
     return narrowed(ask, documents, candidates=MOST_CHUNKS, limit=MOST_CHUNKS, with_content=False)
 
 
-async def _read(db: Reading, ask: Recall, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates with what they say, where that is wanted."""
-    if not ask.with_content:
-        return list(candidates)
-    read = await links.chunks(db, ask.user_id, [candidate.chunk_id for candidate in candidates], vector=None)
-    return [replace(c, content=read[c.chunk_id][0].content) for c in candidates if c.chunk_id in read]
+async def _read(
+    db: Reading, ask: Recall, leading: Sequence[Found], ranked: Mapping[UUID, Candidate]
+) -> list[Candidate]:
+    """What was found, with what it says and its ranks among all linked documents, if it has any."""
+    read = await links.chunks(db, ask.user_id, [one.of.chunk_id for one in leading], vector=None)
+    return [
+        _candidate(one, read[one.of.chunk_id][0], ranked.get(one.of.chunk_id), with_content=ask.with_content)
+        for one in leading
+        if one.of.chunk_id in read
+    ]
 
 
-def _of(found: Recalled, documents: Sequence[UUID]) -> Iterable[Candidate]:
+def _of(scored: Iterable[Scored], documents: Sequence[UUID]) -> Iterable[Scored]:
     wanted = set(documents)
-    return (candidate for candidate in found.candidates if candidate.document_id in wanted)
+    return (one for one in scored if one.document_id in wanted)
 
 
-def _as_ranked(candidate: Candidate, ranked: Candidate | None) -> Candidate:
-    """The candidate with its ranks among all linked documents, if it has any: those of a batch mean nothing."""
+def _score(one: Scored, ask: Recall, bound: float) -> float:
+    return convergence.score(one.vector_score, one.text_score, bound=bound, weights=ask.weights)
+
+
+def _candidate(found: Found, read: Candidate, ranked: Candidate | None, *, with_content: bool) -> Candidate:
+    """The chunk with its scores; ranks and what comes of them are among all linked documents, or missing."""
     return replace(
-        candidate,
+        read,
+        content=read.content if with_content else "",
+        score=found.score,
+        vector_score=found.of.vector_score,
+        text_score=found.of.text_score,
         vector_rank=ranked.vector_rank if ranked else None,
         text_rank=ranked.text_rank if ranked else None,
         rrf_score=ranked.rrf_score if ranked else None,
         convex_score=ranked.convex_score if ranked else None,
-    )
-
-
-def _rescored(candidate: Candidate, ask: Recall, bound: float) -> Candidate:
-    return replace(
-        candidate,
-        score=convergence.score(candidate.vector_score, candidate.text_score, bound=bound, weights=ask.weights),
     )

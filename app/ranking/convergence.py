@@ -19,17 +19,23 @@ ROUNDS = 3
 
 @dataclass(slots=True)
 class Settled:
-    """The best `limit` after each batch, and for how many batches they have been the same."""
+    """The best `limit` of all batches so far, best first, and for how many batches they have been the same."""
 
     limit: int
-    top: list[UUID] = field(default_factory=list)
     unchanged: int = 0
+    _best: dict[UUID, float] = field(default_factory=dict)
+
+    @property
+    def top(self) -> list[UUID]:
+        """The best."""
+        return list(self._best)
 
     def note(self, scores: Mapping[UUID, float]) -> None:
-        """Take in the scores of everything scored so far."""
-        best = heapq.nsmallest(self.limit, scores, key=lambda chunk: (-round(scores[chunk], 12), str(chunk)))
+        """Take in the scores of one more batch: what was not among the best before cannot be now."""
+        rivals = {**self._best, **scores}
+        best = heapq.nsmallest(self.limit, rivals, key=lambda chunk: (-round(rivals[chunk], 12), chunk.int))
         self.unchanged = self.unchanged + 1 if best == self.top and best else 0
-        self.top = best
+        self._best = {chunk: rivals[chunk] for chunk in best}
 
     def is_done(self) -> bool:
         """Whether the best were the same for three rounds."""

@@ -195,6 +195,16 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
+class Scored:
+    """A chunk with nothing but the scores of both legs: the cosine and the BM25, None where a leg lacks it."""
+
+    chunk_id: UUID
+    document_id: UUID
+    vector_score: float | None
+    text_score: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Led:
     """A chunk to which names lead, with the weight of each way and the name that leads there; see `links.sql`."""
 

@@ -10,9 +10,11 @@
 -- weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
 -- Sections between `-- if` and `-- end` are left out where a query has no use for them (parts: vector, text, filtered,
--- strict, excluding, exclusions), because planning what is dead costs as much as running it.
+-- strict, excluding, exclusions; bare: what the answer is, see below), because planning what is dead costs as much as
+-- running it.
 -- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
---   (corpus_chunks, scope_chunks, exact, vector_found, text_found, terms).
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found); the terms stand in the first alone.
+-- Bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as arrays, in no order.
 -- :user_id text  whose chunks
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  weighs an exact scan against an index scan that most rows of the table do not pass
@@ -162,7 +164,7 @@ terms AS MATERIALIZED (
     ) AS q
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 ),
-nominated AS MATERIALIZED (
+candidates AS NOT MATERIALIZED (
     SELECT h.item >> 24 AS chunk_no,
            sum(h.weight / (CAST(1 AS real) + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real))
                                              / CAST((h.item >> 16) & 255 AS real))) AS score
@@ -176,7 +178,18 @@ nominated AS MATERIALIZED (
             OFFSET 0
         ) AS b
     ) AS h
+-- if filtered
+    WHERE NOT (SELECT small FROM scope) OR h.item >> 24 IN (SELECT a.chunk_no FROM allowed_chunks AS a)
+-- end
     GROUP BY h.item >> 24
+),
+-- unless filtered or strict or excluding
+-- where commoner words add to the scores, the sums so far are needed twice
+commoner AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM terms AS t WHERE NOT t.nominates) AS stand
+),
+nominated AS MATERIALIZED (
+    SELECT c.chunk_no, c.score FROM candidates AS c WHERE (SELECT stand FROM commoner)
 ),
 added AS MATERIALIZED (
     SELECT n.chunk_no,
@@ -195,19 +208,25 @@ added AS MATERIALIZED (
     JOIN nominated AS n ON n.chunk_no = h.item >> 24
     GROUP BY n.chunk_no
 ),
+-- end
 scored AS (
-    SELECT n.chunk_no, n.score + coalesce(a.score, 0) AS score
-    FROM nominated AS n
-    LEFT JOIN added AS a ON a.chunk_no = n.chunk_no
+    SELECT o.chunk_no, o.score
+    FROM (
+-- if filtered or strict or excluding
+        SELECT c.chunk_no, c.score FROM candidates AS c
+-- end
+-- unless filtered or strict or excluding
+        SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT stand FROM commoner)
+        UNION ALL
+        SELECT n.chunk_no, n.score + coalesce(a.score, 0) FROM nominated AS n LEFT JOIN added AS a ON a.chunk_no = n.chunk_no
+-- end
+    ) AS o
     WHERE true
 -- if strict
-      AND n.chunk_no IN (SELECT h.chunk_no FROM holding AS h)
+      AND o.chunk_no IN (SELECT h.chunk_no FROM holding AS h)
 -- end
 -- if exclusions
-      AND n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
--- end
--- if filtered
-      AND (NOT (SELECT small FROM scope) OR n.chunk_no IN (SELECT a.chunk_no FROM allowed_chunks AS a))
+      AND o.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
 -- end
 ),
 text_leg AS MATERIALIZED (
@@ -339,8 +358,9 @@ front AS MATERIALIZED (
       AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
     ORDER BY sorted DESC, better_rank
     FETCH FIRST (:limit) ROWS WITH TIES
-),
-best AS (
+)
+-- unless bare
+, best AS (
     SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
            row_number() OVER (ORDER BY w.sorted DESC, w.better_rank, c.chunk_id) AS place
     FROM front AS w
@@ -355,10 +375,21 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        b.vector_rank, b.text_rank,
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
-       (SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
-        FROM terms AS t) AS terms
+       CASE WHEN b.place IS NULL OR b.place = 1 THEN (
+            SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
+            FROM terms AS t) END AS terms
 FROM corpus AS u
 CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true
 LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
 ORDER BY b.place
+-- end
+-- if bare
+SELECT coalesce(array_agg(c.chunk_id), '{}') AS chunk_ids, coalesce(array_agg(c.document_id), '{}') AS document_ids,
+       coalesce(array_agg(w.vector_score), '{}') AS vector_scores,
+       coalesce(array_agg(CAST(w.text_score AS float8)), '{}') AS text_scores
+FROM front AS w
+CROSS JOIN LATERAL (
+    SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = w.chunk_no LIMIT 1
+) AS c
+-- end
