@@ -15,7 +15,7 @@ app/
 ├── shapes/          what travels between the rooms (frozen dataclasses): reading, writing, and words they share
 ├── api/             THE DOOR      routers, wire models, auth, problem+json, metrics: HTTP in, HTTP out, nothing else
 ├── pipelines/       THE CORRIDOR  one story a file: search, pass_one, two_pass, multihop, reranking, rerank (lists),
-│                                  similar, ingest, naming, entities, relinking, documents, keys
+│                                  similar, ingest, naming, entities, relinking, warming, documents, keys
 ├── ranking/         THE SCALES    pure arithmetic on shapes: steering, confidence, blending, reranking, merge
 ├── text/            THE DESK      pure text: analysis, cleaning, chunking, names, terms, what the text index reads
 ├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too

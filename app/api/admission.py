@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import TypeVar
 
@@ -25,6 +25,8 @@ SEARCHES = frozenset(f"/api/rag/{path}" for path in ("search", "search/two-pass"
 _BUSY = "Too many searches are running; try again shortly."
 _TOLD_EVERY_S = 1.0
 _AT_A_STEP = 4
+_PAUSE_S = 0.025
+"""How long the first who is turned away waits: those who are let in have the cores to themselves meanwhile."""
 
 _logger = logging.getLogger(__name__)
 
@@ -63,7 +65,7 @@ class Shedding:
         self.app = app
         self._gate = gate
         self._counts = counts
-        self._behind = 0
+        self._line: deque[asyncio.Future[None]] = deque()
         self._away: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,13 +82,7 @@ class Shedding:
 
     async def _turn_away(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._gate.clock()
-        self._behind += 1
-        try:
-            # A few at each step of the loop: the searches that run have their steps in between.
-            for _ in range(self._behind // _AT_A_STEP):
-                await asyncio.sleep(0)
-        finally:
-            self._behind -= 1
+        await self._in_line()
         busy, wait = errors.Overloaded, {"Retry-After": str(errors.Overloaded.retry_after_s)}
         scope.setdefault("state", {})["request_id"] = request_ids.chosen(scope)
         await problems.respond(scope, busy.status, _BUSY, code=busy.code, headers=wait)(scope, receive, send)
@@ -94,6 +90,27 @@ class Shedding:
         if not self._away:
             asyncio.get_running_loop().call_later(_TOLD_EVERY_S, self._tell)
         self._away[scope["path"]] += 1
+
+    async def _in_line(self) -> None:
+        """Wait for those who are turned away before: a few at each step of the loop, between those of the searches.
+
+        Somebody at the end of the line costs nothing while it waits; were each to count steps, a burst's cost would
+        grow with its square.
+        """
+        loop = asyncio.get_running_loop()
+        told = loop.create_future()
+        if not self._line:
+            loop.call_later(_PAUSE_S, self._advance)
+        self._line.append(told)
+        await told
+
+    def _advance(self) -> None:
+        for _ in range(min(_AT_A_STEP, len(self._line))):
+            told = self._line.popleft()
+            if not told.done():
+                told.set_result(None)
+        if self._line:
+            asyncio.get_running_loop().call_soon(self._advance)
 
     def _tell(self) -> None:
         _logger.warning("searches turned away", extra={"action": "turned_away", "paths": dict(self._away)})

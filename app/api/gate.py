@@ -146,7 +146,7 @@ class Gate:
             return ahead < self.most_running
         turns = [self._takes(one.kind, or_else=place.kind) for one in (*self._running, *self._queue[:ahead])]
         # All of them beside each other free `most_running` turns in the mean time of one.
-        return not self._late(place, statistics.mean(turns) * (ahead + 1) / self.most_running)
+        return not self._late(place, sum(turns) / len(turns) * (ahead + 1) / self.most_running)
 
     def _late(self, place: Place, wait: float) -> bool:
         """Whether it would have taken too long after so many more seconds of waiting."""
@@ -159,7 +159,9 @@ class Gate:
         return (pace if pace.known else self._pace(or_else)).beside(self.most_running - 1)
 
     def _pace(self, kind: str) -> Pace:
-        return self._paces.setdefault(kind, Pace())
+        if kind not in self._paces:
+            self._paces[kind] = Pace()
+        return self._paces[kind]
 
     def _let_in(self, place: Place) -> None:
         place.alone, place.began = not self._running, self.clock()

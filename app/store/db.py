@@ -244,10 +244,12 @@ def connect(
     limits: Limits | None = None,
     on_lost: Callable[[], Awaitable[None]] | None = None,
 ) -> Database:
-    """A Database on `dsn`; nothing is opened yet."""
-    return Database(
-        engine(dsn, pool_size=pool_size, max_overflow=0, pool_timeout=pool_wait_s), limits=limits, on_lost=on_lost
-    )
+    """A Database on `dsn`; nothing is opened yet.
+
+    The connection that came back last is lent first: it has its plans, and its server process its caches.
+    """
+    pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
+    return Database(engine(dsn, **pool), limits=limits, on_lost=on_lost)
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:

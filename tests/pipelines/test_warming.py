@@ -1,0 +1,35 @@
+"""Is everything there when the first caller comes, and does a start outlive what is not?"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from app.pipelines import warming
+from app.pipelines.services import Services
+from app.providers.fake import FakeEmbedder
+from app.store import db
+
+THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwell' AND datname = current_database()"
+USERS = "SELECT count(*) FROM stepwell.tenants"
+
+
+async def test_a_connection_stands_for_each_turn_and_the_model_has_run(place: Any) -> None:
+    watcher = await place.connect()
+    before = await watcher.fetchval(THEIRS)
+    embedder, database = FakeEmbedder(), db.connect(place.service_dsn)
+    await warming.warm(Services(database, embedder), at_once=3)
+    assert await watcher.fetchval(THEIRS) == before + 3
+    assert (len(embedder.queries), database.in_use()) == (3, 0)
+    assert await watcher.fetchval(USERS) == 0, "nobody has become a user"
+    await database.close()
+    await watcher.close()
+
+
+async def test_a_database_that_is_away_is_the_first_callers_to_hear_of(caplog: pytest.LogCaptureFixture) -> None:
+    away = Services(db.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"), FakeEmbedder())
+    with caplog.at_level(logging.WARNING):
+        await warming.warm(away, at_once=2)
+    assert "warming_failed" in [getattr(record, "action", None) for record in caplog.records]
