@@ -13,7 +13,7 @@ from scripted import Script, server
 from app import runtime
 from app.config import Settings
 from app.errors import ProviderError
-from app.providers import reranking
+from app.providers import endpoint, reranking
 from app.providers.reranking import HttpReranker, Kind
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
@@ -96,7 +96,7 @@ async def test_long_passages_are_cut(script: Script) -> None:
         *({"results": [{"index": n, "relevance_score": bad} for n in range(3)]} for bad in ("0.5", None, True, [])),
         json.dumps({"results": [{"index": n, "relevance_score": math.nan} for n in range(3)]}).encode(),
         b'{"results": [{"index": 0, "relevance_score": 1' + b"0" * 400 + b"}]}",
-        b" " * (reranking.MOST_BYTES + 1),
+        b" " * (endpoint.MOST_BYTES + 1),
     ],
     ids=lambda body: repr(body)[:40],
 )
