@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import given
 import pytest
-from scripted import Script, server
+from scripted import Script
 
 Stepwell = Callable[..., Any]
 NOTES = {
@@ -21,15 +21,14 @@ NOTES = {
 
 
 @pytest.fixture
-async def script(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Script]:
+def script(script: Script, monkeypatch: pytest.MonkeyPatch) -> Script:
     """The configured cross-encoder: it prefers what is said of the Gannet."""
-    async with server() as scripted:
-        scripted.answering = lambda asked: [
-            {"index": n, "score": 0.9 if "Gannet" in text else 0.1} for n, text in enumerate(asked["texts"])
-        ]
-        monkeypatch.setenv("STEPWELL_RERANKER", "tei")
-        monkeypatch.setenv("STEPWELL_RERANKER_URL", scripted.url)
-        yield scripted
+    script.answering = lambda asked: [
+        {"index": n, "score": 0.9 if "Gannet" in text else 0.1} for n, text in enumerate(asked["texts"])
+    ]
+    monkeypatch.setenv("STEPWELL_RERANKER", "tei")
+    monkeypatch.setenv("STEPWELL_RERANKER_URL", script.url)
+    return script
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -17,12 +16,6 @@ from app.providers import endpoint, reranking
 from app.providers.reranking import HttpReranker, Kind
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    async with server() as scripted:
-        yield scripted
 
 
 def _reranker(script: Script, kind: Kind = "cohere", **given: Any) -> HttpReranker:
