@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import folders
 import pytest
+import scripted
+from scripted import Script
 
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, schema
@@ -44,7 +44,7 @@ class Place:
 
 @pytest.fixture(scope="session")
 async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
-    with _open_folder() as folder:
+    with folders.passable() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
             await _without_waiting_for_disks(started)
             yield started
@@ -56,15 +56,6 @@ async def _without_waiting_for_disks(server: embedded.EmbeddedPostgres) -> None:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await owner.execute(f"ALTER SYSTEM SET {setting} = off")
         await owner.execute("SELECT pg_reload_conf()")
-
-
-@contextmanager
-def _open_folder() -> Iterator[Path]:
-    """A folder that the server's own user may pass, which pytest's are not under root."""
-    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +79,16 @@ async def template(server: embedded.EmbeddedPostgres) -> str:
         await owner.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
     await schema.upgrade(Place(server, TEMPLATE).owner_dsn, model=MODEL, dimension=DIMENSION)
     return TEMPLATE
+
+
+@pytest.fixture(scope="session")
+async def wide_template(new_place: Callable[..., Awaitable[Place]]) -> str:
+    """The same for vectors of the offline model's length: the `template` of folders that say so."""
+    from app.providers.minilm import MODEL as OFFLINE  # takes a second, which other folders' tests do without
+
+    made = await new_place()
+    await schema.upgrade(made.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
+    return made.name
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,13 @@ async def owner(place: Place) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture(scope="session")
 def embedder() -> FakeEmbedder:
     return FakeEmbedder(dimension=DIMENSION, name=MODEL)
+
+
+@pytest.fixture
+async def script() -> AsyncIterator[Script]:
+    """An HTTP server that answers as it is told."""
+    async with scripted.server() as started:
+        yield started
 
 
 @pytest.fixture

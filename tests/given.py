@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -22,31 +19,13 @@ from app.pipelines import documents, ingest, keys, search
 from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
-from app.providers.minilm import MODEL
 from app.shapes import Answer, Query, Stored, Upload, Vector
-from app.store import schema
 from app.store.db import Database
 
 
 def user(name: str = "user") -> str:
     """A user of the test's own: databases are shared, users are not."""
     return f"{name}-{uuid4().hex[:12]}"
-
-
-async def template(new_place: Callable[..., Awaitable[Any]]) -> str:
-    """The name of a migrated database whose vectors are as long as the offline model's."""
-    made = await new_place()
-    await schema.upgrade(made.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
-    return str(made.name)
-
-
-@contextmanager
-def open_folder() -> Iterator[Path]:
-    """A folder that an embedded server's own user may pass, which pytest's are not under root."""
-    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @dataclass(slots=True)

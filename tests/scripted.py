@@ -9,6 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
+from app.errors import ProviderError
+from app.providers.base import Llm
+
 
 @dataclass(slots=True)
 class Script:
@@ -75,6 +80,13 @@ async def server() -> AsyncIterator[Script]:
         released.set()
         listening.close()
         await listening.wait_closed()
+
+
+async def fails(llm: Llm) -> None:
+    """A question to this model is a provider's failure; the model is closed then."""
+    with pytest.raises(ProviderError):
+        await llm.terms("Who?", ["Ada\nAda wrote the notes."])
+    await llm.aclose()
 
 
 def _response(script: Script) -> bytes:

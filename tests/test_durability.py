@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 import asyncpg
+import folders
 import given
 import psutil
 import pytest
@@ -50,7 +51,7 @@ def _uploads() -> list[Upload]:
 @pytest.fixture(scope="module")
 async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
     """A server of this module's own, made to die."""
-    with given.open_folder() as folder:
+    with folders.passable() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
             await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
             yield started

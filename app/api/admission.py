@@ -21,7 +21,9 @@ from app.api import leaving, metrics, problems, request_ids
 from app.api.gate import Gate
 
 T = TypeVar("T")
-SEARCHES = frozenset(f"/api/rag/{path}" for path in ("search", "search/two-pass", "search/multihop", "similar"))
+SEARCHES = frozenset(
+    f"/api/rag/{path}" for path in ("search", "search/two-pass", "search/multihop", "similar", "rerank")
+)
 _BUSY = "Too many searches are running; try again shortly."
 _TOLD_EVERY_S = 1.0
 _AT_A_STEP = 4

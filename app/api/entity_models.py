@@ -63,8 +63,8 @@ _DESCRIPTION = "What it is, in a sentence or more; embedded, so that questions f
 _MEMBERS = "Ids of entities that it contains, such as a team its people; circles do no harm."
 
 
-class EntityIn(wire.WireModel):
-    """A person, project, team, vendor, product, place: whatever documents are about."""
+class Described(wire.WireModel):
+    """What is said of an entity, whoever says it; how its members are named differs."""
 
     type: TypeName = Field(description=_TYPE)
     name: NameText = Field(description=_NAME)
@@ -73,6 +73,11 @@ class EntityIn(wire.WireModel):
     facts: Facts = Field(default_factory=list, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
     metadata: wire.Metadata = Field(default_factory=dict, description="Anything else, as JSON.")
+
+
+class EntityIn(Described):
+    """A person, project, team, vendor, product, place: whatever documents are about."""
+
     members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
 
     def shape(self) -> EntityDraft:
@@ -99,17 +104,10 @@ class EntityChange(wire.WireModel):
         return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
 
 
-class EntityLine(wire.WireModel):
+class EntityLine(Described):
     """One line of a bulk upsert."""
 
     entity_id: UUID | None = Field(None, description="Which entity to replace; else the one of this type and name.")
-    type: TypeName = Field(description=_TYPE)
-    name: NameText = Field(description=_NAME)
-    aliases: Aliases = Field(default_factory=list, description=_ALIASES)
-    role: RoleText | None = Field(None, description="What it does, in a few words.")
-    facts: Facts = Field(default_factory=list, description=_FACTS)
-    description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: wire.Metadata = Field(default_factory=dict, description="Anything else, as JSON.")
     members: Annotated[list[Annotated[str, Field(max_length=4 * LONGEST_NAME)]], *wire.at_most(wire.MAX_IDS)] = Field(
         default_factory=list, description="What it contains: ids or names of entities, of other lines too."
     )

@@ -80,15 +80,18 @@ async def find_multihop(
     responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
 )
 async def merge_lists(
-    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)], user_id: auth.Searcher, use: auth.Use
+    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
 ) -> RerankAnswer:
     """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score.
 
     It is arithmetic, unless `rerank` or `mmr` asks what stored chunks say. A re-ranking that fails leaves the order.
     """
-    merged = await rerank.run(
-        asked.shape(user_id), db=use.db, embedder=use.embedder, reranker=use.reranker, budget=use.budget
-    )
+    merging = asked.shape(user_id)
+    story = partial(rerank.run, merging, db=use.db, embedder=use.embedder, reranker=use.reranker, budget=use.budget)
+    merged = await admission.admitted(request, story)
     return RerankAnswer(
         results=[MergedHit.of(hit) for hit in merged.hits],
         merge=asked.merge,

@@ -78,6 +78,9 @@ def evaluate(
     ] = None,
     mode: Annotated[Mode, typer.Option(help="auto: all defaults; hybrid: without entities; or one leg.")] = Mode.auto,
     fusion: Annotated[Fusion, typer.Option(help="rrf: even weights; auto: the service's choice.")] = Fusion.auto,
+    rerank: Annotated[
+        options.Rerank, typer.Option(help="With --mode auto, hybrid or two_pass: score the best again.")
+    ] = options.Rerank.none,
     extractor: Annotated[Extractor, typer.Option(help="With --mode multihop: who names terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="With --mode multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="With --mode multihop.")] = 2,
@@ -102,12 +105,13 @@ def evaluate(
         return
     asked = {"mode": mode.value, "fusion": fusion.value, "extractor": extractor.value, "merge": merge.value}
     whose = options.checked_user(user) if user is not None else evaluation.user_of(name)
-    how = {**asked, "max_hops": max_hops, "alone": user is None}
+    how = {**asked, "rerank": rerank.value, "max_hops": max_hops, "alone": user is None}
     report = options.run(_evaluate(loaded, whose, how, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
     else:
-        _show(report, f"{Path(name).name}, {mode.value}")
+        reranked = f", re-ranked: {rerank.value}" if rerank != options.Rerank.none else ""
+        _show(report, f"{Path(name).name}, {mode.value}{reranked}")
 
 
 def _show(report: evaluation.Report, title: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -24,6 +25,14 @@ Result = TypeVar("Result")
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+
+class Rerank(StrEnum):
+    """Who scores the best once more."""
+
+    none = "none"
+    cosine = "cosine"
+    provider = "provider"
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:

@@ -39,6 +39,10 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=50, help="Hits wanted.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Which legs run.")] = Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    rerank: Annotated[
+        options.Rerank, typer.Option(help="Score the best again: by meaning alone, or by the configured re-ranker.")
+    ] = options.Rerank.none,
+    mmr: Annotated[bool, typer.Option("--mmr/--no-mmr", help="Put first what says something new.")] = False,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Whether the entities in the query guide the search.")
     ] = True,
@@ -50,7 +54,8 @@ def search(
     data_dir: options.DataDir = None,
 ) -> None:
     """Search your documents and show the passages with their scores."""
-    asked = Query(options.checked_user(user), query, limit=limit, mode=mode.value, explain=explain)
+    whose = options.checked_user(user)
+    asked = Query(whose, query, limit=limit, mode=mode.value, explain=explain, rerank=rerank.value, mmr=mmr)
     answer = options.run(_search(asked, options.settings(data_dir), hierarchy, hierarchy_alpha))
     if as_json:
         typer.echo(AnswerModel.of(answer).model_dump_json())
@@ -70,7 +75,9 @@ async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: floa
 
 async def ask(query: Query, services: Services) -> Answer:
     """The answer to one query."""
-    return await story.run(query, db=services.db, embedder=services.embedder, budget=services.budget)
+    return await story.run(
+        query, db=services.db, embedder=services.embedder, budget=services.budget, reranker=services.reranker
+    )
 
 
 def show(answer: Answer, query: str) -> None:

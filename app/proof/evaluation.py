@@ -18,7 +18,7 @@ from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.proof import beir, metrics
-from app.shapes import Answer, EntityDraft, Fusion, Guidance, Json, Mode, Query
+from app.shapes import Answer, EntityDraft, Fusion, Guidance, Json, Mode, Query, Rerank
 
 LARGEST_LIMIT = 50
 LARGEST_MULTIHOP_LIMIT = 20
@@ -29,11 +29,16 @@ where entities guide a search."""
 FLAT = Guidance("off", boost=False)
 GUIDANCE = {"auto": Guidance(), "two_pass": Guidance("force")}
 """Which modes entities guide; `two_pass` skips the rules of confidence."""
+RERANKED = ("auto", "hybrid", "two_pass")
+"""Modes whose best may be scored again: both legs of one search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Averages over the judged queries (`kinds`: by their type), latencies in milliseconds, and what the ingest did."""
+    """Averages over the judged queries (`kinds`: by their type), latencies in milliseconds, and what the ingest did.
+
+    `not_reranked` counts the questions that were to be re-ranked and could not be; their answers stayed as fused.
+    """
 
     measures: dict[str, float]
     kinds: dict[str, dict[str, float]]
@@ -41,11 +46,13 @@ class Report:
     documents: int
     embedded: int
     skipped: int
+    not_reranked: int | None = None
 
     def totals(self) -> dict[str, float | int]:
-        """Every figure over all questions."""
+        """Every figure over all questions; `not_reranked` where re-ranking was asked for."""
         counts = {"queries": self.questions, "documents": self.documents, "embedded": self.embedded}
-        return {**self.measures, "skipped": self.skipped, **counts}
+        failed = {} if self.not_reranked is None else {"not_reranked": self.not_reranked}
+        return {**self.measures, "skipped": self.skipped, **counts, **failed}
 
     def as_json(self) -> dict[str, Any]:
         """The totals at the top level, and `types` where the questions have types."""
@@ -59,6 +66,7 @@ async def run(
     mode: str,
     services: Services,
     fusion: Fusion = "auto",
+    rerank: Rerank = "none",
     extractor: Extractor = "auto",
     merge: Merge = "linked",
     max_hops: int = 2,
@@ -68,23 +76,36 @@ async def run(
     """Ingest a set for a user (what is there already is not embedded again) and ask its questions in `mode`.
 
     `extractor`, `merge` and `max_hops` count in the mode `multihop`. `alone`: whatever else the user has is deleted.
+    Raises BadRequest for a `rerank` that the mode or the services do not have.
     """
+    _check_rerank(rerank, mode, services)
     hopping = (extractor, merge, max_hops) if mode == MULTIHOP else None
     await import_entities(loaded.entities, user_id, services)
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     if alone:
         await _forget_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
-    rankings, took = [], []
+    rankings, took, failed = [], [], 0
     for place, asked in enumerate(loaded.questions):
         start = time.perf_counter()
-        query = replace(question(asked.text, user_id, mode, fusion, services), filters=asked.filters)
-        rankings.append(ranked(await answer(query, services, hopping)))
+        query = question(asked.text, user_id, mode, fusion, services)
+        found = await answer(replace(query, filters=asked.filters, rerank=rerank), services, hopping)
         took.append((time.perf_counter() - start) * 1000)
+        rankings.append(ranked(found))
+        failed += "reranker_failed" in found.degraded
         progress("asking", place + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
     stored = len(loaded.documents) - refused
     kinds = by_kind(rankings, loaded.questions)
-    return Report(measures, kinds, len(loaded.questions), stored, embedded, loaded.skipped + refused)
+    skipped, not_reranked = loaded.skipped + refused, failed if rerank != "none" else None
+    return Report(measures, kinds, len(loaded.questions), stored, embedded, skipped, not_reranked)
+
+
+def _check_rerank(rerank: Rerank, mode: str, services: Services) -> None:
+    """Raises BadRequest where `mode` cannot be re-ranked so, or no re-ranker is configured that could be asked."""
+    if rerank != "none" and mode not in RERANKED:
+        raise errors.BadRequest(f"Re-ranking goes with the modes {', '.join(RERANKED)}, not {mode}.", field="rerank")
+    if rerank == "provider" and services.reranker is None:
+        raise errors.BadRequest("Set STEPWELL_RERANKER to a re-ranker that can be asked.", field="rerank")
 
 
 def by_kind(rankings: Sequence[Sequence[str]], questions: Sequence[beir.Question]) -> dict[str, dict[str, float]]:
@@ -186,7 +207,9 @@ def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Servi
 async def answer(asked: Query, services: Services, hopping: tuple[Extractor, Merge, int] | None = None) -> Answer:
     """The service's answer, by several hops where `hopping` says how."""
     if hopping is None:
-        return await search.run(asked, db=services.db, embedder=services.embedder, budget=services.budget)
+        return await search.run(
+            asked, db=services.db, embedder=services.embedder, budget=services.budget, reranker=services.reranker
+        )
     extractor, merge, max_hops = hopping
     several = multihop.Question(
         replace(asked, limit=LARGEST_MULTIHOP_LIMIT), max_hops=max_hops, extractor=extractor, merge=merge

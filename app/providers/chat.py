@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import httpx
-
 from app import errors
-from app.providers import asking, pausing
+from app.providers import asking
+from app.providers.endpoint import Endpoint
 
 
 class ChatLlm:
-    """Asks one endpoint. After a 429 or 503 it is left alone for as long as its Retry-After says, at most a minute."""
+    """Asks one endpoint, in the shape of its `kind`."""
 
     def __init__(
         self,
@@ -22,15 +21,10 @@ class ChatLlm:
         model: str,
         api_key: str | None = None,
         timeout_s: float = 4.0,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._kind = kind
         self._model = model
-        self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout_s, transport=transport, trust_env=False
-        )
-        self._pause = pausing.Pause()
+        self._endpoint = Endpoint("The language model", url=url, api_key=api_key, timeout_s=timeout_s)
 
     @property
     def name(self) -> str:
@@ -39,21 +33,12 @@ class ChatLlm:
 
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
         """Propose terms. Raises ProviderError."""
-        if self._pause.lasts:
-            raise errors.ProviderError("The language model asked to be left alone for a while.")
         path, body = self._request(*asking.messages(query, passages))
-        try:
-            response = await self._client.post(path, json=body)
-            self._pause.note(response.status_code, response.headers)
-            response.raise_for_status()
-            told = response.json()
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
-            raise errors.ProviderError("The language model could not be asked.") from error
-        return asking.proposed(self._answer(told))
+        return asking.proposed(self._answer(await self._endpoint.ask(path, body)))
 
     async def aclose(self) -> None:
         """Give the connections back."""
-        await self._client.aclose()
+        await self._endpoint.aclose()
 
     def _request(self, task: str, data: str) -> tuple[str, dict[str, Any]]:
         messages = [{"role": "system", "content": task}, {"role": "user", "content": data}]

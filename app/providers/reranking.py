@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import httpx
-
 from app import errors
-from app.providers import pausing
+from app.providers.endpoint import Endpoint
 
 Kind = Literal["cohere", "jina", "tei"]
 ADDRESSES = {
@@ -22,13 +19,11 @@ TEI_AT_ONCE = 32
 """Passages that text-embeddings-inference takes in one request unless it was started otherwise."""
 LONGEST_PASSAGE = 4_000
 """Characters of a passage that are sent; models read no more."""
-MOST_BYTES = 1_000_000
-"""Of an answer; a hundred scores take a few thousand, and the passages fit where a server sends them back."""
 _STEEPEST = 500.0
 
 
 class HttpReranker:
-    """Asks one endpoint. After a 429 or 503 it is left alone for as long as its Retry-After says, at most a minute."""
+    """Asks one endpoint, in the shape of its `kind`."""
 
     def __init__(
         self,
@@ -38,15 +33,10 @@ class HttpReranker:
         model: str | None = None,
         api_key: str | None = None,
         timeout_s: float = 2.0,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._kind = kind
         self._model = model
-        self._client = httpx.AsyncClient(
-            base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout_s, transport=transport, trust_env=False
-        )
-        self._pause = pausing.Pause()
+        self._endpoint = Endpoint("The re-ranker", url=url, api_key=api_key, timeout_s=timeout_s)
 
     @property
     def name(self) -> str:
@@ -59,23 +49,13 @@ class HttpReranker:
         found: list[float] = []
         for start in range(0, len(passages), at_once):
             batch = [passage[:LONGEST_PASSAGE] for passage in passages[start : start + at_once]]
-            found += self._read(await self._asked(query, batch), len(batch))
+            told = await self._endpoint.ask("rerank", self._request(query, batch))
+            found += self._read(told, len(batch))
         return squashed(found)
 
     async def aclose(self) -> None:
         """Give the connections back."""
-        await self._client.aclose()
-
-    async def _asked(self, query: str, passages: list[str]) -> Any:
-        if self._pause.lasts:
-            raise errors.ProviderError("The re-ranker asked to be left alone for a while.")
-        try:
-            async with self._client.stream("POST", "rerank", json=self._request(query, passages)) as response:
-                self._pause.note(response.status_code, response.headers)
-                response.raise_for_status()
-                return json.loads(await _body(response))
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
-            raise errors.ProviderError("The re-ranker could not be asked.") from error
+        await self._endpoint.aclose()
 
     def _request(self, query: str, passages: list[str]) -> dict[str, Any]:
         if self._kind == "tei":
@@ -100,16 +80,6 @@ def squashed(scores: Sequence[float]) -> list[float]:
     if all(0 <= score <= 1 for score in scores):
         return list(scores)
     return [1 / (1 + math.exp(-max(-_STEEPEST, min(_STEEPEST, score)))) for score in scores]
-
-
-async def _body(response: httpx.Response) -> bytes:
-    """What the answer says. Raises ProviderError where that is far more than scores take."""
-    read = bytearray()
-    async for part in response.aiter_bytes():
-        read += part
-        if len(read) > MOST_BYTES:
-            raise errors.ProviderError("The re-ranker's answer is too long.")
-    return bytes(read)
 
 
 def _whole(index: object) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import Any
 
 import given
 import pytest
@@ -17,14 +16,9 @@ from app.store.db import Database
 
 
 @pytest.fixture(scope="session")
-async def wide_template(new_place: Callable[..., Awaitable[Any]]) -> str:
-    return await given.template(new_place)
-
-
-@pytest.fixture(scope="module")
-async def place(new_place: Callable[..., Awaitable[Any]], wide_template: str) -> Any:
-    """The module's own database, for vectors of the offline model's length."""
-    return await new_place(wide_template)
+def template(wide_template: str) -> str:
+    """Databases here are for vectors of the offline model's length."""
+    return wide_template
 
 
 @pytest.fixture(scope="module")

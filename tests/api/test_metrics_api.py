@@ -139,7 +139,7 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
 async def test_searches_that_are_turned_away_are_counted_under_their_route(services):
     async with given.running(Settings(max_waiting_searches=0), services) as app, given.calling(app) as client:
         taken = [app.state.gate.enter("any") for _ in range(app.state.gate.most_running)]
-        for path in ("/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar"):
+        for path in ("/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar", "/api/rag/rerank"):
             away = await client.post(path, json={"query": "anything"}, headers={"X-Request-ID": "mine"})
             assert (away.status_code, away.headers["x-request-id"]) == (503, "mine")
             name = f'stepwell_http_requests_total{{method="POST",route="{path}",status="503"}}'

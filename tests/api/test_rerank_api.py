@@ -12,7 +12,7 @@ import httpx
 import pytest
 from caller import Caller
 from fastapi import FastAPI
-from scripted import Script, server
+from scripted import Script
 
 from app.config import Settings
 from app.providers.fake import FakeEmbedder
@@ -25,12 +25,6 @@ NOTES = {
     "buoys": "The Gannet reports every eleven minutes.",
     "money": "Travel expenses are refunded within ten working days.",
 }
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    async with server() as scripted:
-        yield scripted
 
 
 @pytest.fixture

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 from uuid import uuid4
 
+import given
 import pytest
 from caller import Caller
 from toy import problem
+
+from app.config import Settings
+from app.store.db import Database
 
 HIT = {
     *("chunk_id", "document_id", "source_id", "title", "uri", "content", "chunk_index", "start_offset", "end_offset"),
@@ -238,19 +243,48 @@ async def test_a20_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
     problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")
 
 
-async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(reader: Caller, app: Any) -> None:
+GATED = [
+    ("search", {"query": "lime"}),
+    ("search/two-pass", {"query": "lime"}),
+    ("search/multihop", {"query": "lime"}),
+    ("similar", {"vector": [0.05] * 384}),
+    ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
+async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(
+    reader: Caller, app: Any, path: str, body: dict[str, Any]
+) -> None:
     gate = app.state.gate
     gate.most_waiting, before = 0, gate.most_waiting
     taken = [gate.enter("/api/rag/search") for _ in range(gate.most_running)]
     try:
-        refused = await reader.client.post("/api/rag/search", json={"query": "lime"})
+        refused = await reader.client.post(f"/api/rag/{path}", json=body)
     finally:
         gate.most_waiting = before
         for place in taken:
             gate.leave(place)
     problem(refused, 503, "overloaded")
     assert refused.headers["retry-after"] == "1"
-    assert (await reader.search("lime"))["results"]
+    assert (await reader.client.post(f"/api/rag/{path}", json=body)).json()["results"]
+
+
+@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
+async def test_who_waits_for_a_turn_and_loses_the_place_is_not_answered(
+    database: Database, path: str, body: dict[str, Any]
+) -> None:
+    settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
+    services = await given.services(database)
+    async with given.running(settings, services) as app, given.calling(app) as client:
+        gate = app.state.gate
+        gate.enter("any")
+        asked = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
+        while not gate.waiting:
+            assert not asked.done()
+            await asyncio.sleep(0)
+        gate.enter("any", caller="somebody who asks for less")
+        problem(await asked, 503, "overloaded")
 
 
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:

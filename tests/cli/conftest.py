@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import given
+import folders
 import pytest
 
 from app.cli import root
@@ -33,7 +33,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 async def data_dir() -> AsyncIterator[Path]:
-    with given.open_folder() as folder:
+    with folders.passable() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL):
             yield folder / "data"
 

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
-import given
 import pytest
 
 
 @pytest.fixture(scope="session")
-async def wide_template(new_place: Callable[..., Awaitable[Any]]) -> str:
-    return await given.template(new_place)
-
-
-@pytest.fixture(scope="module")
-async def place(new_place: Callable[..., Awaitable[Any]], wide_template: str) -> Any:
-    """The module's own database."""
-    return await new_place(wide_template)
+def template(wide_template: str) -> str:
+    """Databases here are for vectors of the offline model's length."""
+    return wide_template

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import asyncpg
-import given
+import folders
 import pytest
 from given import World
 from standing import FULL
@@ -62,7 +62,7 @@ def _connected(server: embedded.EmbeddedPostgres) -> Database:
 @pytest.fixture
 async def server() -> Any:
     """A server of the test's own, to be restarted."""
-    with given.open_folder() as folder:
+    with folders.passable() as folder:
         started = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
         await started.start()
         await schema.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import folders
 import given
 import httpx
 import pytest
@@ -54,7 +55,7 @@ async def _hits(client: httpx.AsyncClient) -> int:
 @pytest.fixture
 async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
     """A migrated server that a test may stop and start."""
-    with given.open_folder() as folder:
+    with folders.passable() as folder:
         server = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
         await server.start()
         await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
@@ -99,7 +100,7 @@ async def test_d3_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: 
 
 @pytest.mark.skipif(not standing.FULL, reason="a start gives up after twenty seconds")
 async def test_d3_a_start_gives_up_on_a_database_that_stays_away() -> None:
-    with given.open_folder() as folder, pytest.raises(errors.DatabaseUnavailable):
+    with folders.passable() as folder, pytest.raises(errors.DatabaseUnavailable):
         async with runtime.open_services(Settings(database_url=f"postgresql://x@/x?host={folder}")):
             pass
 

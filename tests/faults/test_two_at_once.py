@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-import given
+import folders
 import standing
 from standing import DOCUMENTS, SEARCH
 
@@ -18,7 +18,7 @@ INSTANCES = 4 if standing.FULL else 2
 
 
 async def test_d19_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
-    with given.open_folder() as folder:
+    with folders.passable() as folder:
         async with AsyncExitStack() as stack:
             data = str(folder / "data")
             starting = [await stack.enter_async_context(_instance(data)) for _ in range(INSTANCES)]

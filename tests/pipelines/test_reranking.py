@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from given import World, uris
-from scripted import Script, server
+from scripted import Script
 from test_two_pass import give, person
 
 from app.pipelines import search
@@ -31,12 +31,6 @@ QUERY = "lime mortar landing"
 async def shelf(world: World) -> World:
     await world.add_all(SHELF)
     return world
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    async with server() as scripted:
-        yield scripted
 
 
 @pytest.fixture

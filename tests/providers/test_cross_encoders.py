@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,16 +12,10 @@ from scripted import Script, server
 from app import runtime
 from app.config import Settings
 from app.errors import ProviderError
-from app.providers import reranking
+from app.providers import endpoint, reranking
 from app.providers.reranking import HttpReranker, Kind
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    async with server() as scripted:
-        yield scripted
 
 
 def _reranker(script: Script, kind: Kind = "cohere", **given: Any) -> HttpReranker:
@@ -96,7 +89,7 @@ async def test_long_passages_are_cut(script: Script) -> None:
         *({"results": [{"index": n, "relevance_score": bad} for n in range(3)]} for bad in ("0.5", None, True, [])),
         json.dumps({"results": [{"index": n, "relevance_score": math.nan} for n in range(3)]}).encode(),
         b'{"results": [{"index": 0, "relevance_score": 1' + b"0" * 400 + b"}]}",
-        b" " * (reranking.MOST_BYTES + 1),
+        b" " * (endpoint.MOST_BYTES + 1),
     ],
     ids=lambda body: repr(body)[:40],
 )

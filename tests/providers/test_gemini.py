@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
-from scripted import Script, server
+from scripted import Script, fails, server
 
 from app.errors import ProviderError
 from app.providers import asking
 from app.providers.gemini import MODEL, GeminiLlm
 
 PASSAGES = ["Ada\nAda wrote the notes."]
-
-
-@pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    async with server() as scripted:
-        yield scripted
 
 
 async def test_gemini_proposes_terms_under_a_schema(script: Script) -> None:
@@ -37,37 +30,25 @@ async def test_gemini_proposes_terms_under_a_schema(script: Script) -> None:
 async def test_a_refusal_is_a_provider_error(script: Script, status: int) -> None:
     script.body = {"error": {"code": status, "message": "no", "status": "NO"}}
     script.status = status
-    llm = GeminiLlm(api_key="key", url=script.url)
-    with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
-    await llm.aclose()
+    await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("body", [{}, {"candidates": []}])
 async def test_an_answer_without_text_is_a_provider_error(script: Script, body: object) -> None:
     script.body = body
-    llm = GeminiLlm(api_key="key", url=script.url)
-    with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
-    await llm.aclose()
+    await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"candidates": ', b"\xff\xfe", [], "text"])
 async def test_an_answer_that_is_no_answer_of_geminis_is_a_provider_error(script: Script, body: object) -> None:
     script.body = body
-    llm = GeminiLlm(api_key="key", url=script.url)
-    with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
-    await llm.aclose()
+    await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("text", ["PWNED", "", "{", '{"terms": "Ada"}', '{"other": []}'])
 async def test_an_answer_that_is_not_the_json_asked_for_is_a_provider_error(script: Script, text: str) -> None:
     script.gemini(text)
-    llm = GeminiLlm(api_key="key", url=script.url)
-    with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
-    await llm.aclose()
+    await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("status", [429, 503])
@@ -97,15 +78,9 @@ async def test_a_hang_up_and_nobody_at_the_address_are_provider_errors(script: S
     async with server() as gone:
         pass
     for asked in (script, gone):
-        llm = GeminiLlm(api_key="key", url=asked.url, timeout_s=2.0)
-        with pytest.raises(ProviderError):
-            await llm.terms("Who?", PASSAGES)
-        await llm.aclose()
+        await fails(GeminiLlm(api_key="key", url=asked.url, timeout_s=2.0))
 
 
 async def test_silence_is_a_provider_error(script: Script) -> None:
     script.silent = True
-    llm = GeminiLlm(api_key="key", url=script.url, timeout_s=0.2)
-    with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
-    await llm.aclose()
+    await fails(GeminiLlm(api_key="key", url=script.url, timeout_s=0.2))

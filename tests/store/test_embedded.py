@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import stat
@@ -17,6 +16,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
+import folders
 import psutil
 import pytest
 from sqlalchemy import text
@@ -42,31 +42,22 @@ asyncio.run(main())
 
 @pytest.fixture
 def empty_dir() -> Iterator[Path]:
-    with _open_folder() as folder:
+    with folders.passable() as folder:
         yield folder / "data"
 
 
 @pytest.fixture(scope="module")
 def data_dir() -> Iterator[Path]:
     """Shared by tests that each start a server on it, and stop it: making a cluster is what takes long."""
-    with _open_folder() as folder:
+    with folders.passable() as folder:
         yield folder / "data"
 
 
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
-    with _open_folder() as folder:
+    with folders.passable() as folder:
         async with _served(folder / "data") as started:
             yield started
-
-
-@contextmanager
-def _open_folder() -> Iterator[Path]:
-    """A folder that the server's own user may pass, which pytest's are not under root."""
-    folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @contextmanager

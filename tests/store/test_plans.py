@@ -48,13 +48,6 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     return user
 
 
-@pytest.fixture
-def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
-    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
-
-
 async def _explain(database: Database, asked: Recall) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.parts(asked)).text}")

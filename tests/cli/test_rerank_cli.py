@@ -1,0 +1,126 @@
+"""Does the command line re-rank what it finds and what it measures, and say where it cannot?"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import given
+import pytest
+from scripted import Script
+
+Stepwell = Callable[..., Any]
+NOTES = {
+    "lime": "Below the third landing we use lime mortar.",
+    "again": "Below the third landing we use lime mortar, always.",
+    "buoys": "The Gannet reports every eleven minutes.",
+}
+
+
+@pytest.fixture
+def script(script: Script, monkeypatch: pytest.MonkeyPatch) -> Script:
+    """The configured cross-encoder: it prefers what is said of the Gannet."""
+    script.answering = lambda asked: [
+        {"index": n, "score": 0.9 if "Gannet" in text else 0.1} for n, text in enumerate(asked["texts"])
+    ]
+    monkeypatch.setenv("STEPWELL_RERANKER", "tei")
+    monkeypatch.setenv("STEPWELL_RERANKER_URL", script.url)
+    return script
+
+
+@pytest.fixture
+def user(stepwell: Stepwell, tmp_path: Path) -> str:
+    """A user with three notes."""
+    whose = given.user()
+    for name, text in NOTES.items():
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", whose).code == 0
+    return whose
+
+
+@pytest.fixture
+def judged(tmp_path: Path) -> Path:
+    """A set whose one question words cannot answer, but the cross-encoder does."""
+    folder = tmp_path / "judged"
+    folder.mkdir()
+    lines = [json.dumps({"_id": name, "title": "", "text": text}) for name, text in NOTES.items()]
+    (folder / "corpus.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (folder / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "lime mortar"}), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq\tbuoys\t1\n", encoding="utf-8")
+    return folder
+
+
+def test_a_search_is_reranked_by_cosine(stepwell: Stepwell, user: str) -> None:
+    asked = ("search", "lime mortar", "--user", user, "--json", "--explain")
+    plain, again = stepwell(*asked).json, stepwell(*asked, "--rerank", "cosine").json
+    assert "rerank" not in plain["results"][0]["explain"]
+    for hit in again["results"]:
+        told = hit["explain"]["rerank"]
+        assert (told["by"], told["value"]) == ("cosine", pytest.approx(hit["vector_score"], abs=1e-5))
+        assert hit["score"] == pytest.approx(0.5 * told["score_before"] + 0.5 * told["value"], abs=1e-5)
+
+
+async def test_a_search_is_reranked_by_the_configured_provider(stepwell: Stepwell, user: str, script: Script) -> None:
+    asked = ("search", "lime mortar", "--user", user, "--json", "--rerank", "provider")
+    told = (await asyncio.to_thread(stepwell, *asked)).json
+    assert (told["results"][0]["content"], told["results"][0]["score"]) == (NOTES["buoys"], 0.9)
+    assert (told["degraded"], len(script.asked)) == ([], 1)
+
+
+def test_a_search_that_nobody_can_rerank_says_so_and_keeps_its_order(stepwell: Stepwell, user: str) -> None:
+    asked = ("search", "lime mortar", "--user", user)
+    plain, told = stepwell(*asked, "--json").json, stepwell(*asked, "--json", "--rerank", "provider").json
+    assert [hit["chunk_id"] for hit in told["results"]] == [hit["chunk_id"] for hit in plain["results"]]
+    assert told["degraded"] == ["reranker_failed"]
+    assert "degraded: reranker_failed" in stepwell(*asked, "--rerank", "provider").out
+
+
+def test_mmr_compares_each_hit_with_those_before_it(stepwell: Stepwell, user: str) -> None:
+    asked = ("search", "lime mortar", "--user", user, "--json", "--explain")
+    assert not any("mmr" in hit["explain"] for hit in stepwell(*asked, "--no-mmr").json["results"])
+    told = {hit["content"]: hit["explain"]["mmr"] for hit in stepwell(*asked, "--mmr").json["results"]}
+    assert max(told[NOTES[name]]["nearest"] or 0 for name in ("lime", "again")) > 0.8
+    assert told[NOTES["buoys"]]["nearest"] < 0.5
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "two_pass"])
+async def test_an_evaluation_measures_the_order_that_the_provider_gave(
+    stepwell: Stepwell, judged: Path, script: Script, mode: str
+) -> None:
+    asked = ("eval", judged, "--mode", mode, "--json")
+    plain = (await asyncio.to_thread(stepwell, *asked)).json
+    told = (await asyncio.to_thread(stepwell, *asked, "--rerank", "provider")).json
+    assert "not_reranked" not in plain
+    assert plain["mrr@10"] < 1
+    assert (told["mrr@10"], told["not_reranked"], len(script.asked)) == (1.0, 0, 1)
+
+
+async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
+    stepwell: Stepwell, judged: Path, script: Script
+) -> None:
+    plain = (await asyncio.to_thread(stepwell, "eval", judged, "--json")).json
+    script.status = 500
+    told = (await asyncio.to_thread(stepwell, "eval", judged, "--rerank", "provider", "--json")).json
+    assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
+
+
+def test_an_evaluation_by_cosine_says_so(stepwell: Stepwell, judged: Path) -> None:
+    shown = " ".join(stepwell("eval", judged, "--rerank", "cosine").out.split())
+    assert "re-ranked: cosine" in shown
+    assert "not_reranked" in shown
+
+
+@pytest.mark.parametrize("mode", ["vector", "text", "multihop"])
+def test_an_evaluation_refuses_to_rerank_where_that_means_nothing(stepwell: Stepwell, judged: Path, mode: str) -> None:
+    ran = stepwell("eval", judged, "--mode", mode, "--rerank", "cosine")
+    assert ran.code == 2
+    assert f"auto, hybrid, two_pass, not {mode}" in " ".join(ran.err.split())
+
+
+def test_an_evaluation_by_a_provider_that_is_not_configured_names_the_setting(stepwell: Stepwell, judged: Path) -> None:
+    ran = stepwell("eval", judged, "--rerank", "provider")
+    assert ran.code == 2
+    assert "STEPWELL_RERANKER" in ran.err

@@ -1,0 +1,41 @@
+"""With which words and vectors is the hybrid statement asked, and which of its candidates is meant?"""
+
+from __future__ import annotations
+
+import math
+from uuid import UUID
+
+from app.shapes import Candidate, Recalled, Vector
+
+WORDS = [
+    "harbour",
+    "lantern",
+    "river",
+    "castle",
+    "violin",
+    "copper",
+    "meadow",
+    "thunder",
+    "pepper",
+    "saddle",
+    "marble",
+    "orchid",
+]
+
+
+def at(*first: float) -> Vector:
+    """A vector that begins with these numbers, in the dimension of the tests' database."""
+    return [*map(float, first), *([0.0] * (64 - len(first)))]
+
+
+def angled(cosine: float) -> Vector:
+    """A unit vector at this cosine to at(1)."""
+    return at(cosine, math.sqrt(1 - cosine * cosine))
+
+
+def one(found: Recalled, content: str) -> Candidate:
+    return next(candidate for candidate in found.candidates if candidate.content == content)
+
+
+def ids(found: Recalled) -> list[UUID]:
+    return [candidate.chunk_id for candidate in found.candidates]

@@ -1,0 +1,38 @@
+"""The cellar's tests store drafts and ask the hybrid statement as users of their own."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import drafts
+import pytest
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Recalled, Vector
+from app.store import recall
+from app.store.db import Database
+
+
+@pytest.fixture
+def put(database: Database, embedder: FakeEmbedder, user: str):
+    async def stored(*texts: str, embedded: list[Vector] | None = None, **attributes) -> UUID:
+        draft = drafts.draft(*texts, **attributes)
+        return await drafts.put(database, user, draft, embedded=embedded, embedder=embedder)
+
+    return stored
+
+
+@pytest.fixture
+def find(database: Database, user: str):
+    async def found(words: str | None = None, vector: Vector | None = None, **options) -> Recalled:
+        return await drafts.find(database, drafts.ask(user, words, vector, **options))
+
+    return found
+
+
+@pytest.fixture
+def by_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every scope counts as too large for an exact scan."""
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)

@@ -1,0 +1,119 @@
+"""Is the vector leg as good through the graph as by an exact scan, and which of them is chosen?"""
+
+from __future__ import annotations
+
+import random
+from uuid import uuid4
+
+import asyncpg
+import drafts
+import oracle
+import pytest
+from angles import WORDS, at, ids
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Filters
+from app.store import recall
+from app.store.db import Database
+
+CORPUS = 3_003
+
+
+@pytest.fixture(scope="module")
+async def large(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> str:
+    """A user with 3,003 tiny chunks: 1 % of them `kind: rare`, 0.1 % `kind: single`."""
+    user = f"large-{uuid4().hex}"
+    dice = random.Random(3)
+    sizes = [("common", 30)] * 99 + [("rare", 10)] * 3 + [("single", 3)]
+    for n, (kind, size) in enumerate(sizes):
+        texts = [f"{' '.join(dice.choices(WORDS, k=4))} {n} {m}" for m in range(size)]
+        stored = drafts.draft(*texts, metadata={"kind": kind, "n": n}, title=f"document {n}")
+        await drafts.put(database, user, stored, embedder=embedder)
+    await owner.execute("VACUUM ANALYZE stepwell.embeddings, stepwell.chunks, stepwell.documents, stepwell.postings")
+    return user
+
+
+SELECTIONS = [
+    (None, CORPUS),
+    ({"kind": "rare"}, 30),
+    ({"kind": "single"}, 3),
+    ({"n": {"lt": 50}}, 1_500),
+    ({"n": {"gte": 101}}, 13),
+]
+
+
+@pytest.mark.parametrize(("metadata", "passing"), SELECTIONS, ids=[str(metadata) for metadata, _ in SELECTIONS])
+@pytest.mark.parametrize("excluding", [0, 30])
+async def test_an_answer_through_the_graph_is_never_short_of_what_passes(
+    by_graph, database, large, embedder, metadata, passing, excluding
+) -> None:
+    query = await embedder.embed_query("lantern thunder")
+    filters = Filters(metadata=metadata)
+    nearest = drafts.ask(large, None, query, filters=filters, limit=30, candidates=100)
+    gone = tuple(ids(await drafts.find(database, nearest))[:excluding])
+    for limit in (1, 5, 50):
+        wanted = drafts.ask(large, None, query, filters=filters, limit=limit, exclude_chunk_ids=gone)
+        found = await drafts.find(database, wanted)
+        assert found.vector_plan == "hnsw"
+        assert len(found.candidates) == min(limit, passing - len(gone))
+        assert not set(ids(found)) & set(gone)
+        assert found.approximate == (passing - len(gone) < 100)
+
+
+@pytest.mark.parametrize(("metadata", "passing"), SELECTIONS, ids=[str(metadata) for metadata, _ in SELECTIONS])
+async def test_the_graph_finds_what_an_exact_scan_finds(
+    monkeypatch, database, large, embedder, owner, metadata, passing
+) -> None:
+    corpus = await oracle.corpus(owner, large)
+    hits = total = 0
+    for text in ("lantern thunder", "copper orchid meadow", "castle 17 3"):
+        query = await embedder.embed_query(text)
+        wanted = drafts.ask(large, text, query, filters=Filters(metadata=metadata), limit=50, excluded=["violin"])
+        with monkeypatch.context() as patch:
+            patch.setattr(recall, "EXACT_FLOOR", CORPUS)
+            exact = await drafts.find(database, wanted)
+        with monkeypatch.context() as patch:
+            patch.setattr(recall, "EXACT_FLOOR", 0)
+            patch.setattr(recall, "EXACT_FACTOR", 0.0)
+            patch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+            graph = await drafts.find(database, wanted)
+        assert (exact.vector_plan, graph.vector_plan) == ("exact", "hnsw")
+        assert (exact.vector_found, exact.text_found) == (graph.vector_found, graph.text_found)
+        assert "violin" not in " ".join(drafts.contents(exact) + drafts.contents(graph))
+        cosines = corpus.cosine(query)
+        for found in (exact, graph):
+            for candidate in found.candidates:
+                if candidate.vector_score is not None:
+                    assert candidate.vector_score == pytest.approx(cosines[candidate.chunk_id], abs=1e-6)
+        assert not exact.approximate
+        hits += len(set(ids(exact)) & set(ids(graph)))
+        total += len(exact.candidates)
+    assert hits >= 0.97 * total
+    assert total > 0
+
+
+async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope(monkeypatch, database, large) -> None:
+    monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
+    monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
+    for floor, metadata, plan in (
+        (CORPUS, None, "exact"),
+        (CORPUS - 1, None, "hnsw"),
+        (30, {"kind": "rare"}, "exact"),
+        (29, {"kind": "rare"}, "hnsw"),
+    ):
+        monkeypatch.setattr(recall, "EXACT_FLOOR", floor)
+        wanted = drafts.ask(large, None, at(1), filters=Filters(metadata=metadata))
+        assert (await drafts.find(database, wanted)).vector_plan == plan
+
+
+async def test_a_big_table_makes_a_filtered_scope_exact_up_to_the_square_root_of_its_cost(
+    monkeypatch, database, large, owner
+) -> None:
+    monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
+    rows = await owner.fetchval("SELECT reltuples FROM pg_class WHERE oid = 'stepwell.embeddings'::regclass")
+    scope = 30
+    for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
+        monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
+        monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
+        wanted = drafts.ask(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
+        assert (await drafts.find(database, wanted)).vector_plan == plan
