@@ -63,6 +63,14 @@ class Version(NamedTuple):
     names: int
 
 
+class _Died(Exception):
+    """A connection was lent that is gone."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
 class Database:
     """A pool of connections as the service's role.
 
@@ -126,31 +134,42 @@ class Database:
     ) -> AsyncIterator[AsyncConnection]:
         """A transaction whose first statement has shown that the connection lives.
 
-        A pooled connection may have died unnoticed: then all idle ones go, and a new one is tried, once. That spares
-        every other transaction the three round trips of a ping.
+        A pooled connection may have died unnoticed: then it goes, and the next is tried, until all of the pool and a
+        new one have been. That spares every other transaction the three round trips of a ping.
         """
         async with self._translated():
-            try:
-                connection, stack = await self._begun(first, binds, read_only)
-            except (exc.DBAPIError, *_UNREACHABLE) as error:
-                if not _is_lost(error):
-                    raise
-                await self._engine.dispose()
-                connection, stack = await self._begun(first, binds, read_only)
+            for left in reversed(range(self._pooled() + 1)):
+                try:
+                    connection, stack = await self._begun(first, binds, read_only)
+                    break
+                except _Died as died:
+                    if not left:
+                        raise died.error from died
             async with stack:
                 yield connection
 
     async def _begun(
         self, first: sa.TextClause, binds: dict[str, object], read_only: bool
     ) -> tuple[AsyncConnection, AsyncExitStack]:
+        """Raises _Died where a connection was lent and is gone; it does not come back to the pool."""
         async with AsyncExitStack() as stack:
             connection = await stack.enter_async_context(self._engine.connect())
-            if read_only:
-                await connection.execution_options(postgresql_readonly=True)
-            await stack.enter_async_context(connection.begin())
-            connection.info[_ENTERED] = (await connection.execute(first, binds)).scalar_one()
+            try:
+                if read_only:
+                    await connection.execution_options(postgresql_readonly=True)
+                await stack.enter_async_context(connection.begin())
+                connection.info[_ENTERED] = (await connection.execute(first, binds)).scalar_one()
+            except (exc.DBAPIError, *_UNREACHABLE) as error:
+                if not _is_lost(error):
+                    raise
+                await connection.invalidate()
+                raise _Died(error) from error
             connection.info[_PLAIN] = first is _ENTER_PLAIN
             return connection, stack.pop_all()
+
+    def _pooled(self) -> int:
+        """How many connections may be kept."""
+        return int(getattr(self._engine.pool, "size", lambda: 0)())
 
     @asynccontextmanager
     async def _translated(self) -> AsyncIterator[None]:
