@@ -233,6 +233,8 @@ async def _followed(
     for chunk in led:
         if trail.take(chunk):
             brought[chunk.chunk_id] = None
+    front = merge.ordered(trail.sums(), trail.hop_of)[: merge.FRONT]
+    trail.held |= await links.held(db, query.user_id, front, trail.idf)
     return trail.enter(brought, number)
 
 
@@ -241,7 +243,7 @@ def _weight(chunk_id: UUID, trail: Trail) -> float:
     ask = trail.first.ask
     if chunk_id in trail.rrf:
         return SOURCE_WEIGHT * trail.rrf[chunk_id] * (ask.k + 1) / (ask.weights.vector + ask.weights.text)
-    return SOURCE_WEIGHT * min(1.0, merge.linked(trail.signals[chunk_id]).score / merge.BEST_LINKED)
+    return SOURCE_WEIGHT * min(1.0, merge.linked(trail.signals[chunk_id]).score / merge.BEST_SUM)
 
 
 def _ordered(question: Question, trail: Trail) -> list[UUID]:
@@ -258,7 +260,7 @@ def _scores(question: Question, trail: Trail) -> Mapping[UUID, Scored]:
             Hopped(chunk_id, trail.documents[chunk_id], hop, trail.rrf[chunk_id])
             for chunk_id, hop in trail.hop_of.items()
         )
-    return {c: merge.linked(signals) for c, signals in trail.signals.items() if c in trail.documents}
+    return merge.covering(trail.sums(), trail.held, trail.idf, trail.hop_of)
 
 
 async def _answer(question: Question, trail: Trail, means: Means) -> Answer:

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from app.pipelines.extraction import Extracted
 from app.pipelines.search import Retrieved
+from app.ranking import merge
+from app.ranking.merge import Scored
 from app.shapes import Candidate, Hop, Led, Via
 from app.text import names
 
@@ -31,6 +33,7 @@ class Trail:
     rrf: dict[UUID, float] = field(default_factory=dict)
     via: dict[UUID, Via] = field(default_factory=dict)
     led: set[UUID] = field(default_factory=set)
+    held: dict[UUID, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def begun(cls, query: str, first: Retrieved, *, width: int, relaxed: bool) -> Trail:
@@ -49,6 +52,15 @@ class Trail:
     def stayed(self) -> bool:
         """Whether no further hop worked."""
         return not self.led and len(self.hop_of) == self.hops[0].result_count
+
+    @property
+    def idf(self) -> dict[str, float]:
+        """The question's words, as far as any chunk holds them."""
+        return {term.lexeme: term.idf for term in self.first.found.terms if term.df}
+
+    def sums(self) -> dict[UUID, Scored]:
+        """Every chunk's linked sum."""
+        return {c: merge.linked(signals) for c, signals in self.signals.items() if c in self.documents}
 
     def note(self, candidate: Candidate, *, rrf_score: float | None, similarity: float | None) -> None:
         """Remember a chunk with what it says."""

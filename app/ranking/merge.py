@@ -1,15 +1,18 @@
 """In which order do the chunks of several hops, or of several lists, come?
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once` (SPEC §5). linked: a sum of signals, each
-against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5).
+against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5), and, in its
+place, what a chunk adds of the question's words to those above it: a question of several hops is answered by passages
+that each hold another part of it.
 rrf: `Σ weight / (k + rank)`, ranks from 1, nothing for a list that lacks the chunk (Cormack et al. 2009).
 Ties go to the earlier hop, then to the id, so that an order is total and does not depend on the input's.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 from uuid import UUID
@@ -27,10 +30,16 @@ WEIGHTS: Mapping[str, float] = {
 """Weights of the linked sum, set by hand (SPEC §5, docs/decisions/0003)."""
 MOST_LINKED, MOST_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
-BEST_LINKED = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
+COVERS = 3.0
+"""Weight of the words that a chunk adds (docs/decisions/0003)."""
+FRONT = 60
+"""Chunks, the best by their sum, whose words are looked at."""
+BEST_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
     WEIGHTS["linked"] * MOST_LINKED + WEIGHTS["shared"] * MOST_SHARED
 )
-"""The linked sum of a chunk that every signal holds for perfect: scores are shares of it."""
+"""The linked sum of a chunk that every signal holds for perfect."""
+BEST_LINKED = BEST_SUM + COVERS
+"""The same of one that holds all words of the question: scores are shares of it."""
 
 Id = TypeVar("Id", UUID, str)
 """Chunks have UUIDs; hits from elsewhere may have any id."""
@@ -58,6 +67,39 @@ def linked(signals: Mapping[str, float]) -> Scored:
     """The linked sum of one chunk's signals; an absent one counts 0, and a negative cosine too."""
     parts = {name: WEIGHTS[name] * max(value, 0.0) for name, value in signals.items() if value}
     return Scored(sum(parts.values()), parts)
+
+
+def covering(
+    scores: Mapping[Id, Scored], held: Mapping[Id, Collection[str]], idf: Mapping[str, float], hops: Mapping[Id, int]
+) -> dict[Id, Scored]:
+    """The scores with what each chunk adds, in its place, of the question's words to the chunks above it.
+
+    At each place comes the chunk for which its own score and `COVERS · Σ idf² / Σ idf²` are largest, the first sum over
+    the words that it holds and no chunk above, the second over all (`idf`); `held` has the words of the chunks that
+    are looked at. This is greedy maximum coverage (Nemhauser, Wolsey and Fisher 1978), lazily (Minoux 1978): what is
+    added only shrinks, so the scores fall with the places and a chunk is weighed again only when it leads.
+    """
+    mass = {word: value * value for word, value in idf.items()}
+    whole, missing, covered = sum(mass.values()), set(mass), dict(scores)
+
+    def weighed(one: Id) -> tuple[float, int, str, Id]:
+        added = sum(mass[word] for word in held[one] if word in missing)
+        score = scores[one].score + (COVERS * added / whole if whole else 0.0)
+        return (-round(score, 12), hops.get(one, 1), str(one), one)
+
+    heap = [weighed(one) for one in held if one in scores]
+    heapq.heapify(heap)
+    while heap:
+        one = heap[0][-1]
+        if (now := weighed(one)) != heap[0]:
+            heapq.heapreplace(heap, now)
+            continue
+        heapq.heappop(heap)
+        if missing.intersection(held[one]):
+            added = COVERS * sum(mass[word] for word in held[one] if word in missing) / whole
+            covered[one] = Scored(scores[one].score + added, {**scores[one].parts, "covers": added})
+            missing.difference_update(held[one])
+    return covered
 
 
 def classic(found: Iterable[Hopped[Id]]) -> dict[Id, Scored]:

@@ -1,6 +1,6 @@
 """Where do names lead?
 
-The one place that runs `links.sql`, `names_of_chunks.sql` and `chunks_by_id.sql`.
+The one place that runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `held_lexemes.sql`.
 """
 
 from __future__ import annotations
@@ -91,6 +91,15 @@ async def chunks(
         fields["heading_path"] = tuple(fields["heading_path"])
         found[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
     return found
+
+
+async def held(
+    db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
+) -> dict[UUID, frozenset[str]]:
+    """Which of the lexemes each of the chunks holds."""
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
+    rows = await db.execute(sql.statement("held_lexemes"), binds)
+    return {row.chunk_id: frozenset(row.lexemes) for row in rows}
 
 
 _NO_SCORES: dict[str, Any] = dict.fromkeys(
