@@ -70,7 +70,12 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
         ),
         "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
         "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
-        "links": ((), links.binds(dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], also=chunks)),
+        "links": (
+            (),
+            links.binds(
+                dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], headings={"person 1"}, also=chunks
+            ),
+        ),
         "mentions_in_chunks": ((), {"chunk_ids": chunks, "entity_ids": ids[:5], "given_ids": ids[:5]}),
     }
 
