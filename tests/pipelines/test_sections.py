@@ -161,7 +161,7 @@ async def test_a_heading_over_a_few_sections_shares_its_weight_and_over_more_lea
 
 
 async def test_headings_that_every_note_has_lead_nowhere(shelf: Shelf, owner: Any) -> None:
-    note = "# Note {n}\n\n## Members\n\nIn {n} the crowd was told of Members who wait.\n\n## Follow-up\n\nTo be told again."
+    note = "# Note {n}\n\n## Members\n\nIn {n} it was told of Members who wait.\n\n## Follow-up\n\nTo be told again."
     for number in range(4):
         await shelf.add(note.format(n=number), f"note{number}")
     await shelf.add("The Members wait for a follow-up, and the Follow-up waits.", "other")
