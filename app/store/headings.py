@@ -58,6 +58,8 @@ async def of_document(db: Reading, user_id: str, document_id: UUID) -> set[UUID]
 
 async def heading(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
     """Those of the entities whose name heads a section."""
+    if not entity_ids:
+        return set()
     wanted = _h.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
     return set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == user_id, wanted)))
 

@@ -102,6 +102,18 @@ async def test_a_section_leads_to_another_of_its_document_but_not_to_itself(shel
     assert (town.linked_name, town.linked_heading, town.linked_steps) == ("Lundby", True, 2)
 
 
+async def test_a_chunk_that_a_question_names_twice_comes_once(shelf: Shelf, owner: Any) -> None:
+    await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
+    async with shelf.db.reading(shelf.user_id) as reading:
+        keys = headings.asked("who was young ilse brandt?")
+        found = await links.follow(
+            reading, shelf.user_id, sources={}, keys=keys, headings=keys, vector=None, filters=Filters()
+        )
+    named = [led.chunk_id for led in found if led.named_name]
+    assert named
+    assert len(named) == len(set(named))
+
+
 async def test_a_section_holds_what_stands_under_smaller_headings(shelf: Shelf, owner: Any) -> None:
     await shelf.add(FILM, "film")
     await shelf.add(ALMANAC.replace("Trained", "### Youth\n\nTrained"), "almanac")

@@ -44,40 +44,44 @@ question AS MATERIALIZED (
     GROUP BY n.entity_id
 ),
 titled_by_question AS MATERIALIZED (
-    SELECT r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity
+    SELECT t.chunk_no, t.document_id, t.entity_id, t.heading, t.similarity
     FROM (
-        SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
-               row_number() OVER (
-                   PARTITION BY m.document_id, m.section_no
-                   ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
-        FROM question AS q
-        CROSS JOIN LATERAL (
-            SELECT o.chunk_no, o.document_id, o.entity_id, CAST(NULL AS bigint) AS section_no, false AS heading
-            FROM stepwell.mentions AS o
-            WHERE o.user_id = :user_id AND o.entity_id = q.entity_id AND o.kind = 'title'
-            UNION ALL
-            SELECT o.chunk_no, o.document_id, o.entity_id, o.section_no, true
-            FROM stepwell.headings AS o
-            WHERE q.heading AND o.user_id = :user_id AND o.entity_id = q.entity_id AND (
-                SELECT count(*)
-                FROM (SELECT DISTINCT k.section_no FROM stepwell.headings AS k
-                      WHERE k.user_id = :user_id AND k.entity_id = q.entity_id LIMIT 2) AS l
-            ) = 1
-            OFFSET 0
-        ) AS m
-        CROSS JOIN LATERAL (
-            SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
-        ) AS v
-        WHERE (NOT :filtered OR (
-            SELECT stepwell.passes(
-                d.document_id, d.source_id, d.metadata, d.created_at,
-                :document_ids, :source_filter, :containing,
-                :matching, :created_after, :created_before)
-            FROM stepwell.documents AS d
-            WHERE d.user_id = :user_id AND d.document_id = m.document_id))
-    ) AS r
-    WHERE r.place <= 3
-    ORDER BY r.similarity DESC NULLS LAST, r.chunk_no
+        SELECT DISTINCT ON (r.chunk_no) r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity
+        FROM (
+            SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
+                   row_number() OVER (
+                       PARTITION BY m.document_id, m.section_no
+                       ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
+            FROM question AS q
+            CROSS JOIN LATERAL (
+                SELECT o.chunk_no, o.document_id, o.entity_id, CAST(NULL AS bigint) AS section_no, false AS heading
+                FROM stepwell.mentions AS o
+                WHERE o.user_id = :user_id AND o.entity_id = q.entity_id AND o.kind = 'title'
+                UNION ALL
+                SELECT o.chunk_no, o.document_id, o.entity_id, o.section_no, true
+                FROM stepwell.headings AS o
+                WHERE q.heading AND o.user_id = :user_id AND o.entity_id = q.entity_id AND (
+                    SELECT count(*)
+                    FROM (SELECT DISTINCT k.section_no FROM stepwell.headings AS k
+                          WHERE k.user_id = :user_id AND k.entity_id = q.entity_id LIMIT 2) AS l
+                    ) = 1
+                OFFSET 0
+            ) AS m
+            CROSS JOIN LATERAL (
+                SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+            ) AS v
+            WHERE (NOT :filtered OR (
+                SELECT stepwell.passes(
+                    d.document_id, d.source_id, d.metadata, d.created_at,
+                    :document_ids, :source_filter, :containing,
+                    :matching, :created_after, :created_before)
+                FROM stepwell.documents AS d
+                WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+        ) AS r
+        WHERE r.place <= 3
+        ORDER BY r.chunk_no, r.heading, r.entity_id
+    ) AS t
+    ORDER BY t.similarity DESC NULLS LAST, t.chunk_no
     LIMIT 50
 ),
 sources AS MATERIALIZED (
