@@ -17,7 +17,7 @@ app/
 ├── pipelines/       THE CORRIDOR  one story a file: search, pass_one, two_pass, multihop, reranking, rerank (lists),
 │                                  similar, ingest, naming, entities, relinking, warming, documents, keys
 ├── ranking/         THE SCALES    pure arithmetic on shapes: steering, confidence, blending, reranking, merge
-├── text/            THE DESK      pure text: analysis, cleaning, chunking, names, terms, what the text index reads
+├── text/            THE DESK      pure text: analysis, cleaning, chunking, names, headings, terms, index text
 ├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too
 │   └── sql/         hybrid.sql and its sisters: the header says what it answers, its binds, its columns
 ├── providers/       THE WINDOWS   the only room that looks outside or loads a model

@@ -76,6 +76,11 @@ entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
+headings.chunk_no bigint NOT NULL
+headings.document_id uuid NOT NULL
+headings.entity_id uuid NOT NULL
+headings.section_no bigint NOT NULL
+headings.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
@@ -154,6 +159,10 @@ entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
 entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
 entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
+headings ck_headings_user_id CHECK ((user_id <> ''::text))
+headings fk_headings_chunks FOREIGN KEY (user_id, chunk_no) REFERENCES stepwell.chunks(user_id, chunk_no) ON DELETE CASCADE
+headings fk_headings_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
+headings pk_headings PRIMARY KEY (user_id, entity_id, section_no, chunk_no)
 jobs ck_jobs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 jobs ck_jobs_user_id CHECK ((user_id <> ''::text))
 jobs pk_jobs PRIMARY KEY (job_id)
@@ -188,6 +197,8 @@ CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USIN
 CREATE INDEX ix_entity_names_user_id_entity_id ON stepwell.entity_names USING btree (user_id, entity_id)
 CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
+CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
+CREATE INDEX ix_headings_user_id_document_id ON stepwell.headings USING btree (user_id, document_id)
 CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]))
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)
@@ -203,6 +214,7 @@ CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (us
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
+CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_jobs ON stepwell.jobs USING btree (job_id)
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
@@ -227,6 +239,7 @@ entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -310,6 +323,7 @@ entity_members: DELETE, INSERT, SELECT, UPDATE
 entity_names: DELETE, INSERT, SELECT, UPDATE
 entity_vectors: DELETE, INSERT, SELECT, UPDATE
 entity_words: DELETE, INSERT, SELECT, UPDATE
+headings: DELETE, INSERT, SELECT, UPDATE
 jobs: DELETE, INSERT, SELECT, UPDATE
 lexemes: DELETE, INSERT, SELECT, UPDATE
 mentions: DELETE, INSERT, SELECT, UPDATE

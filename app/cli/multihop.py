@@ -15,7 +15,7 @@ from app.cli.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines import multihop as story
 from app.pipelines.services import Services
-from app.shapes import Answer, Hit, Hop, Query
+from app.shapes import Answer, Hit, Hop, Query, Via
 
 SNIPPET = 160
 _WAYS = {"linked": "title", "shared": "shared name", "named": "named in the question", "expanded": "term"}
@@ -76,9 +76,13 @@ def _headline(hop: Hop) -> str:
     return told + (f" [yellow]({hop.error})[/]" if hop.error else "")
 
 
+def _way(via: Via) -> str:
+    return _WAYS[via.kind] if via.kind != "linked" or not via.heading else "heading"
+
+
 def _line(place: int, hit: Hit) -> str:
     found = hit.candidate
-    via = f" [cyan]via {escape(hit.via.name)} ({_WAYS[hit.via.kind]})[/]" if hit.via else ""
+    via = f" [cyan]via {escape(hit.via.name)} ({_way(hit.via)})[/]" if hit.via else ""
     text = " ".join(found.content.split())[:SNIPPET]
     title = escape(found.title or found.uri or "")
     return f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}\n[dim]{escape(text)}[/]"

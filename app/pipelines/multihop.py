@@ -24,7 +24,7 @@ from app.ranking.merge import Hopped, Scored
 from app.shapes import Answer, Hit, Hop, ParsedQuery, Query, Recall, Recalled, Weights
 from app.store import links, recall
 from app.store.db import Database, Reading
-from app.text import cleaning, names
+from app.text import cleaning, headings, names
 
 log = logging.getLogger(__name__)
 
@@ -219,6 +219,7 @@ async def _followed(
         query.user_id,
         sources={chunk_id: fade * _weight(chunk_id, trail) for chunk_id in sources},
         keys=names.sequences(trail.first.parsed.text),
+        headings=headings.asked(trail.first.parsed.text),
         vector=trail.first.ask.vector,
         also={*trail.documents, *(candidate.chunk_id for candidate in expanded.candidates)},
         filters=query.filters,
@@ -307,15 +308,17 @@ def _hit(chunk_id: UUID, question: Question, trail: Trail, scored: Scored) -> Hi
     hop = trail.hop_of.get(chunk_id, 1)
     signals = trail.signals.get(chunk_id, {})
     ways = tuple(name for name in ("linked", "shared", "named", "expanded") if signals.get(name))
-    explain = (
-        {**hit.explain, "signals": dict(signals), "parts": dict(scored.parts)} if hit.explain is not None else None
-    )
+    via = trail.way_to(chunk_id)
+    explain = None
+    if hit.explain is not None:
+        under = {"heading": via.name} if via and via.heading else {}
+        explain = {**hit.explain, "signals": dict(signals), "parts": dict(scored.parts), **under}
     return replace(
         hit,
         strategies=tuple(dict.fromkeys((*hit.strategies, *ways))),
         hop=hop,
         combined_score=scored.score,
-        via=trail.way_to(chunk_id),
+        via=via,
         explain=explain,
     )
 

@@ -1,9 +1,9 @@
-"""Which names does a stored document hold, and who else mentions its title?
+"""Which names does a stored document hold, and who else mentions its title and its headings?
 
 Runs in the transaction that stores the document, under the user's lock. Names that a user or metadata gave are looked
-for in every text, the longest at each place; titles in every spelling of case; other names where they are written
-large. Documents that were stored before, or read by older rules, are read by `backfill`, one transaction each, so that
-it can be interrupted and goes on where it was, beside a service that answers.
+for in every text, the longest at each place; titles, and headings of several words, in every spelling of case; other
+names where they are written large. Documents that were stored before, or read by older rules, are read by `backfill`,
+one transaction each, so that it can be interrupted and goes on where it was, beside a service that answers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from uuid import UUID
 from app import errors
 from app.pipelines import gazetteers
 from app.shapes import IndexText
-from app.store import changes, mentions
+from app.store import changes, headings, mentions
 from app.store.db import Database, Writing
+from app.store.headings import Standing
 from app.store.mentions import Mention, Named, Place
+from app.text import headings as sections
 from app.text import lexical, names, tags
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
@@ -55,11 +57,12 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
         await _link_title(db, user_id, document_id, title)
     await _name_tags(db, user_id, tags.of_metadata(opening.metadata, keys))
     known = (await gazetteers.within(db, user_id)).gazetteer
-    offset = 0
-    while places := await mentions.places(db, user_id, document_id, limit=SLICE, offset=offset):
+    whole = await mentions.places(db, user_id, document_id)
+    await _link_headings(db, user_id, document_id, title, await asyncio.to_thread(_sections, whole))
+    for start in range(0, len(whole), SLICE):
+        places = whole[start : start + SLICE]
         read = await asyncio.to_thread(_read, places, known)
         await _link_slice(db, user_id, read, title, known, keys)
-        offset += SLICE
 
 
 async def backfill(db: Database, *, keys: Sequence[str]) -> int:
@@ -140,6 +143,19 @@ def _read(places: Sequence[Place], known: Gazetteer) -> list[_Read]:
     ]
 
 
+def _sections(places: Sequence[Place]) -> list[tuple[Name, int, int]]:
+    """The names of the sections in which a document's chunks stand: name, number of the first chunk, of the chunk."""
+    begun: dict[tuple[str, ...], int] = {}
+    found: dict[tuple[str, int, int], Name] = {}
+    for place in places:
+        for path in sections.sections(place.heading_path, place.content):
+            first = begun.setdefault(path, place.chunk_no)
+            name = sections.name(path[-1])
+            if name is not None:
+                found.setdefault((name.key, first, place.chunk_no), name)
+    return [(name, first, chunk) for (_key, first, chunk), name in found.items()]
+
+
 async def _name_tags(db: Writing, user_id: str, tagged: Sequence[Tag]) -> None:
     """Make what metadata names entities that are looked for."""
     given = [Named(tag.entity_id, tag.key, tag.text, tag.type) for tag in tagged]
@@ -149,14 +165,43 @@ async def _name_tags(db: Writing, user_id: str, tagged: Sequence[Tag]) -> None:
 
 async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
     """Make the title a name that is matched everywhere, and link the chunks that held it before."""
-    is_new = not await mentions.is_matched(db, user_id, title.entity_id)
+    known = await _looked_for(db, user_id, [title])
     await mentions.ensure(db, user_id, [_named(title)], origin="title")
-    if not is_new:
+    if not known:
+        await _link_back(db, user_id, document_id, title)
+
+
+async def _link_headings(
+    db: Writing, user_id: str, document_id: UUID, title: Name | None, standing: Sequence[tuple[Name, int, int]]
+) -> None:
+    """Note in which sections the chunks stand, and link the chunks that held a new name of several words before."""
+    named = {name.entity_id: name for name, _section, _chunk in standing if title is None or name.key != title.key}
+    if not named:
         return
-    phrase = IndexText(lexical.index_text(title.text, FOLDING), lexical.index_text(title.text, KEEPING))
+    known = await _looked_for(db, user_id, list(named.values()))
+    await mentions.ensure(db, user_id, [_named(name) for name in named.values()], origin="text")
+    rows = [
+        Standing(n.entity_id, section, chunk, document_id) for n, section, chunk in standing if n.entity_id in named
+    ]
+    await headings.add(db, user_id, rows)
+    for entity_id, name in named.items():
+        if entity_id not in known and sections.is_in_any_case(name):
+            await _link_back(db, user_id, document_id, name)
+
+
+async def _looked_for(db: Writing, user_id: str, named: Sequence[Name]) -> set[UUID]:
+    """Those of the entities that these names alone make which texts mention in any case already."""
+    several = [name.entity_id for name in named if sections.is_in_any_case(name)]
+    titles = await mentions.matched(db, user_id, [name.entity_id for name in named])
+    return titles | await headings.heading(db, user_id, several)
+
+
+async def _link_back(db: Writing, user_id: str, document_id: UUID, name: Name) -> None:
+    """Link the chunks of other documents that held the name before it was looked for in any case."""
+    phrase = IndexText(lexical.index_text(name.text, FOLDING), lexical.index_text(name.text, KEEPING))
     places = await mentions.holding(db, user_id, phrase, besides=document_id)
-    counts = [(place, names.sequences(place.content)[title.key]) for place in places]
-    found = [Mention(title.entity_id, p.chunk_no, p.document_id, "text", count) for p, count in counts if count]
+    counts = [(place, names.sequences(place.content)[name.key]) for place in places]
+    found = [Mention(name.entity_id, p.chunk_no, p.document_id, "text", count) for p, count in counts if count]
     await mentions.add(db, user_id, found)
 
 

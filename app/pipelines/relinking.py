@@ -18,11 +18,12 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines import gazetteers, naming
-from app.store import changes, jobs, mentions, relinks
+from app.store import changes, headings, jobs, mentions, relinks
 from app.store.changes import Changed
 from app.store.db import Database, Writing
 from app.store.jobs import Job
 from app.store.mentions import Mention, Place
+from app.text import headings as sections
 from app.text import lexical, names
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
@@ -174,15 +175,19 @@ async def _relink_slice(
         await mentions.prune(writing, user_id, sorted(unsure | {entity for entity, _ in lowered}))
 
 
-async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gazetteer) -> dict[tuple[UUID, str], str]:
-    """Those of the entities that names alone make, which still nobody gives, with key and origin."""
+async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gazetteer) -> dict[tuple[UUID, str], bool]:
+    """Those of the entities that names alone make, which still nobody gives, with key and whether in any case."""
     lost = {entity: key for entity, key in alone.items() if not naming.is_looked_for(key, entity, known)}
-    origins = await relinks.origins(db, user_id, list(lost)) if lost else {}
-    return {(entity, lost[entity]): origin for entity, origin in origins.items()}
+    if not lost:
+        return {}
+    several = [entity for entity, key in lost.items() if sections.is_in_any_case(Name(key, key))]
+    heading = await headings.heading(db, user_id, several)
+    origins = await relinks.origins(db, user_id, list(lost))
+    return {(entity, lost[entity]): origin == "title" or entity in heading for entity, origin in origins.items()}
 
 
 def _wanted(
-    places: Sequence[Place], known: Gazetteer, lowered: dict[tuple[UUID, str], str], keys: Sequence[str]
+    places: Sequence[Place], known: Gazetteer, lowered: dict[tuple[UUID, str], bool], keys: Sequence[str]
 ) -> set[Mention]:
     """What the chunks would mention of these entities if they were stored now."""
     found: dict[tuple[UUID, int, str], Mention] = {}
@@ -194,12 +199,12 @@ def _wanted(
     return set(found.values())
 
 
-def _plainly(place: Place, lowered: dict[tuple[UUID, str], str]) -> Counter[UUID]:
-    """How often a chunk holds names that are titles, or written large."""
+def _plainly(place: Place, lowered: dict[tuple[UUID, str], bool]) -> Counter[UUID]:
+    """How often a chunk holds names, in any case or written large."""
     sequences = names.sequences(place.content)
     large = {name.key: name.count for name in names.find(place.content)}
     counts = {
-        entity: sequences[key] if origin == "title" else large.get(key, 0) for (entity, key), origin in lowered.items()
+        entity: sequences[key] if in_any_case else large.get(key, 0) for (entity, key), in_any_case in lowered.items()
     }
     return Counter({entity: count for entity, count in counts.items() if count})
 

@@ -77,13 +77,15 @@ class Trail:
             self.similarity[chunk.chunk_id] = chunk.similarity
             self.raise_signal(chunk.chunk_id, "cos", chunk.similarity)
         if chunk.named_name is not None:
-            self.raise_signal(chunk.chunk_id, "named", 1.0, Via(chunk.named_name, "named"))
+            self.raise_signal(
+                chunk.chunk_id, "named", 1.0, Via(chunk.named_name, "named", heading=bool(chunk.named_heading))
+            )
         if chunk.shared and chunk.shared_name is not None:
             via = Via(chunk.shared_name, "shared", chunk.shared_source, chunk.shared_chunks, 1)
             self.raise_signal(chunk.chunk_id, "shared", chunk.shared, via)
         if chunk.linked and chunk.linked_name is not None:
-            via = Via(chunk.linked_name, "linked", chunk.linked_source, chunk.linked_chunks, chunk.linked_steps)
-            self.raise_signal(chunk.chunk_id, "linked", chunk.linked, via)
+            told = (chunk.linked_source, chunk.linked_chunks, chunk.linked_steps, bool(chunk.linked_heading))
+            self.raise_signal(chunk.chunk_id, "linked", chunk.linked, Via(chunk.linked_name, "linked", *told))
         return bool(chunk.named_name or chunk.linked or chunk.shared)
 
     def raise_signal(self, chunk_id: UUID, name: str, value: float, via: Via | None = None) -> None:

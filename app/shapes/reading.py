@@ -212,10 +212,12 @@ class Led:
     document_id: UUID
     similarity: float | None
     named_name: str | None = None
+    named_heading: bool | None = None
     linked: float | None = None
     linked_chunks: int | None = None
     linked_steps: int | None = None
     linked_name: str | None = None
+    linked_heading: bool | None = None
     linked_source: UUID | None = None
     shared: float | None = None
     shared_chunks: int | None = None
@@ -235,13 +237,17 @@ class StandingName:
 
 @dataclass(frozen=True, slots=True)
 class Via:
-    """How a later hop came to a chunk: the name, where it stands, in how many chunks, and how many steps it took."""
+    """How a later hop came to a chunk: the name, where it stands, in how many chunks, and how many steps it took.
+
+    `heading`: the name is that of the chunk's section and not of its document.
+    """
 
     name: str
     kind: Literal["linked", "shared", "named", "expanded"]
     source_chunk_id: UUID | None = None
     chunks: int | None = None
     steps: int | None = None
+    heading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

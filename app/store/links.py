@@ -5,7 +5,7 @@ The one place that runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +19,8 @@ RAREST, COMMONEST = 2, 50
 """Chunks that a name must stand in to be shared: one leads nowhere, and many lead everywhere."""
 COUNTED = 2_000
 """Chunks up to which a name's mentions are counted: beyond, its weight is all but nothing."""
+MOST_SECTIONS = 3
+"""Sections over which a heading is a name; one over more ("Members", "Next steps") leads nowhere."""
 SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
 
 
@@ -28,6 +30,7 @@ async def follow(
     *,
     sources: Mapping[UUID, float],
     keys: Iterable[str],
+    headings: Container[str] = (),
     vector: Vector | None,
     also: Iterable[UUID] = (),
     filters: Filters,
@@ -35,9 +38,18 @@ async def follow(
 ) -> list[Led]:
     """What the names in the source chunks (with weights 0 to 1) and in the question lead to, and how near it is.
 
-    `also` are chunks whose similarity is wanted even if no name leads to them.
+    `keys` are those of the question's word sequences, `headings` those of them that may be a heading too; `also` are
+    chunks whose similarity is wanted even if no name leads to them.
     """
-    given = binds(sources, keys=keys, vector=vector, also=also, filters=filters, exclude_chunk_ids=exclude_chunk_ids)
+    given = binds(
+        sources,
+        keys=keys,
+        headings=headings,
+        vector=vector,
+        also=also,
+        filters=filters,
+        exclude_chunk_ids=exclude_chunk_ids,
+    )
     rows = await db.execute(sql.statement("links"), {"user_id": user_id, **given})
     return [Led(**row._mapping) for row in rows]
 
@@ -46,25 +58,29 @@ def binds(
     sources: Mapping[UUID, float],
     *,
     keys: Iterable[str],
+    headings: Container[str] = (),
     vector: Vector | None = None,
     also: Iterable[UUID] = (),
     filters: Filters | None = None,
     exclude_chunk_ids: Sequence[UUID] = (),
 ) -> dict[str, Any]:
     """The statement's binds but for the user."""
+    told = list(keys)
     filtering = recall.filter_binds(filters or Filters())
     filtering["filtered"], filtering["source_filter"] = bool(filters), filtering.pop("source_ids")
     return {
         "source_ids": list(sources),
         "weights": list(sources.values()),
         "also_ids": list(also),
-        "keys": [key.encode() for key in keys],
+        "keys": [key.encode() for key in told],
+        "heading": [key in headings for key in told],
         "embedding": None if vector is None else vectors.as_text(vector),
         "most_sources": MOST_SOURCES,
         "most_names": MOST_NAMES,
         "rarest": RAREST,
         "commonest": COMMONEST,
         "counted": COUNTED,
+        "most_sections": MOST_SECTIONS,
         "second_steps": SECOND_STEPS,
         "second_weight": SECOND_WEIGHT,
         "exclude_chunk_ids": list(exclude_chunk_ids),

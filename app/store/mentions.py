@@ -13,7 +13,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.shapes import IndexText
-from app.store import changes, entities, sql, tables
+from app.store import changes, entities, headings, sql, tables
 from app.store.db import Reading, Writing
 
 _m = tables.mentions.c
@@ -62,6 +62,7 @@ class Place:
     document_id: UUID
     content: str
     opening: Opening | None = None
+    heading_path: tuple[str, ...] = ()
 
 
 async def lock(db: Writing, user_id: str) -> None:
@@ -73,17 +74,16 @@ async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -
     """Forget what was found in a document, note that it is being read anew, and return what it says of itself."""
     old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
     await db.execute(old)
+    await headings.forget(db, user_id, document_id)
     note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
     row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata))).one()
     return _opening(row)
 
 
-async def places(db: Reading, user_id: str, document_id: UUID, *, limit: int, offset: int) -> list[Place]:
+async def places(db: Reading, user_id: str, document_id: UUID) -> list[Place]:
     """A document's chunks in order."""
-    query = _placed(user_id).where(
-        _c.document_id == document_id, _c.chunk_index >= offset, _c.chunk_index < offset + limit
-    )
-    return [_place(row) for row in await db.execute(query.order_by(_c.chunk_index))]
+    query = _placed(user_id).where(_c.document_id == document_id).order_by(_c.chunk_index)
+    return [_place(row) for row in await db.execute(query)]
 
 
 async def places_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[Place]:
@@ -92,10 +92,11 @@ async def places_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list
     return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
 
 
-async def is_matched(db: Reading, user_id: str, entity_id: UUID) -> bool:
-    """Whether texts are linked to this entity already wherever its name stands in them."""
-    origin = await db.scalar(sa.select(_e.origin).where(_e.user_id == user_id, _e.entity_id == entity_id))
-    return origin not in (None, "text")
+async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
+    """Those of the entities that are titles or more, to which texts are linked wherever the name stands in them."""
+    wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")
+    return set(await db.scalars(query))
 
 
 async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: str) -> set[UUID]:
@@ -132,7 +133,7 @@ async def holding(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID
 
 
 async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
-    """Store mentions; those that are there already stay as they are."""
+    """Store mentions; of one that is there already the larger count stays."""
     if not found:
         return
     binds = {
@@ -146,15 +147,15 @@ async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
 
 
 async def of_document(db: Reading, user_id: str, document_id: UUID) -> list[UUID]:
-    """The entities that a document mentions or is titled by."""
+    """The entities that a document mentions, is titled by, or has a section of."""
     query = sa.select(_m.entity_id).distinct().where(_m.user_id == user_id, _m.document_id == document_id)
-    return list(await db.scalars(query))
+    return list({*await db.scalars(query), *await headings.of_document(db, user_id, document_id)})
 
 
 async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     """Forget those of the entities that names made and nothing mentions now, and lower the origin of the others.
 
-    One that no metadata names is a title, one that titles nothing a name from texts.
+    One that no metadata names is a title, one that titles nothing a name from texts, which may head sections.
     """
     if not entity_ids:
         return
@@ -169,7 +170,8 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     names = await entities.names_of(db, user_id, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="title", type="name"))
-    await db.execute(sa.delete(tables.entities).where(*ours, ~mentioned.exists()))
+    unsaid = (~mentioned.exists(), ~headings.is_heading(user_id))
+    await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     titled = mentioned.where(_m.kind == "title")
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
     await db.execute(lowered.values(origin="text"))
@@ -192,14 +194,15 @@ async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: in
 def _placed(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
     return (
-        sa.select(_c.chunk_no, _c.document_id, _c.content, _c.chunk_index, _d.title, _d.metadata)
+        sa.select(_c.chunk_no, _c.document_id, _c.content, _c.chunk_index, _c.heading_path, _d.title, _d.metadata)
         .outerjoin_from(tables.chunks, tables.documents, document)
         .where(_c.user_id == user_id)
     )
 
 
 def _place(row: sa.Row[Any]) -> Place:
-    return Place(row.chunk_no, row.document_id, row.content, None if row.chunk_index else _opening(row))
+    opening = None if row.chunk_index else _opening(row)
+    return Place(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
 
 
 def _opening(row: sa.Row[Any]) -> Opening:

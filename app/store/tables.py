@@ -26,50 +26,22 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
-    func,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
-SCHEMA = "stepwell"
-HNSW = {"m": 16, "ef_construction": 200}
+from app.store import columns
 
-metadata = MetaData(
-    schema=SCHEMA,
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
-        "fk": "fk_%(table_name)s_%(referred_table_name)s",
-        "pk": "pk_%(table_name)s",
-    },
-)
-
-
-def _tenant() -> list[Column[str] | CheckConstraint]:
-    return [Column("user_id", Text, nullable=False), CheckConstraint("user_id <> ''", name="user_id")]
-
-
-def _moment(name: str) -> Column[object]:
-    return Column(name, DateTime(timezone=True), nullable=False, server_default=func.now())
-
-
-def _json(name: str, empty: str = "{}") -> Column[object]:
-    return Column(name, JSONB, nullable=False, server_default=text(f"'{empty}'"))
-
-
-def _hnsw(name: str) -> Index:
-    operators = {"embedding": "vector_cosine_ops"}
-    return Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)
-
+SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
+metadata = columns.metadata
 
 tenants = Table(
     "tenants",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("version", BigInteger, nullable=False, server_default="0"),
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
-    _moment("created_at"),
+    columns.moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id"),
 )
@@ -77,11 +49,11 @@ tenants = Table(
 sources = Table(
     "sources",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("source_id", Uuid, nullable=False),
     Column("path", Text, nullable=False),
     Column("glob", Text, nullable=False),
-    _moment("created_at"),
+    columns.moment("created_at"),
     Column("synced_at", DateTime(timezone=True)),
     PrimaryKeyConstraint("user_id", "source_id"),
 )
@@ -89,20 +61,20 @@ sources = Table(
 documents = Table(
     "documents",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("document_id", Uuid, nullable=False),
     Column("source_id", Uuid),
     Column("identity", LargeBinary, nullable=False),
     Column("uri", Text),
     Column("title", Text, nullable=False),
     Column("config", Text, nullable=False),
-    _json("metadata"),
+    columns.json("metadata"),
     Column("content", Text, nullable=False),
     Column("content_hash", LargeBinary, nullable=False),
     Column("attributes_hash", LargeBinary, nullable=False),
     Column("chunk_count", Integer, nullable=False),
-    _moment("created_at"),
-    _moment("updated_at"),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
     Column("names_version", Integer, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
@@ -116,7 +88,7 @@ documents = Table(
 chunks = Table(
     "chunks",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("chunk_id", Uuid, nullable=False),
     Column("chunk_no", BigInteger, nullable=False),
     Column("document_id", Uuid, nullable=False),
@@ -145,7 +117,7 @@ def embeddings_table(dimension: int, into: MetaData) -> Table:
     return Table(
         "embeddings",
         into,
-        *_tenant(),
+        *columns.tenant(),
         Column("chunk_no", BigInteger, nullable=False),
         Column("document_id", Uuid, nullable=False),
         Column("embedding", Vector(dimension), nullable=False),
@@ -154,7 +126,7 @@ def embeddings_table(dimension: int, into: MetaData) -> Table:
             ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
         ),
         Index(None, "user_id", "document_id"),
-        _hnsw("ix_embeddings_embedding"),
+        columns.hnsw("ix_embeddings_embedding"),
     )
 
 
@@ -163,7 +135,7 @@ embeddings = embeddings_table(384, metadata)
 text_statistics = Table(
     "text_statistics",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("config", Text, nullable=False),
     Column("chunks", BigInteger, nullable=False),
     Column("tokens", BigInteger, nullable=False),
@@ -173,7 +145,7 @@ text_statistics = Table(
 lexemes = Table(
     "lexemes",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("df", Integer, nullable=False),
     Column("tail_no", BigInteger, nullable=False),
@@ -184,7 +156,7 @@ lexemes = Table(
 postings = Table(
     "postings",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("first_no", BigInteger, nullable=False),
     Column("items", ARRAY(BigInteger), nullable=False),
@@ -194,17 +166,17 @@ postings = Table(
 entities = Table(
     "entities",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("type", Text, nullable=False),
     Column("name", Text, nullable=False),
     Column("origin", Text, nullable=False),
     Column("role", Text),
-    _json("facts", "[]"),
+    columns.json("facts", "[]"),
     Column("description", Text),
-    _json("metadata"),
-    _moment("created_at"),
-    _moment("updated_at"),
+    columns.json("metadata"),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
     CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
     PrimaryKeyConstraint("user_id", "entity_id"),
     Index(
@@ -215,7 +187,7 @@ entities = Table(
 entity_names = Table(
     "entity_names",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("entity_id", Uuid, nullable=False),
     Column("name", Text, nullable=False),
@@ -234,7 +206,7 @@ def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
 entity_members = Table(
     "entity_members",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("member_id", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
@@ -246,7 +218,7 @@ entity_members = Table(
 entity_words = Table(
     "entity_words",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("lexeme", Text(collation="C"), nullable=False),
     Column("entity_id", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
@@ -260,14 +232,14 @@ def entity_vectors_table(dimension: int, into: MetaData) -> Table:
     return Table(
         "entity_vectors",
         into,
-        *_tenant(),
+        *columns.tenant(),
         Column("entity_id", Uuid, nullable=False),
         Column("embedding", Vector(dimension), nullable=False),
         PrimaryKeyConstraint("user_id", "entity_id"),
         ForeignKeyConstraint(
             ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"
         ),
-        _hnsw("ix_entity_vectors_embedding"),
+        columns.hnsw("ix_entity_vectors_embedding"),
     )
 
 
@@ -276,7 +248,7 @@ entity_vectors = entity_vectors_table(384, metadata)
 entity_changes = Table(
     "entity_changes",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("name_key", LargeBinary, nullable=False),
     Column("name", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
@@ -289,7 +261,7 @@ entity_changes = Table(
 mentions = Table(
     "mentions",
     metadata,
-    *_tenant(),
+    *columns.tenant(),
     Column("entity_id", Uuid, nullable=False),
     Column("chunk_no", BigInteger, nullable=False),
     Column("kind", Text, nullable=False),
@@ -303,15 +275,30 @@ mentions = Table(
     Index(None, "user_id", "document_id"),
 )
 
+headings = Table(
+    "headings",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("section_no", BigInteger, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+)
+
 api_keys = Table(
     "api_keys",
     metadata,
     Column("key_id", Text, nullable=False),
-    *_tenant(),
+    *columns.tenant(),
     Column("secret_hash", LargeBinary, nullable=False),
     Column("scopes", ARRAY(Text), nullable=False),
     Column("name", Text, nullable=False, server_default=""),
-    _moment("created_at"),
+    columns.moment("created_at"),
     Column("expires_at", DateTime(timezone=True)),
     Column("revoked_at", DateTime(timezone=True)),
     PrimaryKeyConstraint("key_id"),
@@ -321,16 +308,16 @@ jobs = Table(
     "jobs",
     metadata,
     Column("job_id", Uuid, nullable=False),
-    *_tenant(),
+    *columns.tenant(),
     Column("kind", Text, nullable=False),
     Column("status", Text, nullable=False, server_default="queued"),
-    _json("payload"),
-    _json("progress"),
+    columns.json("payload"),
+    columns.json("progress"),
     Column("error", Text),
     Column("attempts", SmallInteger, nullable=False, server_default="0"),
-    _moment("run_at"),
+    columns.moment("run_at"),
     Column("leased_until", DateTime(timezone=True)),
-    _moment("created_at"),
+    columns.moment("created_at"),
     Column("finished_at", DateTime(timezone=True)),
     CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     PrimaryKeyConstraint("job_id"),

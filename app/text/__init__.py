@@ -13,6 +13,7 @@ input, because documents come from strangers.
     lexical      which words does Postgres get to see?
     analysis     what is this query asking for?
     names        which names stand in this text?
+    headings     in which sections does a chunk stand, and what are they called?
     terms        which terms would lead to related passages?
     exactness    what does a hit hold literally of what was asked for?
     spelling     which stored words may a mistyped word mean?

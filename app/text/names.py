@@ -16,8 +16,8 @@ from uuid import UUID
 
 from app.text import characters, cleaning
 
-VERSION = 2
-"""Counts up whenever the rules below find other names, so that stored documents are read again."""
+VERSION = 3
+"""Counts up whenever these rules, or those for headings, find other names, so that stored documents are read again."""
 LONGEST = 8
 """Words of the longest sequence that is looked up, and of the longest name."""
 LONGEST_CHARACTERS = 120
@@ -119,6 +119,13 @@ def key(text: str) -> str | None:
 def is_telling(found: Sequence[str]) -> bool:
     """Whether the words can name something: one of them is longer than a letter and no function word."""
     return any(len(word) > 1 and word not in _FUNCTION for word in found)
+
+
+def is_no_date(found: Sequence[str]) -> bool:
+    """Whether one of the words is more than a letter and neither a number, nor of the calendar, nor a function word."""
+    return any(
+        len(word) > 1 and not word.isdigit() and word not in _CALENDAR and word not in _FUNCTION for word in found
+    )
 
 
 def of_title(text: str) -> Name | None:
@@ -224,8 +231,7 @@ def _parts(run: list[_Token]) -> Iterator[list[_Token]]:
 def _is_name(run: Sequence[_Token], large_inside: set[str]) -> bool:
     if not run or len(run) > LONGEST:
         return False
-    told = [token.text.casefold().rstrip(".") for token in run]
-    if all(word in _CALENDAR or word.isdigit() or word in _FUNCTION or len(word) < 2 for word in told):
+    if not is_no_date([token.text.casefold().rstrip(".") for token in run]):
         return False
     lone = run[0]
     return len(run) > 1 or not lone.opens or lone.text in large_inside or lone.text[1:] != lone.text[1:].lower()

@@ -46,6 +46,15 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that
     assert "[bold]" not in drawn
 
 
+def test_the_tree_tells_a_heading_from_a_title(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+    user, (film, life, *notes) = given.user(), NOTES.items()
+    for place, (title, text) in enumerate((film, *notes)):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    (tmp_path / "lives.md").write_text(f"# Lives\n\n## {life[0]}\n\n{life[1]}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    assert ", hop 2 via Ilse Brandt (heading)" in stepwell("multihop", QUESTION, "--user", user).out
+
+
 def test_the_tree_says_when_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
     drawn = stepwell("multihop", "nothing [red]here[/]", "--user", given.user()).out
     assert "nothing [red]here[/]" in drawn

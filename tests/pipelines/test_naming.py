@@ -22,7 +22,8 @@ from app.text import tags
 DOCUMENTS = {
     "a": ("Harbour Light", "The Harbour Light was run by Ilse Brandt, and Ilse Brandt lived there."),
     "b": ("Ilse Brandt (painter)", "She painted the harbour light at dusk. Lundby bought it."),
-    "c": ("Lundby", "A town. In Lundby stands a Harbour Light."),
+    "c": ("Lundby", "A town. In Lundby stands a Harbour Light. The lantern quay is there, the Lantern Quay."),
+    "d": ("Almanac", "Told of the harbour light.\n\n## Lantern Quay\n\nAt dusk.\n\n## Ilse Brandt\n\nIn Lundby."),
 }
 _MENTIONS = """
 SELECT d.uri, e.name, e.origin, m.kind, m.count
@@ -30,6 +31,12 @@ FROM stepwell.mentions AS m
 JOIN stepwell.documents AS d USING (user_id, document_id)
 JOIN stepwell.entities AS e USING (user_id, entity_id)
 WHERE m.user_id = $1
+UNION ALL
+SELECT d.uri, e.name, e.origin, 'heading', 1
+FROM stepwell.headings AS h
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE h.user_id = $1
 """
 
 
@@ -43,7 +50,7 @@ async def _add(world: World, uri: str) -> None:
 
 
 async def test_titles_and_names_become_mentions_with_their_counts(world: World, owner: Any) -> None:
-    for uri in "abc":
+    for uri in "abcd":
         await _add(world, uri)
     found = await _mentions(owner, world)
     assert ("a", "Harbour Light", "title", "title", 1) in found
@@ -54,13 +61,42 @@ async def test_titles_and_names_become_mentions_with_their_counts(world: World, 
     assert ("b", "Lundby", "title", "text", 1) in found
 
 
+async def test_headings_are_kept_apart_and_of_several_words_are_found_in_any_case(world: World, owner: Any) -> None:
+    for uri in "cd":
+        await _add(world, uri)
+    found = await _mentions(owner, world)
+    assert {row[1:] for row in found if row[3] == "heading"} == {
+        ("Lantern Quay", "text", "heading", 1),
+        ("Ilse Brandt", "text", "heading", 1),
+    }
+    assert ("c", "Lantern Quay", "text", "text", 2) in found
+
+
+async def test_a_section_that_is_gone_leaves_no_name_that_nothing_mentions(world: World, owner: Any) -> None:
+    await _add(world, "d")
+    await world.add("Told of nobody.", "d", title="Almanac")
+    assert {row[1] for row in await _mentions(owner, world)} == {"Almanac"}
+    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", world.user_id)
+    assert {row["name"] for row in names} == {"Almanac"}
+
+
+async def test_a_lone_word_that_headed_a_section_is_looked_for_when_it_becomes_a_title(
+    world: World, owner: Any
+) -> None:
+    await world.add("They went to lundby.", "trip")
+    await world.add("# Almanac\n\n## Lundby\n\nA port.", "almanac")
+    await world.add("A port.", "port", title="Lundby")
+    assert ("trip", "Lundby", "title", "text", 1) in await _mentions(owner, world)
+
+
 async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
     seen = []
-    for order in itertools.permutations("abc"):
+    for order in itertools.permutations("abcd"):
         world = World(database)
         for uri in order:
             await _add(world, uri)
         seen.append(await _mentions(owner, world))
+    assert any(row[3] == "heading" for row in seen[0])
     assert all(found == seen[0] for found in seen)
 
 
@@ -73,15 +109,15 @@ async def test_a_replaced_document_mentions_what_it_says_now(world: World, owner
 
 
 async def test_deleting_everything_leaves_no_name(world: World, owner: Any) -> None:
-    for uri in "abc":
+    for uri in "abcd":
         await _add(world, uri)
     before = await _mentions(owner, world)
     deleted = 0
     for document in await documents.page(world.user_id, db=world.db, limit=9, after=None, uri=None):
         gone = await documents.delete(document.document_id, world.user_id, db=world.db)
         deleted += gone.mentions_deleted
-    assert deleted == len(before)
-    for table in ("entities", "entity_names", "mentions"):
+    assert deleted == len([row for row in before if row[3] != "heading"])
+    for table in ("entities", "entity_names", "mentions", "headings"):
         assert await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", world.user_id) == 0
 
 
@@ -93,7 +129,7 @@ async def test_a_name_whose_document_is_gone_is_a_name_from_a_text_again(world: 
 
 
 async def test_what_was_stored_before_is_read_once_and_alike(world: World, owner: Any, place: Any) -> None:
-    for uri in "abc":
+    for uri in "abcd":
         await _add(world, uri)
     expected = await _mentions(owner, world)
     assert expected
@@ -101,7 +137,7 @@ async def test_what_was_stored_before_is_read_once_and_alike(world: World, owner
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        assert await naming.backfill(as_owner, keys=tags.KEYS) == 3
+        assert await naming.backfill(as_owner, keys=tags.KEYS) == 4
         assert await naming.backfill(as_owner, keys=tags.KEYS) == 0
     finally:
         await as_owner.close()
@@ -124,7 +160,7 @@ async def test_a_document_that_goes_while_it_waits_to_be_read_holds_nobody_up(
     monkeypatch.setattr(mentions, "unread", then_one_goes)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        assert await naming.backfill(as_owner, keys=tags.KEYS) == 2
+        assert await naming.backfill(as_owner, keys=tags.KEYS) == 3
     finally:
         await as_owner.close()
 
@@ -132,7 +168,7 @@ async def test_a_document_that_goes_while_it_waits_to_be_read_holds_nobody_up(
 async def test_reading_beside_the_service_goes_on_after_a_failure(
     world: World, owner: Any, place: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for uri in "abc":
+    for uri in "abcd":
         await _add(world, uri)
     expected = await _mentions(owner, world)
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)
@@ -158,7 +194,7 @@ async def test_reading_beside_the_service_goes_on_after_a_failure(
 async def test_a_service_answers_while_names_of_older_versions_are_read_beside_it(
     world: World, owner: Any, place: Any, database: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for uri in "abc":
+    for uri in "abcd":
         await _add(world, uri)
     expected = await _mentions(owner, world)
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)

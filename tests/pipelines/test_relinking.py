@@ -17,9 +17,17 @@ from app.text import tags
 
 NOTES = {
     "a": ("Harbour notes", "The Harbour Light was run by Ilse Brandt. New York is far from York.", {"people": ["Ana"]}),
-    "b": ("Ilse Brandt", "She painted the harbour light at dusk; asilva bought it, not Ana's friend.", {}),
+    "b": (
+        "Ilse Brandt",
+        "She painted the harbour light at dusk; asilva bought it, not Ana's friend.\n\n## Harbour Light\n\nIn oil.",
+        {},
+    ),
     "c": ("", "In der Nähe von Müller und IT. It is ana silva, und York.", {"author": "ilse brandt", "tags": ["York"]}),
-    "d": ("York (city)", "A town of ANA SILVA. Josh.ai and josh ai and joshai.", {"project": "Harbour Light"}),
+    "d": (
+        "York (city)",
+        "## Far from York\n\nA town of ANA SILVA. Josh.ai and josh ai and joshai.",
+        {"project": "Harbour Light"},
+    ),
 }
 PEOPLE = {
     "Ana Silva": ("Ana", "asilva"),

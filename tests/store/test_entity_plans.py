@@ -1,7 +1,7 @@
 """Does Postgres look entities, names and mentions up by key, however many of them a user has?
 
-Asked as the service's role, of a user with 3,000 entities and 4,000 mentions beside another, and once more with the
-statistics of an empty database, since names come in faster than they are counted.
+Asked as the service's role, of a user with 3,000 entities, 4,000 mentions and 3,000 headings beside another, and once
+more with the statistics of an empty database, since names come in faster than they are counted.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import sqlalchemy as sa
 from app.pipelines import entities
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft
-from app.store import links, mentions, sql
+from app.store import headings, links, mentions, sql
 from app.store.db import Database
+from app.store.headings import Standing
 from app.store.mentions import Mention
 
 ENTITIES = 3_000
@@ -40,6 +41,8 @@ async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UU
         found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, user, found)
+        standing = [Standing(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
+        await headings.add(writing, user, standing)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, chunks[1:]
 
@@ -70,7 +73,12 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
         ),
         "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
         "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
-        "links": ((), links.binds(dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], also=chunks)),
+        "links": (
+            (),
+            links.binds(
+                dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], headings={"person 1"}, also=chunks
+            ),
+        ),
         "mentions_in_chunks": ((), {"chunk_ids": chunks, "entity_ids": ids[:5], "given_ids": ids[:5]}),
     }
 
@@ -88,7 +96,7 @@ async def test_no_statement_reads_all_of_a_users_rows(
 ) -> None:
     user, ids, chunks = many
     if counted:
-        await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions")
+        await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions, stepwell.headings")
     parts, binds = _binds(ids, chunks)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
     async with database.reading(user, plain=plain) as reading:
@@ -100,7 +108,7 @@ async def test_no_statement_reads_all_of_a_users_rows(
             node["Actual Rows"] + node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
         )
         read[node.get("Relation Name")] += rows * node["Actual Loops"]
-    for table in ("entities", "entity_names", "mentions"):
+    for table in ("entities", "entity_names", "mentions", "headings"):
         assert read.get(table, 0) <= ENTITIES / 2, (table, read)
 
 

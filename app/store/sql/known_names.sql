@@ -1,4 +1,5 @@
--- Which of these names are titles? Those are matched in any spelling of case, wherever their words stand.
+-- Which of these names are titles, or headings of several words? Those are matched in any spelling of case, wherever
+-- their words stand.
 -- LATERAL, OFFSET and LIMIT keep look-ups look-ups, whatever the statistics say: a join would read all of the user's.
 -- Columns: name_key, entity_id.
 -- :user_id text  whose names
@@ -13,3 +14,5 @@ CROSS JOIN LATERAL (
     SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
 ) AS e
 WHERE e.origin = 'title'
+   OR (e.origin = 'text' AND position(' '::bytea IN n.name_key) > 0 AND EXISTS (
+        SELECT FROM stepwell.headings AS h WHERE h.user_id = :user_id AND h.entity_id = n.entity_id))

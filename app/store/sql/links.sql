@@ -1,8 +1,10 @@
 -- Which chunks do names lead to, from these source chunks and from the names in the question, and how near are they?
 --
--- named: the question holds the title of the chunk's document. linked: a source's text holds that title, weighing
--- w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second step leads on from the five best. shared: the chunk
--- and a source hold the same name, which 2 to 50 chunks (n) hold, w / (1 + ln n) times the cosine to the question.
+-- named: the question holds the title of the chunk's document, or the heading of its section and of no other. linked: a
+-- source's text holds that title or heading, weighing w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second
+-- step leads on from the five best. Over several sections a heading leads to each with its share, over more than a few
+-- it is no name; no section leads to itself. shared: the chunk and a source hold the same name, which 2 to 50 chunks (n)
+-- hold, w / (1 + ln n) times the cosine to the question.
 -- Sources: the given chunks with their weights, and chunks of documents that the question names with weight 1; the ten
 -- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or OFFSET 0, so that no join
 -- ever reads all of a user's rows and one plan serves all binds; the question's vector is read from its text once, and
@@ -12,11 +14,13 @@
 -- :weights float8[]  their weights, 0 to 1
 -- :also_ids uuid[]  further chunks whose similarity is wanted
 -- :keys bytea[]  keys of the question's word sequences
+-- :heading boolean[]  which of them may be a heading
 -- :embedding text::vector  the question's vector; null: none
 -- :most_sources bigint
 -- :most_names bigint
 -- :rarest bigint  fewest chunks that make a name shared
 -- :commonest bigint  most chunks that make a name shared
+-- :most_sections bigint  sections over which a heading is a name
 -- :counted bigint  chunks up to which a title's mentions are counted
 -- :second_steps bigint  how many chunks lead on a second time
 -- :second_weight float8
@@ -32,35 +36,52 @@ WITH asked AS MATERIALIZED (
     SELECT :embedding AS vector
 ),
 question AS MATERIALIZED (
-    SELECT DISTINCT n.entity_id
-    FROM unnest(:keys) AS g (name_key)
+    SELECT n.entity_id, bool_or(g.heading) AS heading
+    FROM unnest(:keys, :heading) AS g (name_key, heading)
     CROSS JOIN LATERAL (
         SELECT o.entity_id FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = g.name_key OFFSET 0
     ) AS n
+    GROUP BY n.entity_id
 ),
 titled_by_question AS MATERIALIZED (
-    SELECT r.chunk_no, r.document_id, r.entity_id, r.similarity
+    SELECT t.chunk_no, t.document_id, t.entity_id, t.heading, t.similarity
     FROM (
-        SELECT m.chunk_no, m.document_id, m.entity_id, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
-               row_number() OVER (PARTITION BY m.document_id ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
-        FROM question AS q
-        CROSS JOIN LATERAL (
-            SELECT o.chunk_no, o.document_id, o.entity_id FROM stepwell.mentions AS o
-            WHERE o.user_id = :user_id AND o.entity_id = q.entity_id AND o.kind = 'title' OFFSET 0
-        ) AS m
-        CROSS JOIN LATERAL (
-            SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
-        ) AS v
-        WHERE (NOT :filtered OR (
-            SELECT stepwell.passes(
-                d.document_id, d.source_id, d.metadata, d.created_at,
-                :document_ids, :source_filter, :containing,
-                :matching, :created_after, :created_before)
-            FROM stepwell.documents AS d
-            WHERE d.user_id = :user_id AND d.document_id = m.document_id))
-    ) AS r
-    WHERE r.place <= 3
-    ORDER BY r.similarity DESC NULLS LAST, r.chunk_no
+        SELECT DISTINCT ON (r.chunk_no) r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity
+        FROM (
+            SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
+                   row_number() OVER (
+                       PARTITION BY m.document_id, m.section_no
+                       ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
+            FROM question AS q
+            CROSS JOIN LATERAL (
+                SELECT o.chunk_no, o.document_id, o.entity_id, CAST(NULL AS bigint) AS section_no, false AS heading
+                FROM stepwell.mentions AS o
+                WHERE o.user_id = :user_id AND o.entity_id = q.entity_id AND o.kind = 'title'
+                UNION ALL
+                SELECT o.chunk_no, o.document_id, o.entity_id, o.section_no, true
+                FROM stepwell.headings AS o
+                WHERE q.heading AND o.user_id = :user_id AND o.entity_id = q.entity_id AND (
+                    SELECT count(*)
+                    FROM (SELECT DISTINCT k.section_no FROM stepwell.headings AS k
+                          WHERE k.user_id = :user_id AND k.entity_id = q.entity_id LIMIT 2) AS l
+                    ) = 1
+                OFFSET 0
+            ) AS m
+            CROSS JOIN LATERAL (
+                SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+            ) AS v
+            WHERE (NOT :filtered OR (
+                SELECT stepwell.passes(
+                    d.document_id, d.source_id, d.metadata, d.created_at,
+                    :document_ids, :source_filter, :containing,
+                    :matching, :created_after, :created_before)
+                FROM stepwell.documents AS d
+                WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+        ) AS r
+        WHERE r.place <= 3
+        ORDER BY r.chunk_no, r.heading, r.entity_id
+    ) AS t
+    ORDER BY t.similarity DESC NULLS LAST, t.chunk_no
     LIMIT 50
 ),
 sources AS MATERIALIZED (
@@ -79,7 +100,7 @@ sources AS MATERIALIZED (
     LIMIT :most_sources
 ),
 steps AS MATERIALIZED (
-    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks
+    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections
     FROM sources AS s
     CROSS JOIN LATERAL (
         SELECT o.entity_id FROM stepwell.mentions AS o
@@ -89,20 +110,31 @@ steps AS MATERIALIZED (
         SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
     ) AS e
     CROSS JOIN LATERAL (
+        SELECT count(*) AS sections
+        FROM (SELECT DISTINCT o.section_no FROM stepwell.headings AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :most_sections + 1) AS l
+    ) AS h
+    CROSS JOIN LATERAL (
         SELECT count(*) AS chunks
         FROM (SELECT FROM stepwell.mentions AS o
               WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
     ) AS n
-    WHERE e.origin <> 'text'
+    WHERE e.origin <> 'text' OR h.sections BETWEEN 1 AND :most_sections
 ),
 linked_once AS MATERIALIZED (
     SELECT DISTINCT ON (m.chunk_no)
-           m.chunk_no, m.document_id, s.entity_id, s.weight, s.chunks, s.chunk_no AS source_no, 1 AS steps,
+           m.chunk_no, m.document_id, s.entity_id, s.weight * m.share AS weight, s.chunks, s.chunk_no AS source_no, 1 AS steps, m.heading,
            1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
     FROM steps AS s
     CROSS JOIN LATERAL (
-        SELECT o.chunk_no, o.document_id FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
+        SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id
+        UNION ALL
+        SELECT o.chunk_no, o.document_id, true, 1.0 / s.sections FROM stepwell.headings AS o
+        WHERE s.sections <= :most_sections AND o.user_id = :user_id AND o.entity_id = s.entity_id AND NOT EXISTS (
+            SELECT FROM stepwell.headings AS k
+            WHERE k.user_id = :user_id AND k.entity_id = s.entity_id AND k.section_no = o.section_no AND k.chunk_no = s.chunk_no)
+        OFFSET 0
     ) AS m
     CROSS JOIN LATERAL (
         SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
@@ -114,7 +146,7 @@ linked_once AS MATERIALIZED (
             :matching, :created_after, :created_before)
         FROM stepwell.documents AS d
         WHERE d.user_id = :user_id AND d.document_id = m.document_id))
-    ORDER BY m.chunk_no, s.weight DESC, s.entity_id, s.chunk_no
+    ORDER BY m.chunk_no, s.weight * m.share DESC, s.entity_id, s.chunk_no, m.heading
 ),
 second_sources AS MATERIALIZED (
     SELECT l.chunk_no, l.document_id, l.weight * :second_weight AS weight
@@ -124,7 +156,7 @@ second_sources AS MATERIALIZED (
     LIMIT :second_steps
 ),
 second_steps AS MATERIALIZED (
-    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks
+    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections
     FROM second_sources AS s
     CROSS JOIN LATERAL (
         SELECT o.entity_id FROM stepwell.mentions AS o
@@ -134,25 +166,36 @@ second_steps AS MATERIALIZED (
         SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
     ) AS e
     CROSS JOIN LATERAL (
+        SELECT count(*) AS sections
+        FROM (SELECT DISTINCT o.section_no FROM stepwell.headings AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :most_sections + 1) AS l
+    ) AS h
+    CROSS JOIN LATERAL (
         SELECT count(*) AS chunks
         FROM (SELECT FROM stepwell.mentions AS o
               WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
     ) AS n
-    WHERE e.origin <> 'text'
+    WHERE e.origin <> 'text' OR h.sections BETWEEN 1 AND :most_sections
 ),
 linked AS MATERIALIZED (
     SELECT DISTINCT ON (a.chunk_no) a.*
     FROM (
-        SELECT l.chunk_no, l.entity_id, l.weight, l.chunks, l.source_no, l.steps FROM linked_once AS l
+        SELECT l.chunk_no, l.entity_id, l.weight, l.chunks, l.source_no, l.steps, l.heading FROM linked_once AS l
         UNION ALL
-        SELECT m.chunk_no, s.entity_id, s.weight, s.chunks, s.chunk_no, 2
+        SELECT m.chunk_no, s.entity_id, s.weight * m.share, s.chunks, s.chunk_no, 2, m.heading
         FROM second_steps AS s
         CROSS JOIN LATERAL (
-        SELECT o.chunk_no FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id OFFSET 0
-    ) AS m
+            SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
+            WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id
+            UNION ALL
+            SELECT o.chunk_no, o.document_id, true, 1.0 / s.sections FROM stepwell.headings AS o
+            WHERE s.sections <= :most_sections AND o.user_id = :user_id AND o.entity_id = s.entity_id AND NOT EXISTS (
+                SELECT FROM stepwell.headings AS k
+                WHERE k.user_id = :user_id AND k.entity_id = s.entity_id AND k.section_no = o.section_no AND k.chunk_no = s.chunk_no)
+            OFFSET 0
+        ) AS m
     ) AS a
-    ORDER BY a.chunk_no, a.weight DESC, a.steps, a.entity_id, a.source_no
+    ORDER BY a.chunk_no, a.weight DESC, a.steps, a.entity_id, a.source_no, a.heading
 ),
 shared_names AS MATERIALIZED (
     SELECT b.entity_id, b.chunks, b.source_no, b.weight
@@ -198,8 +241,8 @@ found AS (
     UNION SELECT chunk_no FROM shared
 )
 SELECT c.chunk_id, c.document_id, v.similarity,
-       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = t.entity_id) AS named_name,
-       l.weight AS linked, CAST(l.chunks AS integer) AS linked_chunks, l.steps AS linked_steps,
+       (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = t.entity_id) AS named_name, t.heading AS named_heading,
+       l.weight AS linked, CAST(l.chunks AS integer) AS linked_chunks, l.steps AS linked_steps, l.heading AS linked_heading,
        (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = l.entity_id) AS linked_name,
        (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = l.source_no) AS linked_source,
        s.weight * greatest(coalesce(v.similarity, 0.5), 0) AS shared, CAST(s.chunks AS integer) AS shared_chunks,
