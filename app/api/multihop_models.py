@@ -56,12 +56,13 @@ class ViaModel(BaseModel):
 
     name: str
     kind: Literal["linked", "shared", "named", "expanded"] = Field(
-        description="linked: it is the document's title; shared: both chunks hold it; named: the question holds the "
-        "title; expanded: the widened query found it."
+        description="linked: it is the title of the document or the heading of the section; shared: both chunks hold "
+        "it; named: the question holds it; expanded: the widened query found it."
     )
     source_chunk_id: UUID | None = Field(description="The chunk in which the name stands.")
     chunks: int | None = Field(description="How many chunks hold the name.")
     steps: int | None = Field(description="How many links lead there.")
+    heading: bool = Field(False, description="Whether the name is a heading, and not the title of the document.")
 
 
 class MultihopHitModel(HitModel):

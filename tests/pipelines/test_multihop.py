@@ -274,3 +274,21 @@ async def test_another_users_names_lead_nowhere(library: World) -> None:
     await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
     answer = await _ask(stranger)
     assert uris(answer) == ["film"]
+
+
+async def test_a_passage_on_the_other_part_of_a_question_comes_before_more_of_the_same(world: World) -> None:
+    for place in range(6):
+        await world.add(
+            f"Herring prices in Lundby rose again in week {place}, and herring prices fell.", f"price{place}"
+        )
+    await world.add("The lighthouse keeper repaired a lamp.", "keeper")
+    asked = "How did herring prices in Lundby rise and what did the keeper do?"
+    answer = await _ask(world, asked, explain=True)
+    assert "keeper" in uris(answer)[:2]
+    alone = {h.candidate.uri: sum(v for k, v in h.explain["parts"].items() if k != "covers") for h in answer.hits}
+    assert sum(value > alone["keeper"] for value in alone.values()) >= 2, "by its own signals it would come later"
+    scores = [hit.combined_score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert [h.combined_score for h in answer.hits] == [
+        pytest.approx(sum(h.explain["parts"].values())) for h in answer.hits
+    ]

@@ -45,7 +45,46 @@ def test_an_absent_signal_and_a_negative_cosine_count_nothing() -> None:
 def test_no_chunk_scores_more_than_the_best_possible() -> None:
     perfect = {"fused": 1.0, "cos": 1.0, "expanded": 1.0, "named": 1.0}
     perfect |= {"linked": 2 / (1 + math.log(2)), "shared": 1 / (1 + math.log(2))}
-    assert merge.linked(perfect).score == pytest.approx(merge.BEST_LINKED, rel=1e-3)
+    whole = merge.covering({A: merge.linked(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {})
+    assert whole[A].score == pytest.approx(merge.BEST_LINKED, rel=1e-3)
+
+
+def test_a_chunk_counts_for_the_words_that_no_chunk_above_it_holds() -> None:
+    scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
+    held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
+    covered = merge.covering(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
+    assert merge.ordered(covered, {}) == [A, B, C, D]
+    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(merge.COVERS * 5 / 6)}
+    assert covered[B] == scores[B], "everything that it holds is told already"
+    assert covered[C].score == pytest.approx(1.0 + merge.COVERS / 6)
+    rare = merge.covering(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
+    assert merge.ordered(rare, {}) == [A, C, B, D]
+
+
+def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() -> None:
+    dice, words = random.Random(5), "abcdefgh"
+    for _ in range(50):
+        idf = {word: dice.uniform(0.2, 8) for word in words}
+        scores = {UUID(int=n): Scored(dice.uniform(0, 5), {}) for n in range(12)}
+        held = {one: set(dice.choices(words, k=dice.randint(0, 4))) for one in scores}
+        left, missing, chosen = dict(scores), set(words), []
+        whole = sum(value**2 for value in idf.values())
+        while left:
+            worth = {
+                one: scored.score + merge.COVERS * sum(idf[w] ** 2 for w in held[one] & missing) / whole
+                for one, scored in left.items()
+            }
+            best = max(worth, key=lambda one: worth[one])
+            chosen.append((best, pytest.approx(worth[best])))
+            missing -= held[best]
+            del left[best]
+        covered = merge.covering(scores, held, idf, {})
+        assert [(one, covered[one].score) for one in merge.ordered(covered, {})] == chosen
+
+
+def test_nothing_is_covered_where_no_word_is_known() -> None:
+    scores = {A: Scored(1.0, {}), B: Scored(2.0, {})}
+    assert merge.covering(scores, {A: set()}, {}, {}) == merge.covering(scores, {}, {"tide": 1.0}, {}) == scores
 
 
 def test_rrf_counts_ranks_from_one_and_rewards_no_absence() -> None:
