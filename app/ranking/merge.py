@@ -11,6 +11,7 @@ Ties go to the earlier hop, then to the id, so that an order is total and does n
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,24 +81,24 @@ def covering(
     added only shrinks, so the scores fall with the places and a chunk is weighed again only when it leads.
     """
     mass = {word: value * value for word, value in idf.items()}
-    whole, missing, covered = sum(mass.values()), set(mass), dict(scores)
+    whole, missing, covered = math.fsum(mass.values()) or 1.0, set(mass), dict(scores)
 
-    def weighed(one: Id) -> tuple[float, int, str, Id]:
-        added = sum(mass[word] for word in held[one] if word in missing)
-        score = scores[one].score + (COVERS * added / whole if whole else 0.0)
-        return (-round(score, 12), hops.get(one, 1), str(one), one)
+    def added(one: Id) -> float:
+        return COVERS * math.fsum(mass[word] for word in missing.intersection(held[one])) / whole
 
-    heap = [weighed(one) for one in held if one in scores]
+    def place(one: Id) -> tuple[float, int, str, Id]:
+        return (-round(scores[one].score + added(one), 12), hops.get(one, 1), str(one), one)
+
+    heap = [place(one) for one in held if one in scores]
     heapq.heapify(heap)
     while heap:
         one = heap[0][-1]
-        if (now := weighed(one)) != heap[0]:
+        if (now := place(one)) != heap[0]:
             heapq.heapreplace(heap, now)
             continue
         heapq.heappop(heap)
-        if missing.intersection(held[one]):
-            added = COVERS * sum(mass[word] for word in held[one] if word in missing) / whole
-            covered[one] = Scored(scores[one].score + added, {**scores[one].parts, "covers": added})
+        if gain := added(one):
+            covered[one] = Scored(scores[one].score + gain, {**scores[one].parts, "covers": gain})
             missing.difference_update(held[one])
     return covered
 
