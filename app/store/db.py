@@ -144,7 +144,7 @@ class Database:
                     break
                 except _Died as died:
                     if not left:
-                        raise died.error from died
+                        raise died.error from None
             async with stack:
                 yield connection
 
