@@ -31,7 +31,7 @@ WEIGHTS: Mapping[str, float] = {
 """Weights of the linked sum, set by hand (SPEC §5, docs/decisions/0003)."""
 MOST_LINKED, MOST_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
-COVERS = 3.0
+COVERS = 2.0
 """Weight of the words that a chunk adds (docs/decisions/0003)."""
 FRONT = 60
 """Chunks, the best by their sum, whose words are looked at."""
