@@ -27,8 +27,8 @@ SEARCHES = frozenset(
 _BUSY = "Too many searches are running; try again shortly."
 _TOLD_EVERY_S = 1.0
 _AT_A_STEP = 4
-_PAUSE_S = 0.025
-"""How long the first who is turned away waits: those who are let in have the cores to themselves meanwhile."""
+_PAUSE_S = 0.028
+"""How long at most the first who is turned away waits: those who are let in have the cores to themselves meanwhile."""
 
 _logger = logging.getLogger(__name__)
 
@@ -68,6 +68,7 @@ class Shedding:
         self._gate = gate
         self._counts = counts
         self._line: deque[asyncio.Future[None]] = deque()
+        self._pause: asyncio.TimerHandle | None = None
         self._away: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,6 +82,9 @@ class Shedding:
                 await self.app(scope, receive, send)
             finally:
                 self._gate.leave(place)
+                if self._pause and not self._gate.running:
+                    self._pause.cancel()
+                    self._advance()
 
     async def _turn_away(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = self._gate.clock()
@@ -102,11 +106,12 @@ class Shedding:
         loop = asyncio.get_running_loop()
         told = loop.create_future()
         if not self._line:
-            loop.call_later(_PAUSE_S, self._advance)
+            self._pause = loop.call_later(_PAUSE_S, self._advance)
         self._line.append(told)
         await told
 
     def _advance(self) -> None:
+        self._pause = None
         for _ in range(min(_AT_A_STEP, len(self._line))):
             told = self._line.popleft()
             if not told.done():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -12,7 +13,10 @@ import pytest
 from caller import Caller
 from toy import problem
 
+from app.api import admission
 from app.config import Settings
+from app.providers.fake import FakeEmbedder
+from app.shapes import Vector
 from app.store.db import Database
 
 HIT = {
@@ -290,3 +294,40 @@ async def test_who_waits_for_a_turn_and_loses_the_place_is_not_answered(
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
     json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
+
+
+class Slow(FakeEmbedder):
+    """An embedder whose queries come back when they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
+
+    async def embed_query(self, text: str) -> Vector:
+        """The fake's vector, when it is time."""
+        self.asked.set()
+        await self.let_go.wait()
+        return await super().embed_query(text)
+
+
+async def test_who_is_turned_away_hears_so_when_the_searches_that_ran_have_ended(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(admission, "_PAUSE_S", 3600.0)
+    slow = Slow()
+    services = replace(await given.services(database), embedder=slow)
+    async with (
+        given.running(Settings(max_concurrent_searches=1), services) as app,
+        given.calling(app) as client,
+        asyncio.timeout(60),
+    ):
+        app.state.gate.most_waiting = 0
+        running = asyncio.create_task(client.post("/api/rag/search", json={"query": "lime"}))
+        await slow.asked.wait()
+        late = [asyncio.create_task(client.post("/api/rag/search", json={"query": f"lime {n}"})) for n in range(9)]
+        for _ in range(100):  # until all stand in line
+            await asyncio.sleep(0)
+        assert not any(one.done() for one in late)
+        slow.let_go.set()
+        assert (await running).status_code == 200
+        assert {(await one).status_code for one in late} == {503}
