@@ -14,7 +14,7 @@ from uuid import UUID
 
 from app.pipelines.remembered import Remembered, recalled
 from app.ranking import convergence
-from app.shapes import Candidate, EntityMatch, Filters, Link, Recall, Recalled, Scored
+from app.shapes import Candidate, EntityMatch, Filters, LegScores, Link, Recall, Recalled
 from app.store import guides, links, recall
 from app.store.db import Reading, version
 
@@ -40,7 +40,7 @@ class Inside:
 class Found:
     """A chunk of a batch and its score, 0 to 1, on a scale that does not depend on the batch."""
 
-    of: Scored
+    of: LegScores
     score: float
 
 
@@ -121,12 +121,12 @@ async def _read(
     ]
 
 
-def _of(scored: Iterable[Scored], documents: Sequence[UUID]) -> Iterable[Scored]:
+def _of(scored: Iterable[LegScores], documents: Sequence[UUID]) -> Iterable[LegScores]:
     wanted = set(documents)
     return (one for one in scored if one.document_id in wanted)
 
 
-def _score(one: Scored, ask: Recall, bound: float) -> float:
+def _score(one: LegScores, ask: Recall, bound: float) -> float:
     return convergence.score(one.vector_score, one.text_score, bound=bound, weights=ask.weights)
 
 

@@ -195,7 +195,7 @@ class Recalled:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class LegScores:
     """A chunk with nothing but the scores of both legs: the cosine and the BM25, None where a leg lacks it."""
 
     chunk_id: UUID

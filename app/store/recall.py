@@ -14,7 +14,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, Filters, IndexText, Lexical, Recall, Recalled, Scored, Term, Vector
+from app.shapes import Candidate, Filters, IndexText, LegScores, Lexical, Recall, Recalled, Term, Vector
 from app.store import sql, vectors
 from app.store.db import Reading, plan_each
 
@@ -49,12 +49,12 @@ async def hybrid(db: Reading, ask: Recall) -> Recalled:
     return _recalled([row._mapping for row in result], ask)
 
 
-async def scores(db: Reading, ask: Recall) -> list[Scored]:
+async def scores(db: Reading, ask: Recall) -> list[LegScores]:
     """The same chunks, in no order and with nothing but their scores: thousands cost no more than a few to read."""
     await plan_each(db)
     row = (await db.execute(sql.statement("hybrid", *parts(ask), "bare"), binds(ask))).one()
     columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
-    return [Scored(*fields) for fields in zip(*columns, strict=True)]
+    return [LegScores(*fields) for fields in zip(*columns, strict=True)]
 
 
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:

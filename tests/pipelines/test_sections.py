@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from given import World
 
-from app.pipelines import documents, entities, ingest, multihop
+from app.pipelines import documents, entities, ingest, multihop, naming
 from app.shapes import Answer, Filters, Led, Query
 from app.store import links
 from app.text import headings, names
@@ -158,6 +158,21 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
         for uri in order:
             await world.add(texts[uri], uri)
         assert (f"almanac/{heading}" in await world.led(owner, "film")) == leads
+
+
+async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_all_in_later_ones(
+    shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(naming, "LOOKED_BACK", 1)
+    told = "See the refund policy, the dress code, and our Dress Code for guests."
+    small = "See the refund policy and the dress code."
+    await shelf.add(told, "large")
+    await shelf.add(small, "small")
+    await shelf.add(ALMANAC.replace("Otto Falk", "Refund policy").replace("Lundby\n", "Dress code\n"), "rules")
+    await shelf.add(small, "later")
+    assert set(await shelf.led(owner, "small")) == {"rules/Refund policy"}
+    assert set(await shelf.led(owner, "large")) == {"rules/Refund policy", "rules/Dress code"}
+    assert set(await shelf.led(owner, "later")) == {"rules/Refund policy", "rules/Dress code"}
 
 
 async def test_a_heading_over_a_few_sections_shares_its_weight_and_over_more_leads_nowhere(
