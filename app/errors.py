@@ -115,9 +115,13 @@ class ConnectionLost(DatabaseUnavailable):
 
 
 class Overloaded(Unavailable):
-    """Too many searches are running; this one was not admitted."""
+    """Too many requests are running or waiting; this one was not admitted. `retry_after_s` is in whole seconds."""
 
     code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class DeadlineExceeded(StepwellError):
