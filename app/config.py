@@ -7,6 +7,7 @@ object.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,10 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
+_ORIGIN = rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}"
+
 EMBEDDER_DEFAULTS: dict[str, tuple[str, int]] = {
     "minilm": ("all-MiniLM-L6-v2", 384),
 }
@@ -22,6 +27,10 @@ EMBEDDER_DEFAULTS: dict[str, tuple[str, int]] = {
 
 def _either(name: str) -> AliasChoices:
     return AliasChoices(f"STEPWELL_{name}", name)
+
+
+def _listed(value: str) -> list[str]:
+    return [item for part in value.split(",") if (item := part.strip())]
 
 
 class Settings(BaseSettings):
@@ -47,12 +56,21 @@ class Settings(BaseSettings):
     pool_wait_s: float = Field(1.0, gt=0, description="How long a request waits for a connection before 503.")
 
     # door
-    auth: Literal["none", "api_key"] = Field(
+    auth: Literal["none", "local_token", "api_key"] = Field(
         "none",
         validation_alias=_either("AUTH"),
-        description="none: one user `local`, loopback only; api_key: hashed keys.",
+        description="none: one user `local`, loopback only; local_token: the same, with the data folder's token; "
+        "api_key: hashed keys.",
     )
     host: str = Field("127.0.0.1", description="Address that the service listens on.")
+    allowed_hosts: str = Field(
+        "",
+        description="Host names that requests may name, comma-separated, besides loopback; "
+        "unset: loopback only, or any with api_key.",
+    )
+    allowed_origins: str = Field(
+        "", description="Origins of other sites whose pages may call the service, such as `https://app.example`."
+    )
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
     max_concurrent_searches: int = Field(
@@ -139,6 +157,20 @@ class Settings(BaseSettings):
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value else None
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _hosts_are_names(cls, value: str) -> str:
+        if not all(re.fullmatch(_HOST, host) for host in _listed(value)):
+            raise ValueError("list host names such as search.example.com or [::1]:8000, without a scheme or wildcard")
+        return value
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _origins_are_origins(cls, value: str) -> str:
+        if not all(re.fullmatch(_ORIGIN, origin) for origin in _listed(value)):
+            raise ValueError("list origins such as https://app.example or http://localhost:3000, without a path")
+        return value
+
     @model_validator(mode="after")
     def _an_llm_that_can_be_asked(self) -> Settings:
         if self.llm == "openai" and not (self.llm_url and self.llm_model):
@@ -157,14 +189,27 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _no_open_door(self) -> Settings:
-        if self.auth == "none" and self.host not in {"127.0.0.1", "::1", "localhost"}:
-            raise ValueError("AUTH=none listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
+        if self.auth != "api_key" and self.host not in {"127.0.0.1", "::1", "localhost"}:
+            raise ValueError(f"AUTH={self.auth} listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
         return self
 
     @cached_property
     def embedding(self) -> tuple[str, int]:
         """Name and dimension of the embedding model that these settings choose."""
         return EMBEDDER_DEFAULTS[self.embedder]
+
+    @cached_property
+    def hosts(self) -> tuple[str, ...] | None:
+        """The hosts that a request may name; None for any."""
+        if self.auth == "api_key" and not self.allowed_hosts:
+            return None
+        own = f"[{self.host}]" if ":" in self.host else self.host
+        return (*LOOPBACK, own, *_listed(self.allowed_hosts))
+
+    @cached_property
+    def origins(self) -> tuple[str, ...]:
+        """The origins of other sites whose pages may call the service, as browsers write them."""
+        return tuple(origin.lower() for origin in _listed(self.allowed_origins))
 
     @cached_property
     def searches_at_once(self) -> int:

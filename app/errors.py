@@ -7,6 +7,8 @@ StepwellError                      500  internal_error
 ├── Unauthorized                   401  unauthorized
 ├── Forbidden                      403  forbidden
 ├── NotFound                       404  not_found
+├── HostNotAllowed                 421  host_not_allowed
+├── OriginNotAllowed               403  origin_not_allowed
 ├── Conflict                       409  conflict
 ├── TooLarge                       413  too_large
 ├── Unavailable                    503  unavailable            (carries Retry-After)
@@ -16,6 +18,7 @@ StepwellError                      500  internal_error
 ├── DeadlineExceeded               504  search_timeout
 ├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
 │   └── BadEmbedding               502  bad_embedding
+├── LocalTokenError                500  local_token_unusable   (the service refuses to start)
 ├── SchemaMismatch                 500  schema_mismatch        (the service refuses to start)
 └── EmbeddedServerError            500  embedded_server_failed (the service refuses to start)
 
@@ -82,6 +85,26 @@ class NotFound(StepwellError):
     code = "not_found"
 
 
+class HostNotAllowed(StepwellError):
+    """The request names a host that the service does not answer for."""
+
+    status = 421
+    code = "host_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__("The Host header names no allowed host: add its name to STEPWELL_ALLOWED_HOSTS.")
+
+
+class OriginNotAllowed(StepwellError):
+    """A browser made the request for a page of another origin."""
+
+    status = 403
+    code = "origin_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__("A page of another origin made this request: add the origin to STEPWELL_ALLOWED_ORIGINS.")
+
+
 class Conflict(StepwellError):
     """The request collides with something that exists."""
 
@@ -142,6 +165,12 @@ class BadEmbedding(ProviderError):
     """An embedder returned the wrong number, size or kind of vectors."""
 
     code = "bad_embedding"
+
+
+class LocalTokenError(StepwellError):
+    """The data folder's token is missing, unreadable or readable by others."""
+
+    code = "local_token_unusable"
 
 
 class SchemaMismatch(StepwellError):

@@ -22,6 +22,7 @@ from app.api import (
     health,
     metrics,
     multihop,
+    origins,
     problems,
     request_ids,
     search,
@@ -84,6 +85,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
     admission.install(app, Gate(chosen.searches_at_once, chosen.max_waiting_searches, chosen.search_patience))
+    origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 
 

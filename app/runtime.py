@@ -12,7 +12,7 @@ import stamina
 
 from app import config, errors
 from app.config import Settings
-from app.pipelines import naming
+from app.pipelines import local_token, naming
 from app.pipelines.ingest import Cutting
 from app.pipelines.search import Budget
 from app.pipelines.services import Services
@@ -42,7 +42,7 @@ async def open_services(
 
     The embedded database is started and migrated first, and the names of what older versions stored there are read,
     unless the caller does so later (`naming.catch_up` as `owner`). Raises SchemaMismatch, DatabaseUnavailable,
-    EmbeddedServerError, ProviderError.
+    EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
@@ -68,6 +68,7 @@ async def open_services(
             expected_schema=settings.embedding,
             llm=llm,
             reranker=reranker,
+            local_token=local_token.load(data_dir(settings)) if settings.auth == "local_token" else "",
             guidance=Guidance(
                 alpha=settings.hierarchy_alpha,
                 threshold=settings.hierarchy_threshold,
@@ -217,4 +218,4 @@ async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
 async def _checked(database: Database, settings: Settings) -> None:
     model, dimension = settings.embedding
     await schema.check(database, model=model, dimension=dimension)
-    await schema.check_role(database, strict=settings.auth != "none")
+    await schema.check_role(database, strict=settings.auth == "api_key")

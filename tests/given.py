@@ -134,7 +134,7 @@ async def running(settings: Settings, given: Services) -> AsyncIterator[FastAPI]
 async def calling(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
     """A client of an application that runs in this process."""
     transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://stepwell.test", headers=headers) as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
         yield client
 
 

@@ -1,7 +1,8 @@
 """Who asks?
 
-`get_user_id` is the one dependency that every operation on a user's things goes through: with AUTH=none it is the user
-`local`, with AUTH=api_key the owner of the key in `Authorization: Bearer` or `X-API-Key`.
+`get_user_id` is the one dependency that every operation on a user's things goes through. With AUTH=none it is the user
+`local`; with AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the
+key in `Authorization: Bearer` or `X-API-Key`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
-from app.pipelines import keys
+from app.pipelines import keys, local_token
 from app.pipelines.services import Services
 
 LOCAL_USER = "local"
-_bearer = HTTPBearer(auto_error=False, description="An API key, with AUTH=api_key only.")
-_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, with AUTH=api_key only.")
+_bearer = HTTPBearer(auto_error=False, description="An API key, or the local token.")
+_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, or the local token.")
 
 
 async def services(request: Request) -> Services:
@@ -43,7 +44,10 @@ class Scope:
             return LOCAL_USER
         presented = bearer.credentials if bearer else header
         if not presented:
-            raise errors.Unauthorized("Send an API key as `Authorization: Bearer …` or `X-API-Key`.")
+            raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
+        if request.app.state.settings.auth == "local_token":
+            local_token.check(presented, request.app.state.services.local_token)
+            return LOCAL_USER
         key = await keys.recognise(presented, db=request.app.state.services.db)
         if not {self.needed, "admin"} & set(key.scopes):
             raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")

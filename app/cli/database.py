@@ -61,7 +61,7 @@ async def _check(settings: Settings) -> None:
     model, dimension = settings.embedding
     async with runtime.open_database(settings, pool_size=1) as database:
         await schema.check(database, model=model, dimension=dimension)
-        await schema.check_role(database, strict=settings.auth != "none")
+        await schema.check_role(database, strict=settings.auth == "api_key")
 
 
 async def _schema(settings: Settings) -> str:

@@ -57,14 +57,15 @@ async def _examined(settings: Settings, users: tuple[str, ...]) -> list[Finding]
 
 
 def _auth(settings: Settings) -> Finding:
-    if settings.auth == "none":
-        return Finding("settings", "ok", f"AUTH=none: one user, on {settings.host} only")
+    if settings.auth != "api_key":
+        return Finding("settings", "ok", f"AUTH={settings.auth}: one user, on {settings.host} only")
     return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
 
 
 async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
     model, dimension = settings.embedding
-    expected = story.Expected(model, dimension, many_users=settings.auth != "none", users=tuple(dict.fromkeys(users)))
+    chosen = tuple(dict.fromkeys(users))
+    expected = story.Expected(model, dimension, many_users=settings.auth == "api_key", users=chosen)
     try:
         async with runtime.open_database(settings, pool_size=1) as database:
             return await story.database(database, expected)

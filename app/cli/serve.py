@@ -44,6 +44,8 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
     options.err.print(
         f"Stepwell listens on http://{settings.host}:{settings.port} (Swagger UI at /docs). Ctrl-C stops it."
     )
+    if services.local_token:
+        options.err.print(f"Requests need the header Authorization: Bearer {services.local_token}", soft_wrap=True)
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(settings, opened=(services, stack)),

@@ -20,6 +20,7 @@ class Services:
     """A database, an embedder and the limits they work under.
 
     `owner` is an embedded database as its owner sees it: all users' rows, for work that no request asks for.
+    `local_token` is what requests present under AUTH=local_token; empty otherwise.
     """
 
     db: Database
@@ -33,4 +34,5 @@ class Services:
     llm: Llm | None = None
     reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)
+    local_token: str = ""
     remembered: Remembered = field(default_factory=Remembered)
