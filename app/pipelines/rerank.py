@@ -15,6 +15,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines import reranking, search
 from app.pipelines.reranking import Passage
+from app.providers import base
 from app.providers.base import Embedder, Reranker
 from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
@@ -127,7 +128,8 @@ async def _again(
 ) -> list[Merged]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        vector = await search.vector_of(merging.query, course, embedder=embedder, budget=budget)
+        own = base.for_user(embedder, merging.user_id)
+        vector = await search.vector_of(merging.query, course, embedder=own, budget=budget)
     known = await _stored(merged[: max(merging.limit, reranking.room(merging.limit))], merging, vector, db=means.db)
     passages = [_passage(one, known) for one in merged]
     wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
