@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     )
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
+    max_connections: int = Field(
+        500, ge=1, description="Open client connections; beyond them idle ones are closed, then new ones get 503."
+    )
     max_concurrent_searches: int = Field(
         0, ge=0, description="Searches running at once; 0: as many as there are usable cores."
     )

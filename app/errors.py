@@ -4,6 +4,10 @@ StepwellError                      500  internal_error
 ├── BadRequest                     422  invalid_request
 │   ├── BlankQuery                 400  blank_query
 │   └── InvalidVector              422  invalid_vector
+├── MalformedRequest               400  malformed_request
+├── UpgradeRefused                 400  upgrade_refused
+├── RequestTimeout                 408  request_timeout
+├── HeadersTooLarge                431  headers_too_large
 ├── Unauthorized                   401  unauthorized
 ├── Forbidden                      403  forbidden
 ├── NotFound                       404  not_found
@@ -14,7 +18,8 @@ StepwellError                      500  internal_error
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
 │   │   └── ConnectionLost         503  database_unavailable   (a read is tried once more)
-│   └── Overloaded                 503  overloaded
+│   ├── Overloaded                 503  overloaded
+│   └── TooManyConnections         503  too_many_connections
 ├── DeadlineExceeded               504  search_timeout
 ├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
 │   └── BadEmbedding               502  bad_embedding
@@ -62,6 +67,34 @@ class InvalidVector(BadRequest):
     """A vector has the wrong dimension, is not finite, or is all zeros."""
 
     code = "invalid_vector"
+
+
+class MalformedRequest(StepwellError):
+    """The bytes on the connection are not HTTP/1.1."""
+
+    status = 400
+    code = "malformed_request"
+
+
+class UpgradeRefused(StepwellError):
+    """The client asked for a protocol that the service does not speak."""
+
+    status = 400
+    code = "upgrade_refused"
+
+
+class RequestTimeout(StepwellError):
+    """The request did not arrive in time."""
+
+    status = 408
+    code = "request_timeout"
+
+
+class HeadersTooLarge(StepwellError):
+    """The request line and headers are larger or more than the service accepts."""
+
+    status = 431
+    code = "headers_too_large"
 
 
 class Unauthorized(StepwellError):
@@ -145,6 +178,12 @@ class Overloaded(Unavailable):
     def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class TooManyConnections(Unavailable):
+    """More connections are open, or more requests wait on one, than the service accepts."""
+
+    code = "too_many_connections"
 
 
 class DeadlineExceeded(StepwellError):

@@ -134,6 +134,14 @@ def respond(
     return Response(_fitting(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
 
 
+def of(error: errors.StepwellError, scope: Scope) -> Response:
+    """The problem that `error` stands for."""
+    named = [faults.Fault(error.field, error.message, error.code)] if error.field else []
+    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    detail = _OUR_FAULT if error.status == 500 else error.message
+    return respond(scope, error.status, detail, code=error.code, errors=named, headers=headers)
+
+
 def _fitting(envelope: dict[str, Any]) -> bytes:
     """The envelope as ASCII JSON, with as many of its errors as MOST_BYTES hold."""
     while len(encoded := json.dumps(envelope).encode()) > MOST_BYTES and envelope["errors"]:
@@ -154,10 +162,7 @@ async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
     if error.status >= 500:
         _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
-    named = [faults.Fault(error.field, error.message, error.code)] if error.field else []
-    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    detail = _OUR_FAULT if error.status == 500 else error.message
-    return respond(request.scope, error.status, detail, code=error.code, errors=named, headers=headers)
+    return of(error, request.scope)
 
 
 def _severity(status: int) -> int:

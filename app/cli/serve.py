@@ -12,6 +12,7 @@ import typer
 import uvicorn
 
 from app import config, runtime, telemetry
+from app.api import connections
 from app.cli import options
 from app.config import Settings
 from app.main import create_app
@@ -46,6 +47,7 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
     )
     if services.local_token:
         options.err.print(f"Requests need the header Authorization: Bearer {services.local_token}", soft_wrap=True)
+    limits = connections.Limits(connections=settings.max_connections)
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(settings, opened=(services, stack)),
@@ -53,8 +55,10 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
             port=settings.port,
             log_config=None,
             access_log=False,
+            http=connections.limited(limits),
+            ws="none",
             timeout_graceful_shutdown=GRACE_S,
-            timeout_keep_alive=75,
+            timeout_keep_alive=int(limits.idle_s),
         )
     )
     await warming.warm(services, at_once=settings.searches_at_once)
