@@ -24,6 +24,8 @@ StepwellError                      500  internal_error
 ├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
 │   └── BadEmbedding               502  bad_embedding
 ├── LocalTokenError                500  local_token_unusable   (the service refuses to start)
+├── DiskFull                       507  disk_full              (searches go on)
+├── BackupFailed                   500  backup_failed
 ├── SchemaMismatch                 500  schema_mismatch        (the service refuses to start)
 └── EmbeddedServerError            500  embedded_server_failed (the service refuses to start)
 
@@ -210,6 +212,19 @@ class LocalTokenError(StepwellError):
     """The data folder's token is missing, unreadable or readable by others."""
 
     code = "local_token_unusable"
+
+
+class DiskFull(StepwellError):
+    """The database's disk has no room for a write."""
+
+    status = 507
+    code = "disk_full"
+
+
+class BackupFailed(StepwellError):
+    """A backup could not be written or restored."""
+
+    code = "backup_failed"
 
 
 class SchemaMismatch(StepwellError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -19,10 +20,11 @@ from app.pipelines.services import Services
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder
 from app.providers.chat import ChatLlm
+from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
 from app.providers.reranking import ADDRESSES, HttpReranker
 from app.shapes import Guidance
-from app.store import db, embedded, schema
+from app.store import db, embedded, health, schema
 from app.store.db import Database, Limits
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
     """The database as the service's role, and an embedded one as its owner, too."""
     async with AsyncExitStack() as stack:
         on_lost: Callable[[], Awaitable[None]] | None = None
+        is_full: Callable[[], bool] | None = None
         owner: Database | None = None
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
@@ -96,6 +99,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             server = await stack.enter_async_context(embedded.EmbeddedPostgres(data_dir(settings)))
             await _upgraded(settings, server.owner_dsn)
             dsn, on_lost = server.service_dsn, server.ensure_running
+            is_full = functools.partial(health.is_full, data_dir(settings))
             owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, on_lost=on_lost)
             stack.push_async_callback(owner.close)
         limits = Limits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
@@ -105,6 +109,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             pool_wait_s=settings.pool_wait_s,
             limits=limits,
             on_lost=on_lost,
+            is_full=is_full,
         )
         stack.push_async_callback(database.close)
         yield database, owner
@@ -152,7 +157,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
     """The configured embedder with its cache of query vectors."""
     model = await MiniLM.load(threads=settings.embedder_threads or None)
     try:
-        yield CachingEmbedder(model, size=settings.query_cache_size)
+        yield CountingEmbedder(CachingEmbedder(model, size=settings.query_cache_size))
     finally:
         await model.aclose()
 

@@ -82,7 +82,7 @@ DocumentId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
     ),
 ]
-_WRITES = problems.responses(400, 401, 403, 413, 415, 422, 502, 503)
+_WRITES = problems.responses(400, 401, 403, 413, 415, 422, 502, 503, 507)
 _READS = problems.responses(401, 403, 404, 422, 503)
 
 
@@ -172,7 +172,10 @@ async def replace(
 
 
 @router.delete(
-    "/documents/{document_id}", operation_id="delete_document", summary="Delete a document", responses=_READS
+    "/documents/{document_id}",
+    operation_id="delete_document",
+    summary="Delete a document",
+    responses={**_READS, **problems.responses(507)},
 )
 async def delete(document_id: DocumentId, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
     """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""

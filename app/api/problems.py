@@ -46,6 +46,7 @@ _CODES = {
     502: errors.ProviderError.code,
     503: errors.Unavailable.code,
     504: errors.DeadlineExceeded.code,
+    507: errors.DiskFull.code,
 }
 _DETAILS = {
     404: "There is nothing at this path: /docs lists every path.",
@@ -66,6 +67,7 @@ _MEANINGS = {
     502: "A provider failed and nothing could replace it.",
     503: "The service cannot answer now; Retry-After says when to try again.",
     504: "The work did not finish within its time budget.",
+    507: "The database's disk has no room for a write; searches go on.",
 }
 
 

@@ -14,7 +14,7 @@ from app.store.db import Database
 
 Level = Literal["ok", "warning", "error"]
 MOST_USERS = 20
-LOW_BYTES, SCARCE_BYTES = 200_000_000, 2_000_000_000
+SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_SOUND = (0, 8, 0), (0, 8, 4)
 
@@ -203,6 +203,6 @@ def disk(free: int, where: str) -> Finding:
     """Whether `free` bytes are enough for the data folder `where`."""
     if free < SCARCE_BYTES:
         message = f"Only {free / 1e6:.0f} MB are free for {where}."
-        level: Level = "error" if free < LOW_BYTES else "warning"
+        level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
         return Finding("disk", level, message, "Make room, or set STEPWELL_DATA_DIR to a larger disk.")
     return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")

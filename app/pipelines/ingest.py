@@ -212,6 +212,7 @@ class _Batch:
         texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
+        db.check_room()
         self.vectors = await self._trying(_known, user_id, list(texts), db=db)
         missing = [key for key in texts if key not in self.vectors]
         computed = await embedder.embed_documents([texts[key] for key in missing]) if missing else []

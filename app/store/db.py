@@ -35,6 +35,8 @@ _ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ARGUMENTS}")
 _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
 _PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
 _REACH = sa.text("SELECT 1")
+_NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
+_DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
 _UNREACHABLE = (
     ConnectionError,
     OSError,
@@ -74,7 +76,8 @@ class _Died(Exception):
 class Database:
     """A pool of connections as the service's role.
 
-    `on_lost` is awaited when the server cannot be reached, so that an embedded server can be brought back.
+    `on_lost` is awaited when the server cannot be reached, so that an embedded server can be brought back. `is_full`
+    says whether the server's disk has no room for writes, where that can be seen.
     """
 
     def __init__(
@@ -83,7 +86,9 @@ class Database:
         *,
         limits: Limits | None = None,
         on_lost: Callable[[], Awaitable[None]] | None = None,
+        is_full: Callable[[], bool] | None = None,
     ) -> None:
+        self._is_full = is_full
         self._engine = engine
         self._limits = limits or Limits()
         self._on_lost = on_lost
@@ -103,8 +108,9 @@ class Database:
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
         """Open a transaction that may change one user's rows and commits when the block ends without an error.
 
-        Raises DatabaseUnavailable, DeadlineExceeded.
+        Raises DatabaseUnavailable, DeadlineExceeded, DiskFull.
         """
+        self.check_room()
         binds = {"user_id": user_id, "timeout_ms": self._limits.write_ms, "candidates": 100}
         async with self._transaction(_ENTER, binds) as connection:
             yield Writing(Reading(connection))
@@ -114,6 +120,11 @@ class Database:
         """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity."""
         async with self._transaction(_REACH, {}) as connection:
             yield Writing(Reading(connection))
+
+    def check_room(self) -> None:
+        """Refuse a write early, while the disk still has room for what has begun. Raises DiskFull."""
+        if self._is_full is not None and self._is_full():
+            raise errors.DiskFull(_DISK_FULL)
 
     async def ping(self) -> None:
         """Reach the server once; raises DatabaseUnavailable."""
@@ -137,7 +148,7 @@ class Database:
         A pooled connection may have died unnoticed: then it goes, and the next is tried, until all of the pool and a
         new one have been. That spares every other transaction the three round trips of a ping.
         """
-        async with self._translated():
+        async with self._translated(read_only=read_only):
             for left in reversed(range(self._pooled() + 1)):
                 try:
                     connection, stack = await self._begun(first, binds, read_only)
@@ -172,16 +183,18 @@ class Database:
         return int(getattr(self._engine.pool, "size", lambda: 0)())
 
     @asynccontextmanager
-    async def _translated(self) -> AsyncIterator[None]:
+    async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
         try:
             yield
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *_UNREACHABLE) as error:
-            raise await self._translate(error) from error
+            raise await self._translate(error, read_only=read_only) from error
 
-    async def _translate(self, error: BaseException) -> BaseException:
+    async def _translate(self, error: BaseException, *, read_only: bool) -> BaseException:
         cause = _root(error)
         if isinstance(cause, asyncpg.QueryCanceledError):
             return errors.DeadlineExceeded("The database did not answer within the time limit.")
+        if isinstance(cause, asyncpg.DiskFullError):
+            return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(_DISK_FULL)
         if isinstance(cause, asyncpg.InvalidCatalogNameError):
             return errors.SchemaMismatch("The server has no database of this name: check DATABASE_URL.")
         if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
@@ -262,13 +275,14 @@ def connect(
     pool_wait_s: float = 1.0,
     limits: Limits | None = None,
     on_lost: Callable[[], Awaitable[None]] | None = None,
+    is_full: Callable[[], bool] | None = None,
 ) -> Database:
     """A Database on `dsn`; nothing is opened yet.
 
     The connection that came back last is lent first: it has its plans, and its server process its caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
-    return Database(engine(dsn, **pool), limits=limits, on_lost=on_lost)
+    return Database(engine(dsn, **pool), limits=limits, on_lost=on_lost, is_full=is_full)
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:

@@ -16,6 +16,8 @@ from app import errors
 from app.store import catalogue, db, sql, tables
 
 SAMPLE = 50
+KEPT_FREE_BYTES = 200_000_000
+"""Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
 _WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
 
 
@@ -96,6 +98,11 @@ def free_bytes(folder: Path) -> int:
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room for further writes."""
+    return free_bytes(folder) < KEPT_FREE_BYTES
 
 
 def reason(error: BaseException) -> str:

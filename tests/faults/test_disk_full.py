@@ -1,0 +1,159 @@
+"""A full disk refuses writes with 507 and leaves searches alone; once there is room, writes go on by themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import given
+import httpx
+import pytest
+import standing
+from standing import DOCUMENTS, SEARCH
+
+from app import errors
+from app.config import Settings
+from app.store import db, embedded, health
+
+DISK_BYTES = 700_000_000
+NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}
+
+
+async def test_a_write_that_the_server_has_no_room_for_is_507_and_a_search_that_spills_is_503(database):
+    with pytest.raises(Exception, match="full: nothing was stored") as stored:
+        async with database.writing("somebody") as writing:
+            await writing.exec_driver_sql(NO_ROOM)
+    assert (stored.value.status, stored.value.code) == (507, "disk_full")
+    with pytest.raises(Exception, match="temporary space") as searched:
+        async with database.reading("somebody") as reading:
+            await reading.exec_driver_sql(NO_ROOM)
+    assert searched.value.status == 503
+
+
+NO_ROOM = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$"
+
+
+async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(place, embedder):
+    full = False
+    opened = db.connect(place.service_dsn, pool_size=2, is_full=lambda: full)
+    async with given.running(Settings(auth="none"), await given.services(opened)) as app, given.calling(app) as client:
+        stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
+        full = True
+        address = f"{DOCUMENTS}/{stored['document_id']}"
+        for refused in (
+            await client.post(DOCUMENTS, json={"content": "Cement sets fast."}),
+            await client.put(address, json={"content": "Cement sets fast."}),
+            await client.delete(address),
+            await client.post("/api/rag/entities", json=[{"type": "material", "name": "Lime"}]),
+        ):
+            assert (refused.status_code, refused.json().get("code")) == (507, "disk_full"), refused.text
+        found = await client.post(SEARCH, json={"query": "lime mortar"})
+        assert found.json()["results"][0]["uri"] == "kept"
+        full = False
+        assert (await client.put(address, json={"content": "Cement sets fast."})).status_code == 200
+    await opened.close()
+
+
+@contextmanager
+def small_disk() -> Iterator[Path]:
+    """A filesystem of DISK_BYTES in memory; skips the test where this user may not mount one."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root may mount a small filesystem")
+    with tempfile.TemporaryDirectory(prefix="stepwell-full-") as folder:
+        Path(folder).chmod(0o755)
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0755", "tmpfs", folder],
+            capture_output=True,
+            text=True,
+        )
+        if mounted.returncode:
+            pytest.skip(f"a small filesystem cannot be mounted here: {mounted.stderr.strip()}")
+        try:
+            yield Path(folder)
+        finally:
+            subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(ballast: Path, leave: int) -> None:
+    """Take all space on the disk but `leave` bytes."""
+    free = health.free_bytes(ballast.parent) - leave
+    with ballast.open("ab") as file:
+        os.posix_fallocate(file.fileno(), file.tell(), free)
+
+
+@pytest.mark.skipif(not standing.FULL, reason="mounts a filesystem and starts a service: part of `make faults`")
+async def test_a_service_on_a_full_disk_answers_searches_and_recovers_when_there_is_room():
+    with small_disk() as disk:
+        ballast = disk / "ballast"
+        async with standing.process(STEPWELL_DATA_DIR=str(disk / "data")) as (started, client):
+            await standing.answers(started, client)
+            assert (await client.post(DOCUMENTS, json=NOTE)).status_code == 201
+            fill(ballast, leave=health.KEPT_FREE_BYTES // 2)
+            await _refuses_writes_and_answers_searches(client)
+            # Nothing is left for the write-ahead log either: the server itself may stop now.
+            fill(ballast, leave=0)
+            await _refuses_writes_and_answers_searches(client)
+            ballast.unlink()
+
+            async def writes() -> bool:
+                return (await client.post(DOCUMENTS, json={"content": "Cement sets fast."})).status_code == 201
+
+            await standing.until(writes)
+            found = await client.post(SEARCH, json={"query": "lime mortar"})
+            assert found.json()["results"], found.text
+
+
+async def _refuses_writes_and_answers_searches(client: httpx.AsyncClient) -> None:
+    for number in range(20):
+        refused = await client.post(DOCUMENTS, json={"content": f"Cement number {number} sets fast."})
+        assert (refused.status_code, refused.json()["code"]) == (507, "disk_full"), refused.text
+        found = await client.post(SEARCH, json={"query": f"lime mortar {number}"})
+        assert (found.status_code, len(found.json()["results"])) == (200, 1), found.text
+
+
+@pytest.mark.skipif(not standing.FULL, reason="mounts a filesystem and fills it: part of `make faults`")
+async def test_a_server_that_runs_out_of_room_in_the_middle_of_writes_comes_back_with_all_that_was_acknowledged():
+    with small_disk() as disk:
+        async with embedded.EmbeddedPostgres(disk / "data", tuning=embedded.SMALL) as server:
+            await _written_until_full(server, disk / "ballast")
+
+
+async def _written_until_full(server: embedded.EmbeddedPostgres, ballast: Path) -> None:
+    from app.providers.minilm import MODEL
+    from app.store import schema
+
+    await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+    # No threshold: the writes themselves meet the end of the disk.
+    database = db.connect(server.service_dsn, pool_size=2, on_lost=server.ensure_running)
+    world = given.World(database)
+    fill(ballast, leave=30_000_000)
+    stored = [uri async for uri in _stored_until_refused(world)]
+    os.unlink(ballast)
+
+    async def writes() -> bool:
+        try:
+            await world.add("Cement sets fast.", "after")
+        except errors.StepwellError:
+            return False
+        return True
+
+    await standing.until(writes)
+    kept = await world.uris()
+    assert set(stored) <= set(kept)
+    assert (await world.ask("lime mortar")).hits
+    await database.close()
+
+
+async def _stored_until_refused(world: given.World) -> AsyncIterator[str]:
+    text = " ".join(f"word{number}" for number in range(20_000))
+    for number in range(1_000):
+        try:
+            await world.add(f"Lime mortar {number}. {text}", f"note-{number}")
+        except (errors.DiskFull, errors.DatabaseUnavailable, errors.EmbeddedServerError):
+            return
+        yield f"note-{number}"
+    raise AssertionError("the disk never filled")
