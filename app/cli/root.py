@@ -10,7 +10,21 @@ from rich.console import Console
 from rich.markup import escape
 
 from app import __version__, errors
-from app.cli import bench, database, demo, doctor, entities, evaluate, ingest, keys, multihop, openapi, search, serve
+from app.cli import (
+    backup,
+    bench,
+    database,
+    demo,
+    doctor,
+    entities,
+    evaluate,
+    ingest,
+    keys,
+    multihop,
+    openapi,
+    search,
+    serve,
+)
 
 app = typer.Typer(
     name="stepwell",
@@ -27,6 +41,8 @@ app.command("multihop")(multihop.multihop)
 app.command("eval")(evaluate.evaluate)
 app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
+app.command("backup")(backup.backup)
+app.command("restore")(backup.restore)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")

@@ -34,13 +34,22 @@ CHARACTER_TYPES = ("C.UTF-8", "en_US.UTF-8", "C")
 
 def locate(layout: embedded_files.Layout, account: embedded_files.Account) -> Path:
     """The folder of the programs: as installed, or a copy where the server's user cannot reach that."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise EmbeddedServerError(f"The package {PACKAGE} is not installed: install it, or set DATABASE_URL.")
-    site = Path(spec.submodule_search_locations[0]).resolve().parent
+    site = _site()
     if account.switches and not _reachable(site, account):
         site = _copied(site, layout.room / f"engine-{importlib.metadata.version(PACKAGE)}")
     return site / PROGRAMS / "bin"
+
+
+def installed() -> Path:
+    """The folder of the programs as installed, for those that run as the current user."""
+    return _site() / PROGRAMS / "bin"
+
+
+def _site() -> Path:
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbeddedServerError(f"The package {PACKAGE} is not installed: install it, or set DATABASE_URL.")
+    return Path(spec.submodule_search_locations[0]).resolve().parent
 
 
 def _reachable(site: Path, account: embedded_files.Account) -> bool:

@@ -32,6 +32,11 @@ def head() -> str:
     return revision
 
 
+def is_known(revision: str) -> bool:
+    """Whether this version can upgrade a database from `revision`."""
+    return revision in {script.revision for script in ScriptDirectory(str(scripts())).walk_revisions()}
+
+
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 

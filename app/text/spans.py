@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from app.text import names
@@ -16,7 +16,7 @@ class Written:
     or open a sentence. Read once, because a query holds hundreds of words and may hold as many names."""
 
     words: tuple[str, ...]
-    places: Mapping[str, Sequence[int]]
+    places: Mapping[str, tuple[int, ...]]
     small: tuple[bool, ...]
     capital: tuple[bool, ...]
     opens: tuple[bool, ...]
@@ -26,9 +26,9 @@ def read(text: str) -> Written:
     """Take a query's words apart."""
     words = names.words(text)
     starts = [start for start, _end in names.places(text)]
-    places: dict[str, list[int]] = {}
+    places: dict[str, tuple[int, ...]] = {}
     for place, word in enumerate(words):
-        places.setdefault(word, []).append(place)
+        places[word] = (*places.get(word, ()), place)
     return Written(
         words=tuple(words),
         places=places,
