@@ -20,7 +20,6 @@ from app.pipelines.services import Services
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder
 from app.providers.chat import ChatLlm
-from app.providers.counting import CountingEmbedder
 from app.providers.minilm import MiniLM
 from app.providers.reranking import ADDRESSES, HttpReranker
 from app.shapes import Guidance
@@ -157,7 +156,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
     """The configured embedder with its cache of query vectors."""
     model = await MiniLM.load(threads=settings.embedder_threads or None)
     try:
-        yield CountingEmbedder(CachingEmbedder(model, size=settings.query_cache_size))
+        yield CachingEmbedder(model, size=settings.query_cache_size)
     finally:
         await model.aclose()
 

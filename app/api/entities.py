@@ -1,14 +1,14 @@
-"""Entities over HTTP."""
+"""Serves the endpoints for entities."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Path, Query, Request
+from fastapi import APIRouter, Body, Path, Query, Request, Response
 
-from app.api import auth, bodies, cursors, entity_lines, problems, wire
+from app.api import auth, bodies, cursors, entity_lines, problems, replies, wire
 from app.api.entity_models import (
     EXAMPLE_ENTITY,
     MOST_AT_ONCE,
@@ -22,8 +22,9 @@ from app.api.entity_models import (
     LinkedPage,
     UpsertModel,
 )
-from app.pipelines import entities
+from app.pipelines import entities, offload
 from app.pipelines import entity_lines as lines
+from app.shapes import Entity
 
 router = APIRouter(prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute)
 
@@ -60,39 +61,55 @@ _WRITES = problems.responses(400, 401, 403, 409, 413, 415, 422, 502, 503, 507)
 _READS = problems.responses(401, 403, 404, 422, 503)
 
 
-@router.post("/entities", operation_id="add_entities", summary="Add entities", status_code=201, responses=_WRITES)
+@router.post(
+    "/entities",
+    operation_id="add_entities",
+    summary="Add entities",
+    status_code=201,
+    response_model=EntityModel | EntityList,
+    responses=_WRITES,
+)
 async def add(
     given: Annotated[EntityIn | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
-) -> EntityModel | EntityList:
+) -> Any:
     """Store one entity, or a list of them of which all are stored or none.
 
     Texts that are stored already are linked to it in the background.
     """
     drafts = [one.shape() for one in (given if isinstance(given, list) else [given])]
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder)
-    models = [EntityModel.of(entity) for entity in stored]
-    return EntityList(entities=models) if isinstance(given, list) else models[0]
+    if isinstance(given, list):
+        return await replies.json(_size(stored), lambda: _listed(stored), status=201)
+    return EntityModel.of(stored[0])
 
 
 @router.post(
     "/entities/bulk",
     operation_id="upsert_entities",
     summary="Add or replace many entities",
+    response_model=UpsertModel,
     responses=_WRITES,
     openapi_extra=_NDJSON,
 )
-async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> UpsertModel:
+async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
     """Lines of JSON, an entity a line: one of the same id, else of the same type and name, is replaced.
 
     `members` may hold names. A line that cannot be stored is refused with its reason, the others are stored.
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
-    read = await asyncio.to_thread(entity_lines.read, await request.body())
+    raw = await request.body()
+    read = await offload.run(len(raw), entity_lines.read, raw)
     outcomes = await lines.run(read.sound, user_id, db=use.db, embedder=use.embedder)
-    return UpsertModel.of(read.told(outcomes))
+    return await replies.json(len(raw), lambda: read.answer(outcomes))
 
 
-@router.get("/entities", operation_id="list_entities", summary="List entities", responses=_READS)
+@router.get(
+    "/entities",
+    operation_id="list_entities",
+    summary="List entities",
+    response_model=EntityPage,
+    responses=_READS,
+)
 async def page(
     user_id: auth.Searcher,
     use: auth.Use,
@@ -105,19 +122,32 @@ async def page(
     q: Annotated[
         str | None, Query(max_length=200, description="Only entities whose name or alias resembles this.")
     ] = None,
-) -> EntityPage:
+) -> Response:
     """Your entities and those that your documents' metadata and titles name, by name; with `q` the most similar first.
 
     With `q` there is one page.
     """
     if q is not None:
         found = await entities.find(q, user_id, db=use.db, limit=limit, type=type, origin=origin)
-        return EntityPage(entities=[EntityModel.of(entity) for entity in found], next_cursor=None)
+        return await replies.json(_size(found), lambda: _page(found, None))
     after = cursors.read_name(cursor) if cursor else None
     found = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, type=type, origin=origin)
     shown = found[:limit]
     more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(found) > limit else None
+    return await replies.json(_size(shown), lambda: _page(shown, more))
+
+
+def _size(shown: Sequence[Entity]) -> int:
+    """About the length of entities as JSON, and a share for the work that each makes."""
+    return sum(200 + sum(map(len, entity.facts)) + len(entity.description or "") for entity in shown)
+
+
+def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
     return EntityPage(entities=[EntityModel.of(entity) for entity in shown], next_cursor=more)
+
+
+def _listed(stored: Sequence[Entity]) -> EntityList:
+    return EntityList(entities=[EntityModel.of(entity) for entity in stored])
 
 
 @router.get("/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=_READS)

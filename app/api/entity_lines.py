@@ -1,4 +1,4 @@
-"""What do lines of JSON say about entities, and which of them cannot be read?"""
+"""Reads entities from JSON lines, and describes the outcome of each line."""
 
 from __future__ import annotations
 
@@ -10,29 +10,32 @@ from pydantic import ValidationError
 
 from app import errors
 from app.api import bodies, faults
-from app.api.entity_models import EntityLine, LineOutcome
-from app.pipelines.entity_lines import Line, Outcome
+from app.api.entity_models import EntityLine, LineOutcome, UpsertModel
+from app.pipelines.entity_lines import MOST_LINES, Line, Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines that can be read, and the others with what is wrong with them."""
+    """The lines that can be read, and the outcomes of the others."""
 
     sound: list[Line]
     refused: list[LineOutcome]
 
-    def told(self, outcomes: list[Outcome]) -> list[LineOutcome]:
-        """What became of all lines, in their order."""
-        return sorted([*self.refused, *map(_told, outcomes)], key=lambda outcome: outcome.line)
+    def answer(self, outcomes: list[Outcome]) -> UpsertModel:
+        """The outcomes of all lines, in their order."""
+        return UpsertModel.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
 
 
 def read(raw: bytes) -> Lines:
-    """Read lines of JSON (UTF-8); empty ones are skipped. Every line is read as strictly as a body of its own."""
-    read_: list[Line] = []
+    """Read lines of JSON (UTF-8), each as strictly as a body of its own; empty lines are skipped.
+
+    Raises BadRequest where there are more than MOST_LINES.
+    """
+    sound: list[Line] = []
     refused: list[LineOutcome] = []
     for number, line in _lines(raw):
         try:
-            read_.append(EntityLine.model_validate(bodies.parse(line)).shape(number))
+            sound.append(EntityLine.model_validate(bodies.parse(line)).shape(number))
         except RequestValidationError as error:
             refused.append(_refused(number, faults.read(error.errors())))
         except ValidationError as error:
@@ -40,10 +43,12 @@ def read(raw: bytes) -> Lines:
             refused.append(_refused(number, faults.read({**e, "loc": ("body", *e["loc"])} for e in found)))
         except errors.BadRequest as error:
             refused.append(_refused(number, [faults.Fault("line", error.message, error.code)]))
-    return Lines(read_, refused)
+    return Lines(sound, refused)
 
 
 def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
+    if raw.count(b"\n") > MOST_LINES:
+        raise errors.BadRequest(f"Send at most {MOST_LINES:,} lines at once.", field="body")
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip(b" \t\r\xef\xbb\xbf"):
             yield number, line
@@ -56,7 +61,7 @@ def _refused(number: int, found: list[faults.Fault]) -> LineOutcome:
     )
 
 
-def _told(outcome: Outcome) -> LineOutcome:
+def _outcome(outcome: Outcome) -> LineOutcome:
     error = outcome.error
     return LineOutcome(
         line=outcome.number,

@@ -1,8 +1,8 @@
-"""What do entities look like on the wire?"""
+"""Request and response models for entities."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -64,7 +64,7 @@ _MEMBERS = "Ids of entities that it contains, such as a team its people; circles
 
 
 class Described(wire.WireModel):
-    """What is said of an entity, whoever says it; how its members are named differs."""
+    """The fields of an entity that every request has; members are given by id or by name."""
 
     type: TypeName = Field(description=_TYPE)
     name: NameText = Field(description=_NAME)
@@ -81,7 +81,7 @@ class EntityIn(Described):
     members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
 
     def shape(self) -> EntityDraft:
-        """The entity as the corridor takes it."""
+        """The entity as the pipelines take it."""
         return EntityDraft(**_fields(self, EntityDraft))
 
 
@@ -100,7 +100,7 @@ class EntityChange(wire.WireModel):
     members: Annotated[wire.IdList | None, BeforeValidator(_given)] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
-        """The given fields as the corridor takes them."""
+        """The given fields as the pipelines take them."""
         return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
 
 
@@ -113,7 +113,7 @@ class EntityLine(Described):
     )
 
     def shape(self, number: int) -> Line:
-        """The line as the corridor takes it."""
+        """The line as the pipelines take it."""
         draft = EntityDraft(**{**_fields(self, EntityDraft), "members": ()})
         return Line(number, draft, self.entity_id, tuple(map(_member, self.members)))
 
@@ -145,7 +145,7 @@ class EntityModel(BaseModel):
 
     @classmethod
     def of(cls, entity: Entity) -> EntityModel:
-        """As the wire shows it."""
+        """The model of a stored value."""
         listed = {name: list(getattr(entity, name)) for name in ("aliases", "facts", "members")}
         return cls(**{**_fields(entity, Entity), **listed, "metadata": dict(entity.metadata)})
 
@@ -186,13 +186,13 @@ class UpsertModel(BaseModel):
     @classmethod
     def of(cls, outcomes: list[LineOutcome]) -> UpsertModel:
         """The outcomes and how many there are of each kind."""
-        count: Callable[[str], int] = [str(outcome.status) for outcome in outcomes].count
+        count = Counter(outcome.status for outcome in outcomes)
         return cls(
             lines=outcomes,
-            added=count("added"),
-            updated=count("updated"),
-            unchanged=count("unchanged"),
-            refused=count("refused"),
+            added=count["added"],
+            updated=count["updated"],
+            unchanged=count["unchanged"],
+            refused=count["refused"],
         )
 
 
@@ -210,7 +210,7 @@ class LinkedModel(BaseModel):
 
     @classmethod
     def of(cls, linked: LinkedDocument) -> LinkedModel:
-        """As the wire shows it."""
+        """The model of a stored value."""
         return cls(**_fields(linked, LinkedDocument))
 
 

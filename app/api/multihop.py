@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Request, Response
 
-from app.api import admission, auth, bodies, problems
-from app.api.multihop_models import MergedHit, MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
-from app.pipelines import multihop, rerank
+from app.api import admission, auth, bodies, problems, replies
+from app.api.multihop_models import MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
+from app.pipelines import multihop, offload, rerank
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
 
@@ -77,6 +77,7 @@ async def find_multihop(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
+    response_model=RerankAnswer,
     responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
 )
 async def merge_lists(
@@ -84,17 +85,13 @@ async def merge_lists(
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> RerankAnswer:
+) -> Response:
     """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score.
 
     It is arithmetic, unless `rerank` or `mmr` asks what stored chunks say. A re-ranking that fails leaves the order.
     """
-    merging = asked.shape(user_id)
+    size = len(await request.body())
+    merging = await offload.run(size, asked.shape, user_id)
     story = partial(rerank.run, merging, db=use.db, embedder=use.embedder, reranker=use.reranker, budget=use.budget)
     merged = await admission.admitted(request, story)
-    return RerankAnswer(
-        results=[MergedHit.of(hit) for hit in merged.hits],
-        merge=asked.merge,
-        total_results=merged.total,
-        degraded=list(merged.degraded),
-    )
+    return await replies.json(size, lambda: RerankAnswer.of(merged, asked.merge))

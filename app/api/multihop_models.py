@@ -225,3 +225,13 @@ class RerankAnswer(BaseModel):
     merge: Literal["rrf", "classic"]
     total_results: int = Field(description="Different hits in all lists.")
     degraded: list[str] = Field(description="What could not be used, such as `reranker_failed`.")
+
+    @classmethod
+    def of(cls, merged: rerank.Result, method: rerank.Method) -> RerankAnswer:
+        """The model of a merged list."""
+        return cls(
+            results=[MergedHit.of(hit) for hit in merged.hits],
+            merge=method,
+            total_results=merged.total,
+            degraded=list(merged.degraded),
+        )

@@ -124,7 +124,7 @@ async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> 
     async with runtime.open_services(settings) as services:
         outcomes = await lines.run(read.sound, user_id, db=services.db, embedder=services.embedder)
         await relinking.settle(services.db, user_id, keys=services.cutting.entity_keys)
-        return UpsertModel.of(read.told(outcomes))
+        return read.answer(outcomes)
 
 
 async def _meant(name_or_id: str, user_id: str, db: Database) -> Entity:

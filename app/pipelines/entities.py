@@ -1,7 +1,7 @@
-"""How does a user say who and what the documents are about?
+"""Adds, changes, removes and lists the entities of a user.
 
-What is given is embedded and checked first and stored in one transaction; the texts that are stored already are linked
-to new names in the background (`relinking`).
+An entity's description is embedded first; then the entity is checked and stored in one transaction. Stored texts are
+linked to new names in the background (`relinking`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from app import errors
-from app.pipelines import gazetteers
+from app.pipelines import gazetteers, offload
 from app.providers import base
 from app.providers.base import Embedder
-from app.shapes import Entity, EntityDraft, LinkedDocument, Origin
+from app.shapes import Entity, EntityDraft, LinkedDocument, Origin, Vector
 from app.store import changes, entities, mentions, vectors
 from app.store.db import Database, Reading, Writing
 from app.store.entities import Written
 from app.text import gazetteer, lexical, names
 
 MOST_NOMINATED = 200
-"""Names that a search by name looks at, at most."""
+"""Most names that a search by name compares."""
+CHARACTERS_A_NUMBER = 10
+"""Length of a number of a vector when it is written as text."""
 
 
 async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embedder: Embedder) -> list[Entity]:
@@ -30,17 +32,33 @@ async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embe
 
     Raises BadRequest and Conflict naming the field (of several: `[1].name`), Unavailable where the model is down.
     """
-    known = [keyed(draft, at=_at(place, drafts)) for place, draft in enumerate(drafts)]
+    size = size_of(drafts)
+    known = await offload.run(size, _keyed, drafts)
     computed = await embedded(drafts, embedder)
     ids = [uuid4() for _ in drafts]
+    new = await offload.run(size, _new, ids, drafts, known, computed)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         await _refuse_clashes(writing, user_id, drafts, known)
         await _refuse_strangers(writing, user_id, drafts)
-        new = [written(*one, computed, keeps=False) for one in zip(ids, drafts, known, strict=True)]
         await entities.save(writing, user_id, new)
         await changes.note(writing, user_id, {key: name for named in known for key, name in named.items()})
         return await entities.of_ids(writing, user_id, ids)
+
+
+def size_of(drafts: Iterable[EntityDraft]) -> int:
+    """A measure of the work that drafts make: characters of what is indexed, and a share for every draft and name."""
+    return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
+
+
+def _keyed(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
+    return [keyed(draft, at=_at(place, drafts)) for place, draft in enumerate(drafts)]
+
+
+def _new(
+    ids: Sequence[UUID], drafts: Sequence[EntityDraft], known: Sequence[Mapping[str, str]], computed: Mapping[str, str]
+) -> list[Written]:
+    return [written(*one, computed, keeps=False) for one in zip(ids, drafts, known, strict=True)]
 
 
 async def change(
@@ -89,7 +107,7 @@ async def page(
     type: str | None = None,
     origin: Origin | None = None,
 ) -> list[Entity]:
-    """Entities by name; one that was found in documents hides behind a user's own of the same name."""
+    """Entities by name; one that was found in documents is left out where the user has one of the same name."""
     async with db.reading(user_id) as reading:
         return await entities.page(reading, user_id, limit=limit, after=after, type=type, origin=origin)
 
@@ -97,7 +115,7 @@ async def page(
 async def find(
     text: str, user_id: str, *, db: Database, limit: int, type: str | None = None, origin: Origin | None = None
 ) -> list[Entity]:
-    """Entities whose name or alias the text resembles, the most similar first. Titles are found by their whole name."""
+    """Entities with a name or alias like the text, the most similar first. Titles are found by whole name only."""
     async with db.reading(user_id) as reading:
         known = await gazetteers.current(reading, user_id)
         alike = dict((await known.likeness()).similar(text, MOST_NOMINATED))
@@ -137,12 +155,12 @@ def draft_of(entity: Entity) -> EntityDraft:
 
 
 def described(draft: EntityDraft) -> str | None:
-    """What is embedded of an entity; None where nothing describes it."""
+    """The text that is embedded for an entity; None without a description."""
     return f"{draft.name}: {draft.description}" if draft.description else None
 
 
 async def embedded(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
-    """The vectors of descriptions, as Postgres text. Raises Unavailable where the model cannot be asked."""
+    """The vectors of descriptions by text, as Postgres reads them. Raises Unavailable, BadEmbedding."""
     texts = list(dict.fromkeys(text for draft in drafts if (text := described(draft))))
     if not texts:
         return {}
@@ -150,7 +168,12 @@ async def embedded(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[st
         computed = await embedder.embed_documents(texts)
     except errors.ProviderError as error:
         raise errors.Unavailable("The embedding model does not answer: nothing was stored, try again.") from error
-    if len(computed) != len(texts) or not all(base.is_usable(v, embedder.model.dimension) for v in computed):
+    size = sum(map(len, computed)) * CHARACTERS_A_NUMBER
+    return await offload.run(size, _by_text, texts, computed, embedder.model.dimension)
+
+
+def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -> dict[str, str]:
+    if len(computed) != len(texts) or not all(base.is_usable(vector, dimension) for vector in computed):
         raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
     return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
 
@@ -158,7 +181,7 @@ async def embedded(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[st
 def written(
     entity_id: UUID, draft: EntityDraft, known: Mapping[str, str], vectors_by_text: Mapping[str, str], *, keeps: bool
 ) -> Written:
-    """An entity as the cellar takes it. `keeps`: its vector is stored. Raises Unavailable if it needs another one."""
+    """An entity as the store writes it; `keeps` leaves its vector as it is. Raises Unavailable if it needs another."""
     text = described(draft)
     if text is not None and not keeps and text not in vectors_by_text:
         raise errors.Unavailable("The entity was changed by another request at the same time: try again.")
@@ -174,7 +197,7 @@ def written(
 
 
 def differing(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """The names that only one of both has, or that are written otherwise."""
+    """The names by key that only one of both has, or whose spelling differs."""
     return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
 
 
@@ -199,10 +222,12 @@ async def _refuse_clashes(
 ) -> None:
     pairs = [(draft.type, next(iter(named))) for draft, named in zip(drafts, known, strict=True)]
     taken = await entities.own(db, user_id, pairs)
+    seen: set[tuple[str, str]] = set()
     for place, pair in enumerate(pairs):
         field = f"{_at(place, drafts)}name"
-        if pair in pairs[:place]:
+        if pair in seen:
             raise errors.Conflict("Another entity of this request has this type and name.", field=field)
+        seen.add(pair)
         if taken.get(pair, besides) != besides:
             raise errors.Conflict(f"The entity {taken[pair]} has this type and name.", field=field)
 

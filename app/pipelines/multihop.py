@@ -18,6 +18,7 @@ from app.pipelines import extraction, search
 from app.pipelines.extraction import Extracted, Extractor
 from app.pipelines.search import Budget, Course
 from app.pipelines.trail import Trail
+from app.providers import base
 from app.providers.base import Embedder, Llm
 from app.ranking import merge, steering
 from app.ranking.merge import Hopped, Scored
@@ -70,7 +71,7 @@ async def run(
     """
     if cleaning.is_blank(question.query.text):
         raise errors.BlankQuery
-    means = Means(db, embedder, budget or Budget(), llm, Course())
+    means = Means(db, base.for_user(embedder, question.query.user_id), budget or Budget(), llm, Course())
     try:
         async with asyncio.timeout(means.budget.whole_s):
             with means.course.timed("total"):

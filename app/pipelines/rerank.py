@@ -1,7 +1,7 @@
-"""In which order do the hits of several lists come?
+"""Merges several lists of hits into one, and re-ranks and diversifies the merged hits.
 
-The lists may come from several searches, hops or systems; the arithmetic is the scales', and every part of a score is
-kept. Hits from elsewhere need only an id and an order. What is stored is looked up only to re-rank or to tell apart.
+The lists may come from several searches, hops or systems; every part of a score is kept. Hits from elsewhere need only
+an id and an order. Stored chunks are read only for re-ranking and diversifying.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import reranking, search
+from app.pipelines import offload, reranking, search
 from app.pipelines.reranking import Passage
+from app.providers import base
 from app.providers.base import Embedder, Reranker
 from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
@@ -24,11 +25,13 @@ from app.store.db import Database, rereading
 
 Method = Literal["rrf", "classic"]
 Known = Mapping[UUID, tuple[Candidate, float | None]]
+WORK_A_HIT = 100
+"""What merging one hit costs, in the units of `offload.run`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A hit of a list: its id, and what else is known of it."""
+    """A hit of a list. `payload` is the hit as the caller sent it."""
 
     hit_id: str
     document_id: str | None = None
@@ -49,9 +52,9 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """A hit's place among all lists: the combined score with its parts, and its rank in each list that holds it.
+    """A merged hit: its combined score with the parts, and its rank in each list that holds it.
 
-    `explain` holds what re-ranking and MMR made of it.
+    `explain` holds the scores of re-ranking and MMR.
     """
 
     hit: Listed
@@ -65,7 +68,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Merging:
-    """What is to be merged, and how; a `rerank` other than none needs a `query`."""
+    """The lists to merge and how to order them; a `rerank` other than none needs a `query`."""
 
     user_id: str
     lists: Sequence[Ranking]
@@ -79,7 +82,7 @@ class Merging:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The best hits of all lists, how many different ones the lists hold, and what could not be done."""
+    """The best hits of all lists, the number of distinct hits, and what could not be used."""
 
     hits: Sequence[Merged]
     total: int
@@ -94,15 +97,16 @@ async def run(
     reranker: Reranker | None = None,
     budget: search.Budget | None = None,
 ) -> Result:
-    """The hits of all lists as one, re-ranked and told apart if that is wanted.
+    """The hits of all lists as one list, re-ranked and diversified as requested.
 
-    Only the user's own chunks are looked up. Raises BadRequest without the query that a re-ranking needs,
+    Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
     DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder or re-ranker degrades
     the answer instead.
     """
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
-    merged = fused(merging.lists, k=merging.k, method=merging.method)
+    size = WORK_A_HIT * sum(len(ranking.hits) for ranking in merging.lists)
+    merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
     if merging.rerank == "none" and not merging.mmr:
         return Result(merged[: merging.limit], len(merged))
     budget = budget or search.Budget()
@@ -127,7 +131,8 @@ async def _again(
 ) -> list[Merged]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        vector = await search.vector_of(merging.query, course, embedder=embedder, budget=budget)
+        own = base.for_user(embedder, merging.user_id)
+        vector = await search.vector_of(merging.query, course, embedder=own, budget=budget)
     known = await _stored(merged[: max(merging.limit, reranking.room(merging.limit))], merging, vector, db=means.db)
     passages = [_passage(one, known) for one in merged]
     wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
@@ -138,7 +143,7 @@ async def _again(
 
 @rereading
 async def _stored(best: Sequence[Merged], merging: Merging, vector: Vector | None, *, db: Database) -> Known:
-    """Those of the best that are chunks of the user."""
+    """Those of the hits that are chunks of the user."""
     chunk_ids = [chunk_id for one in best if (chunk_id := _chunk_id(one)) is not None]
     if not chunk_ids:
         return {}
@@ -186,7 +191,7 @@ def _rrf(lists: Sequence[Ranking], k: int) -> dict[str, Scored]:
 def _classic(
     lists: Sequence[Ranking], hits: Mapping[str, Listed], hops: Mapping[str, int], k: int
 ) -> dict[str, Scored]:
-    """Each hit's RRF score within the hop that found it first, and the bonuses."""
+    """The classic score of each hit, from its RRF score within the first hop that found it."""
     found = []
     for hop in sorted(set(hops.values())):
         of_hop = [ranking for place, ranking in enumerate(lists, 1) if (ranking.hop or place) == hop]

@@ -8,14 +8,14 @@ asked, leaves the order as it was.
 from __future__ import annotations
 
 import asyncio
-import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.pipelines import offload
 from app.providers.base import Reranker
 from app.ranking import diversity, reranking
 from app.ranking.reranking import Rescored
@@ -86,7 +86,7 @@ async def run(passages: Sequence[Passage], wish: Wish, means: Means) -> Ordered:
     scored = reranking.ordered([passage.score for passage in passages], _scores(passages, wish, again))
     placed = [Placed(one.place, one.score, _told(one, passages, wish, again)) for one in scored]
     if wish.mmr:
-        placed = _differing(placed, passages, wish, near)
+        placed = await offload.run(_size(passages, wish, near), _differing, placed, passages, wish, near)
     return Ordered(placed, ("reranker_failed",) if failed else ())
 
 
@@ -208,17 +208,26 @@ def _mmr_told(chosen: diversity.Chosen) -> dict[str, Any]:
     return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.place + 1}
 
 
-def _alike(passages: Sequence[Passage], near: Mapping[UUID, Near]) -> Callable[[int, int], float]:
-    """How alike two passages are: by their vectors where both have one, else by their words."""
+def _size(passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near]) -> int:
+    """A measure of a selection's cost: the pairs that are compared, and the characters of texts without a vector."""
+    pool = max(wish.limit, reranking.room(wish.limit))
+    bare = (passage for passage in passages[:pool] if passage.chunk_id not in near)
+    return 2 * pool * wish.limit + sum(len(passage.text) for passage in bare)
 
-    @functools.cache
-    def words(place: int) -> frozenset[str]:
-        return diversity.words(passages[place].text)
+
+def _alike(passages: Sequence[Passage], near: Mapping[UUID, Near]) -> diversity.Similarity:
+    """The similarity of two passages: by their vectors where both have one, else by their words."""
+    sets: list[int] = []
+
+    def by_words(one: int, other: int) -> float:
+        if not sets:
+            sets.extend(diversity.bit_sets(diversity.words(passage.text) for passage in passages))
+        return diversity.jaccard(sets[one], sets[other])
 
     def alike(one: int, other: int) -> float:
         chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
         known = near.get(chunk_id) if chunk_id else None
         cosine = known.alike.get(other_id) if known and other_id else None
-        return diversity.jaccard(words(one), words(other)) if cosine is None else cosine
+        return by_words(one, other) if cosine is None else cosine
 
     return alike

@@ -93,6 +93,7 @@ async def run(
     if cleaning.is_blank(query.text):
         raise errors.BlankQuery
     course = Course()
+    embedder = base.for_user(embedder, query.user_id)
     try:
         async with asyncio.timeout(budget.whole_s):
             with course.timed("total"):

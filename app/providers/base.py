@@ -1,18 +1,18 @@
-"""What does the corridor know of an embedder?"""
+"""Defines the protocols of embedders, language models and re-rankers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from app.shapes import Vector
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model as data: vectors of two models are never compared."""
+    """An embedding model; vectors of two models cannot be compared."""
 
     name: str
     dimension: int
@@ -20,20 +20,20 @@ class EmbeddingModel:
 
 
 def is_usable(vector: Sequence[float], dimension: int) -> bool:
-    """Whether a vector has the dimension, only finite numbers, and a direction (all zeros are never found again)."""
+    """Whether a vector has the dimension, finite components and a direction (a zero vector is never found)."""
     return len(vector) == dimension and 1e-30 < math.hypot(*vector) < 1e30
 
 
 class Embedder(Protocol):
     """Turns text into unit vectors of `model.dimension` floats.
 
-    Queries and documents are two methods because many models embed them differently.
-    Raises ProviderError when the model cannot answer, BadEmbedding when its answer is unusable.
+    Queries and documents have two methods because many models embed them differently.
+    Raises ProviderError when the model fails, BadEmbedding when its answer is unusable.
     """
 
     @property
     def model(self) -> EmbeddingModel:
-        """The model whose vectors these are."""
+        """The model that computes the vectors."""
         ...
 
     async def embed_query(self, text: str) -> Vector:
@@ -41,15 +41,29 @@ class Embedder(Protocol):
         ...
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages: one vector a text, in the order given."""
+        """Embed passages; returns one vector for each text, in the same order."""
         ...
 
 
-class Llm(Protocol):
-    """Names terms in passages that would lead to related ones.
+@runtime_checkable
+class MultiUserEmbedder(Protocol):
+    """An embedder that keeps something for each user, such as a cache."""
 
-    The passages are data to it, never instructions; what it proposes is not to be trusted and is checked by the caller.
-    Raises ProviderError when it cannot answer or answers nonsense.
+    def for_user(self, user_id: str) -> Embedder:
+        """The embedder for one user's queries."""
+        ...
+
+
+def for_user(embedder: Embedder, user_id: str) -> Embedder:
+    """The embedder to use for this user's queries."""
+    return embedder.for_user(user_id) if isinstance(embedder, MultiUserEmbedder) else embedder
+
+
+class Llm(Protocol):
+    """A language model that proposes search terms from passages.
+
+    Passages are passed as data, not as instructions. The caller must check the terms: a passage may have influenced
+    them. Raises ProviderError when the model fails or its answer is unusable.
     """
 
     @property
@@ -58,14 +72,14 @@ class Llm(Protocol):
         ...
 
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
-        """Propose 3 to 5 terms from the passages that a further search should look for."""
+        """Propose 3 to 5 terms from the passages for a further search."""
         ...
 
 
 class Reranker(Protocol):
-    """Reads a query and each passage together and says how well the passage answers.
+    """A cross-encoder that scores passages against a query.
 
-    Raises ProviderError when it cannot answer or answers nonsense.
+    Raises ProviderError when the model fails or its answer is unusable.
     """
 
     @property
@@ -74,5 +88,5 @@ class Reranker(Protocol):
         ...
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-        """How relevant each passage is, 0 to 1, in the order given; comparable within this answer only."""
+        """The relevance of each passage, 0 to 1, in the same order. Scores of two calls cannot be compared."""
         ...

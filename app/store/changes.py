@@ -20,6 +20,8 @@ from app.store.db import Reading, Writing
 _t = tables.tenants.c
 _c = tables.entity_changes.c
 JOB = "relink"
+SLICE = 1_000
+"""Names that one statement writes, so that the event loop gets its turn between them."""
 KEPT = 10_000
 """Versions for which a change that was followed is still kept."""
 
@@ -48,8 +50,11 @@ async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: 
         return
     change = sa.update(tables.tenants).where(_t.user_id == user_id).values(names_version=_t.names_version + 1)
     new = await db.scalar(change.returning(_t.names_version))
-    binds = {"keys": [key.encode() for key in names], "names": list(names.values()), "version": new}
-    await db.execute(sql.statement("note_changes"), {"user_id": user_id, "lowered": lowered, **binds})
+    changed = list(names.items())
+    for start in range(0, len(changed), SLICE):
+        some = changed[start : start + SLICE]
+        binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
+        await db.execute(sql.statement("note_changes"), {"user_id": user_id, "lowered": lowered, **binds})
     await jobs.queue(db, user_id, JOB)
 
 

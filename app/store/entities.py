@@ -1,15 +1,16 @@
-"""Which entities does a user have, what are they called, and what do they contain?
+"""Reads and writes the entities of a user with their names and members.
 
-What a user gives (origin `user`) is read and written here; entities that names alone make come from `mentions`. Every
-change runs under the user's lock. Entities of origin `text` are never listed and have no id that anybody could use.
+Entities that a user gives (origin `user`) are read and written here; entities that names alone make come from
+`mentions`. Every change runs under the user's lock. Entities of origin `text` are never listed or addressed by id. Many
+entities are read and written in slices, so that the event loop gets its turn between them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -26,12 +27,15 @@ _m = tables.mentions.c
 
 
 ROLE = "role:"
-"""What stands before the key of a role among the words of an entity."""
+"""Prefix of the key of a role among the words of an entity."""
+SLICE = 250
+"""Entities, names or members of one statement."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An entity as it goes into the tables.
+    """An entity as it is stored.
 
     `names` are its name and aliases by key, the name first; `facts_text` is what the index reads of its facts,
     `role_key` what its role is looked up by;
@@ -48,7 +52,7 @@ class Written:
 
 
 def not_found() -> errors.NotFound:
-    """The one answer for ids that do not exist and ids of somebody else."""
+    """The error for ids that do not exist and for ids of another user."""
     return errors.NotFound("No such entity.")
 
 
@@ -62,10 +66,12 @@ async def get(db: Reading, user_id: str, entity_id: UUID) -> Entity:
 
 async def of_ids(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[Entity]:
     """Those of the entities that exist, in the order of the ids."""
-    wanted = _e.entity_id == _any(entity_ids, sa.Uuid)
-    rows = await db.execute(_selected(user_id).where(wanted))
-    found = {row.entity_id: row for row in rows}
-    return await _whole(db, user_id, [found[entity] for entity in dict.fromkeys(entity_ids) if entity in found])
+    found: list[Entity] = []
+    for wanted in _slices(list(dict.fromkeys(entity_ids))):
+        rows = await db.execute(_selected(user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
+        by_id = {row.entity_id: row for row in rows}
+        found += await _whole(db, user_id, [by_id[entity] for entity in wanted if entity in by_id])
+    return found
 
 
 async def page(
@@ -90,25 +96,32 @@ async def page(
 
 async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The entities that a listing may show, by those of the keys that are a name or alias of theirs; own ones first."""
-    binds = {"user_id": user_id, "keys": [key.encode() for key in keys]}
     found: dict[str, list[UUID]] = {}
-    for key, entity in await db.execute(sql.statement("named_entities"), binds):
-        found.setdefault(key.decode(), []).append(entity)
+    for wanted in _slices(list(dict.fromkeys(keys))):
+        binds = {"user_id": user_id, "keys": [key.encode() for key in wanted]}
+        for key, entity in await db.execute(sql.statement("named_entities"), binds):
+            found.setdefault(key.decode(), []).append(entity)
     return found
 
 
 async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], UUID]:
     """The user's own entities by type and key of their name, those of the pairs that exist."""
-    wanted = list(dict.fromkeys(keys))
-    binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
-    rows = await db.execute(sql.statement("own_entities"), {"user_id": user_id, **binds})
-    return {(row.type, row.name_key.decode()): row.entity_id for row in rows}
+    found: dict[tuple[str, str], UUID] = {}
+    for wanted in _slices(list(dict.fromkeys(keys))):
+        binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
+        rows = await db.execute(sql.statement("own_entities"), {"user_id": user_id, **binds})
+        found |= {(row.type, row.name_key.decode()): row.entity_id for row in rows}
+    return found
 
 
 async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
     """Those of the ids that name an entity."""
-    wanted = _e.entity_id == _any(list(entity_ids), sa.Uuid)
-    return set(await db.scalars(sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")))
+    found: set[UUID] = set()
+    for wanted in _slices(list(entity_ids)):
+        among = _e.entity_id == _any(wanted, sa.Uuid)
+        known = await db.scalars(sa.select(_e.entity_id).where(_e.user_id == user_id, among, _e.origin != "text"))
+        found.update(known)
+    return found
 
 
 async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
@@ -124,8 +137,17 @@ async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dic
 
 async def save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
     """Store entities of origin `user`, new ones and new versions; their members must be stored or among them."""
-    if not written:
-        return
+    for some in _slices(written):
+        await _save(db, user_id, some)
+    members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
+    for pairs in _slices(members):
+        ids, member_ids = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        binds = {"entity_ids": ids, "member_ids": member_ids}
+        await db.execute(sql.statement("write_entity_members"), {"user_id": user_id, **binds})
+
+
+async def _save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+    """Everything but the members, which may be among entities that are stored later."""
     await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
@@ -144,11 +166,6 @@ async def save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
     roles = [ROLE + one.role_key if one.role_key else "" for one in written]
     facts = {"entity_ids": ids, "texts": [one.facts_text for one in written], "roles": roles}
     await db.execute(sql.statement("write_entity_words"), {"user_id": user_id, **facts})
-    members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
-    await db.execute(
-        sql.statement("write_entity_members"),
-        {"user_id": user_id, "entity_ids": [pair[0] for pair in members], "member_ids": [pair[1] for pair in members]},
-    )
     await _save_vectors(db, user_id, written)
 
 
@@ -191,6 +208,10 @@ def _columns(written: Sequence[Written]) -> dict[str, list[Any]]:
         "descriptions": [draft.description for draft in drafts],
         "metadata": [json.dumps(dict(draft.metadata)) for draft in drafts],
     }
+
+
+def _slices(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + SLICE] for start in range(0, len(values), SLICE))
 
 
 def _any(values: Sequence[Any], kind: Any) -> Any:

@@ -29,7 +29,7 @@ def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
 
 def name(heading: str) -> Name | None:
     """The name of a section, without its number ("3.2 "); None where the words name nothing or tell only a date."""
-    found = names.of_title(_NUMBERING.sub("", heading, count=1))
+    found = names.of_title(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
     return found if found is not None and names.is_no_date(found.key.split(" ")) else None
 
 

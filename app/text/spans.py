@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.text import names
@@ -16,7 +16,7 @@ class Written:
     or open a sentence. Read once, because a query holds hundreds of words and may hold as many names."""
 
     words: tuple[str, ...]
-    places: Mapping[str, tuple[int, ...]]
+    places: Mapping[str, Sequence[int]]
     small: tuple[bool, ...]
     capital: tuple[bool, ...]
     opens: tuple[bool, ...]
@@ -26,9 +26,9 @@ def read(text: str) -> Written:
     """Take a query's words apart."""
     words = names.words(text)
     starts = [start for start, _end in names.places(text)]
-    places: dict[str, tuple[int, ...]] = {}
+    places: dict[str, list[int]] = {}
     for place, word in enumerate(words):
-        places[word] = (*places.get(word, ()), place)
+        places.setdefault(word, []).append(place)
     return Written(
         words=tuple(words),
         places=places,

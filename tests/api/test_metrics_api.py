@@ -9,7 +9,7 @@ import pytest
 
 from app import errors
 from app.config import Settings
-from app.providers.counting import CountingEmbedder
+from app.providers.caching import CachingEmbedder
 from app.providers.fake import FakeEmbedder
 from tests import given
 
@@ -118,7 +118,7 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
 
 
 async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
-    hanging = CountingEmbedder(given.Hanging())
+    hanging = CachingEmbedder(given.Hanging())
     async with given.running(Settings(), await given.services(database, hanging)) as app, given.calling(app) as client:
         search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
         while (during := await counts(client))["stepwell_embedding_queries_in_flight"] == 0:

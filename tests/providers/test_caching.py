@@ -1,4 +1,4 @@
-"""Is a query embedded once, however many ask for it, and never remembered wrongly?"""
+"""A user's query is embedded once and cached for that user alone."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ async def settled():
 
 async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
     inner = fake.FakeEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_query("well") == await cached.embed_query("well") == await inner.embed_query("well")
     assert inner.queries == ["well", "well"]  # the second is this test's own
 
 
 async def test_queries_that_differ_in_case_or_space_are_embedded_apart():
     inner = fake.FakeEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     for text in ("well", "Well", "well "):
         await cached.embed_query(text)
     assert inner.queries == ["well", "Well", "well "]
@@ -68,14 +68,14 @@ async def test_queries_that_differ_in_case_or_space_are_embedded_apart():
 
 async def test_the_query_unused_for_longest_is_forgotten_first():
     inner = fake.FakeEmbedder()
-    cached = caching.CachingEmbedder(inner, size=2)
+    cached = caching.CachingEmbedder(inner, size=2).for_user("ana")
     for text in ("a", "b", "a", "c", "a", "b"):
         await cached.embed_query(text)
     assert inner.queries == ["a", "b", "c", "b"]
 
 
 async def test_a_caller_may_change_its_vector_without_changing_the_next_callers():
-    cached = caching.CachingEmbedder(fake.FakeEmbedder(dimension=4))
+    cached = caching.CachingEmbedder(fake.FakeEmbedder(dimension=4)).for_user("ana")
     first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
     expected = list(first)
     first[0] = 9.0
@@ -89,7 +89,7 @@ async def test_a_caller_may_change_its_vector_without_changing_the_next_callers(
 
 async def test_callers_with_the_same_text_share_one_computation():
     inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(5)]
     await settled()
     inner.gate.set()
@@ -100,7 +100,7 @@ async def test_callers_with_the_same_text_share_one_computation():
 
 async def test_callers_with_different_texts_do_not_wait_for_each_other():
     inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     calls = [asyncio.create_task(cached.embed_query(text)) for text in ("well", "step")]
     await settled()
     assert inner.started == 2
@@ -111,7 +111,7 @@ async def test_callers_with_different_texts_do_not_wait_for_each_other():
 
 async def test_a_cancelled_caller_does_not_end_the_computation_of_the_others():
     inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     first, second = (asyncio.create_task(cached.embed_query("well")) for _ in range(2))
     await settled()
     first.cancel()
@@ -124,7 +124,7 @@ async def test_a_cancelled_caller_does_not_end_the_computation_of_the_others():
 
 async def test_the_computation_ends_with_its_last_caller():
     inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(2)]
     await settled()
     for call in calls:
@@ -136,7 +136,7 @@ async def test_the_computation_ends_with_its_last_caller():
 
 async def test_a_caller_who_comes_as_the_last_one_leaves_starts_afresh_and_is_joined_by_the_next(unhandled):
     inner = GatedEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     hasty = asyncio.create_task(cached.embed_query("well"))
     await settled()
     hasty.cancel()
@@ -153,7 +153,7 @@ async def test_a_caller_who_comes_as_the_last_one_leaves_starts_afresh_and_is_jo
 async def test_a_failure_reaches_every_waiter_and_is_not_remembered(unhandled):
     inner = GatedEmbedder()
     inner.inner.failing = True
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(3)]
     await settled()
     inner.gate.set()
@@ -165,9 +165,35 @@ async def test_a_failure_reaches_every_waiter_and_is_not_remembered(unhandled):
     assert unhandled == []
 
 
+async def test_a_user_s_query_is_computed_anew_for_every_other_user():
+    inner = GatedEmbedder()
+    inner.gate.set()
+    shared = caching.CachingEmbedder(inner)
+    ana, ben = shared.for_user("ana"), shared.for_user("ben")
+    for embedder in (ana, ben, ana, ben):
+        await embedder.embed_query("well")
+    assert inner.started == 2
+    await shared.embed_query("well")
+    assert inner.started == 3
+    inner.gate.clear()
+    calls = [asyncio.create_task(embedder.embed_query("step")) for embedder in (ana, ben, ana)]
+    await settled()
+    assert inner.started == 5
+    inner.gate.set()
+    await asyncio.gather(*calls)
+
+
+async def test_all_users_share_one_bound():
+    inner = fake.FakeEmbedder()
+    shared = caching.CachingEmbedder(inner, size=2)
+    for user in ("ana", "ben", "cleo", "ana"):
+        await shared.for_user(user).embed_query("well")
+    assert len(inner.queries) == 4
+
+
 async def test_documents_pass_through_uncached():
     inner = fake.FakeEmbedder()
-    cached = caching.CachingEmbedder(inner)
+    cached = caching.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
     await cached.embed_query("a")
     assert inner.documents == ["a", "b", "a", "b"]

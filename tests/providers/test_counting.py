@@ -1,18 +1,18 @@
-"""The gauges of the embedding model go up while it works and down again, whatever happens."""
+"""The counts of queries and passages in flight rise while the model works and fall again, also after a failure."""
 
 from __future__ import annotations
 
 import pytest
 
 from app import errors
-from app.providers.counting import CountingEmbedder
+from app.providers.caching import CachingEmbedder
 from app.providers.fake import FakeEmbedder
 
 
 class Looking(FakeEmbedder):
     """Notes what is in flight while it is asked."""
 
-    counted: CountingEmbedder
+    counted: CachingEmbedder
     seen: tuple[int, int]
 
     async def embed_query(self, text):
@@ -29,14 +29,14 @@ class Looking(FakeEmbedder):
 @pytest.fixture
 def looking():
     embedder = Looking()
-    embedder.counted = CountingEmbedder(embedder)
+    embedder.counted = CachingEmbedder(embedder)
     return embedder
 
 
 async def test_vectors_pass_through_and_are_counted_while_they_are_made(looking):
     counted = looking.counted
     assert counted.model == looking.model
-    assert await counted.embed_query("lime") == await FakeEmbedder().embed_query("lime")
+    assert await counted.for_user("ana").embed_query("lime") == await FakeEmbedder().embed_query("lime")
     assert looking.seen == (1, 0)
     assert await counted.embed_documents(["a", "b"]) == await FakeEmbedder().embed_documents(["a", "b"])
     assert looking.seen == (0, 2)

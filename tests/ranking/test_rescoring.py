@@ -46,9 +46,15 @@ def test_scores_fall_whatever_is_scored_again() -> None:
 
 
 def test_jaccard_is_shared_words_over_all_words() -> None:
-    assert diversity.jaccard(frozenset("abc"), frozenset("bcd")) == pytest.approx(2 / 4)
-    assert diversity.jaccard(frozenset(), frozenset()) == 0
+    abc, bcd, none = diversity.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
+    assert diversity.jaccard(abc, bcd) == pytest.approx(2 / 4)
+    assert diversity.jaccard(abc, none) == diversity.jaccard(none, none) == 0
     assert diversity.words("Red boat, RED tree") == {"red", "boat", "tree"}
+
+
+def test_only_the_first_500_words_of_a_text_are_compared() -> None:
+    text = " ".join(map(str, range(2_000)))
+    assert diversity.words(text) == set(map(str, range(500)))
 
 
 def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
