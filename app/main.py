@@ -20,6 +20,7 @@ from app.api import (
     documents,
     entities,
     health,
+    loop_lag,
     metrics,
     multihop,
     origins,
@@ -91,9 +92,12 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 
 @asynccontextmanager
 async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Workers that have stored texts follow changes of names, and read names by the rules of now."""
+    """Background workers: linking stored texts to changed names, reading names by new rules, measuring loop lag."""
     keys, counted = services.cutting.entity_keys, app.state.metrics.relinked
-    workers = [asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted))]
+    workers = [
+        asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted)),
+        asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
+    ]
     if services.owner is not None:
         workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys)))
     try:

@@ -1,8 +1,8 @@
-"""What does the service count, and who may read it?
+"""Counts requests, searches and writes, and serves the counts as Prometheus metrics.
 
-Each application counts for itself, in a registry of its own. Labels hold route templates, methods, statuses and the
-codes of this program, never what a caller wrote and no user. The corridor knows nothing of this: an answer carries its
-timings and codes, an endpoint leaves it in the request's state, and here it is counted when the response is through.
+Each application has a registry of its own. Labels hold route templates, methods, statuses and the codes of this
+program, never a caller's text and no user. Pipelines do not depend on this module: an answer carries its timings and
+codes, an endpoint stores it in the request's state, and it is counted when the response has been sent.
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ from app.shapes import Answer, Stored
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 PLACES = (0, 1, 2, 3, 5, 10, 20, 50)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Metrics:
-    """Everything that one application counts."""
+    """The metrics of one application."""
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        self._longest_lag = 0.0
         self.requests = Counter(
             "stepwell_http_requests", "Requests answered.", ["method", "route", "status"], registry=registry
         )
@@ -73,14 +75,23 @@ class Metrics:
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
         self.relink_jobs = Counter("stepwell_relink_jobs", "Changes of names that were followed.", registry=registry)
         self.relink_chunks = Counter("stepwell_relink_chunks", "Chunks read again for that.", registry=registry)
+        self.loop_lag = Histogram(
+            "stepwell_event_loop_lag_seconds",
+            "How late the event loop was, measured every 50 ms.",
+            buckets=LAG_BUCKETS,
+            registry=registry,
+        )
+        self.longest_loop_lag = Gauge(
+            "stepwell_event_loop_lag_max_seconds", "The longest lag since the start.", registry=registry
+        )
         Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """A gauge that is read whenever somebody looks."""
+        """Add a gauge whose value is read at every scrape."""
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; a status of 0 says that the caller left before there was one."""
+        """Count one request; status 0 means that the caller disconnected before there was one."""
         known = method if method in METHODS else "other"
         self.requests.labels(known, route, str(status)).inc()
         self.duration.labels(known, route).observe(seconds)
@@ -101,7 +112,7 @@ class Metrics:
             self.places.observe(lift.moved)
 
     def ingested(self, stored: Iterable[Stored], refused: int) -> None:
-        """Count what became of uploads."""
+        """Count the outcomes of uploads."""
         for document in stored:
             self.documents.labels(document.status).inc()
             self.chunks.labels(document.status).inc(document.chunk_count)
@@ -109,16 +120,23 @@ class Metrics:
         if refused:
             self.documents.labels("refused").inc(refused)
 
+    def lagged(self, seconds: float) -> None:
+        """Record by how much the event loop was late."""
+        self.loop_lag.observe(seconds)
+        if seconds > self._longest_lag:
+            self._longest_lag = seconds
+            self.longest_loop_lag.set(seconds)
+
     def relinked(self, chunks: int) -> None:
-        """Count a job that had stored texts follow changes of names."""
+        """Count a job that linked stored texts to changed names."""
         self.relink_jobs.inc()
         self.relink_chunks.inc(chunks)
 
 
 def install(app: FastAPI, *, access: str) -> None:
-    """Count the application's requests, and show the counts at /metrics.
+    """Count the application's requests, and serve the counts at /metrics.
 
-    `access` is `keyed` (the scope `admin`; with AUTH=none nobody needs a key), `open` or `off`.
+    `access` is `keyed` (scope `admin`; no key is needed with AUTH=none), `open` or `off`.
     """
     app.state.metrics = metrics = Metrics()
     app.add_middleware(Counting, metrics=metrics)
@@ -154,7 +172,7 @@ async def _shown(request: Request) -> Response:
 
 
 def _now(app: FastAPI, read: Callable[[Any], float]) -> float:
-    """A figure of the running services, 0 before they are there."""
+    """A figure of the running services; 0 before they are opened."""
     services = getattr(app.state, "services", None)
     return 0.0 if services is None else read(services)
 
@@ -168,7 +186,7 @@ def _embedding(kind: str) -> Callable[[Any], float]:
 
 
 class Counting:
-    """Counts each request when its response is through, and what its endpoint left in the request's state."""
+    """Counts each request when its response has been sent, and what its endpoint stored in the request's state."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self.app = app
@@ -202,6 +220,6 @@ class Counting:
 
 
 def route_of(scope: Scope) -> str:
-    """The template of the route that took the request, such as `/api/rag/documents/{document_id}`."""
+    """The template of the route that served the request, such as `/api/rag/documents/{document_id}`."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"

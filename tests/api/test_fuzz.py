@@ -129,6 +129,11 @@ class Door:
         assert self._server is not None
         self._server.should_exit = True
 
+    def longest_lag(self) -> float:
+        """The longest stall of the server's event loop so far, in milliseconds."""
+        metrics = self.session.get(f"{self.address}/metrics").text
+        return 1_000 * float(metrics.partition("\nstepwell_event_loop_lag_max_seconds ")[2].split()[0])
+
     def check(self, case: Case) -> None:
         """Send one request and judge the answer."""
         response = case.call(self.address, session=self.session, headers=dict(self.session.headers))
@@ -156,10 +161,12 @@ def door(place: Any) -> Iterator[Door]:
     thread.start()
     made.begin()
     yield made
+    longest = made.longest_lag()
     made.stop()
     thread.join(60)
     made.session.close()
     print(f"\n{made.tally.total():,} cases: {dict(sorted(made.tally.items()))}")
+    print(f"longest stall of the event loop: {longest:.0f} ms")
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -201,3 +202,13 @@ async def test_what_entities_do_to_answers_is_counted(client):
     for name in ('stepwell_search_modes_total{mode="two_pass",reason=""}', "stepwell_search_boosted_total"):
         assert after[name] - before.get(name, 0) == 1, name
     assert after["stepwell_search_boost_places_count"] - before.get("stepwell_search_boost_places_count", 0) == 1
+
+
+async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
+    before = await counts(client)
+    began = time.thread_time()
+    while time.thread_time() - began < 0.15:
+        pass
+    while (after := await counts(client))["stepwell_event_loop_lag_max_seconds"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
+        await asyncio.sleep(0)
+    assert after["stepwell_event_loop_lag_seconds_count"] > before["stepwell_event_loop_lag_seconds_count"]

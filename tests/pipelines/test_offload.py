@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable
 
 import pytest
-from given import World
 
 from app.pipelines import entity_lines, offload, rerank
 from app.pipelines.entity_lines import Line
 from app.pipelines.rerank import Listed, Merging, Ranking
 from app.shapes import EntityDraft
+from tests.given import World
 
 LOOP_SHARE = 0.25
 """Largest share of the CPU time that the event loop's thread may use while large work runs."""
