@@ -14,8 +14,8 @@ import stamina
 from app import config, errors
 from app.config import Settings
 from app.pipelines import local_token, naming
+from app.pipelines.budget import Budget
 from app.pipelines.ingest import Cutting
-from app.pipelines.search import Budget
 from app.pipelines.services import Services
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder

@@ -10,7 +10,18 @@ from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import ChunkDraft, Draft, Filters, IndexText, Lexical, Passage, Recall, Recalled, Vector, Weights
+from app.shapes import (
+    ChunkDraft,
+    Draft,
+    Filters,
+    HybridRequest,
+    HybridResult,
+    IndexText,
+    Lexical,
+    Passage,
+    Vector,
+    Weights,
+)
 from app.store import documents, recall, vectors
 from app.store.db import Database
 from app.text import lexical
@@ -72,12 +83,12 @@ def ask(
     limit: int = 10,
     filters: Filters | None = None,
     **options: Any,
-) -> Recall:
+) -> HybridRequest:
     """What the hybrid statement is asked, with the words prepared as the corridor prepares them."""
     wanted = None
     if words is not None or strict or excluded:
         wanted = Lexical(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
-    return Recall(
+    return HybridRequest(
         user_id, vector, wanted, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
     )
 
@@ -86,11 +97,11 @@ def _index(text: str) -> IndexText:
     return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
 
 
-async def find(db: Database, asked: Recall) -> Recalled:
+async def find(db: Database, asked: HybridRequest) -> HybridResult:
     """The hybrid statement's answer, asked as the corridor asks it."""
     async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
         return await recall.hybrid(reading, asked)
 
 
-def contents(found: Recalled) -> list[str]:
+def contents(found: HybridResult) -> list[str]:
     return [candidate.content for candidate in found.candidates]

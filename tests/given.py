@@ -16,6 +16,7 @@ from app import errors
 from app.config import Settings
 from app.main import create_app
 from app.pipelines import documents, ingest, keys, search
+from app.pipelines.budget import Budget
 from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
@@ -51,10 +52,14 @@ class World:
         outcomes = ingest.many(uploads, self.user_id, db=self.db, embedder=self.embedder, cutting=self.cutting)
         return [outcome async for outcome in outcomes]
 
-    async def ask(self, text: str, *, budget: search.Budget | None = None, **fields: Any) -> Answer:
+    async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:
         """Search."""
         query = Query(self.user_id, text, **fields)
-        return await search.run(query, db=self.db, embedder=self.embedder, budget=budget)
+        return await search.run(query, self.services(budget=budget or Budget()))
+
+    def services(self, **fields: Any) -> Services:
+        """The services of this world, as pipelines take them."""
+        return Services(self.db, self.embedder, cutting=self.cutting, **fields)
 
     async def uris(self) -> list[str | None]:
         """The uris of what is stored, newest first."""

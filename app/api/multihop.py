@@ -67,8 +67,7 @@ async def find_multihop(
     Later hops never fail the request: `hops` and `degraded` tell what happened.
     """
     question = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
-    story = partial(multihop.run, question, db=use.db, embedder=use.embedder, budget=use.budget, llm=use.llm)
-    answer = await admission.admitted(request, story)
+    answer = await admission.admitted(request, partial(multihop.run, question, use))
     request.state.answer, request.state.timings = answer, answer.timings
     return MultihopAnswerModel.of(answer)
 
@@ -92,6 +91,5 @@ async def merge_lists(
     """
     size = len(await request.body())
     merging = await offload.run(size, asked.shape, user_id)
-    story = partial(rerank.run, merging, db=use.db, embedder=use.embedder, reranker=use.reranker, budget=use.budget)
-    merged = await admission.admitted(request, story)
+    merged = await admission.admitted(request, partial(rerank.run, merging, use))
     return await replies.json(size, lambda: RerankAnswer.of(merged, asked.merge))

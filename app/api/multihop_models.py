@@ -34,7 +34,7 @@ class MultihopRequest(wire.WireModel):
     detail: Detail = Field("full", description="How much text a hit carries.")
     explain: wire.Flag = Field(False, description="Show the parts of each score.")
 
-    def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.Question:
+    def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.MultihopQuery:
         """The question as the corridor takes it."""
         query = QueryShape(
             user_id=user_id,
@@ -48,7 +48,7 @@ class MultihopRequest(wire.WireModel):
             detail=self.detail,
             explain=self.explain,
         )
-        return multihop.Question(query, self.max_hops, self.extractor, self.merge)
+        return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
 
 
 class ViaModel(BaseModel):

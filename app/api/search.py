@@ -73,16 +73,7 @@ async def find_about(
 
 
 async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
-    story = partial(
-        search.run,
-        query,
-        db=use.db,
-        embedder=use.embedder,
-        budget=use.budget,
-        remembered=use.remembered,
-        reranker=use.reranker,
-    )
-    return _answered(await admission.admitted(request, story), request)
+    return _answered(await admission.admitted(request, partial(search.run, query, use)), request)
 
 
 @router.post(
@@ -100,7 +91,7 @@ async def find_similar(
     """The nearest passages by meaning to a stored chunk (itself excluded) or to a vector."""
     if asked.vector is not None:
         wire.expect_dimension(asked.vector, use.embedder.model.dimension)
-    like = similar.Likeness(
+    like = similar.SimilarQuery(
         user_id=user_id,
         chunk_id=asked.chunk_id,
         vector=asked.vector,
@@ -109,8 +100,7 @@ async def find_similar(
         exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
         candidates=use.candidates,
     )
-    story = partial(similar.run, like, db=use.db, budget=use.budget)
-    return _answered(await admission.admitted(request, story), request)
+    return _answered(await admission.admitted(request, partial(similar.run, like, use)), request)
 
 
 def _answered(answer: Answer, request: Request) -> AnswerModel:

@@ -43,7 +43,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
             search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        several = story.Question(Query(user, linked.text, limit=5), 2, "auto", "linked")
+        several = story.MultihopQuery(Query(user, linked.text, limit=5), 2, "auto", "linked")
         options.out.print(multihop.chain(await multihop.ask(several, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)

@@ -33,7 +33,7 @@ def multihop(
 ) -> None:
     """Search over several hops and draw the chain: query, terms, hits with the hop and the name that led there."""
     asked = Query(options.checked_user(user), query, limit=limit)
-    question = story.Question(asked, max_hops, extractor.value, merge.value)
+    question = story.MultihopQuery(asked, max_hops, extractor.value, merge.value)
     answer = options.run(_ask(question, options.settings(data_dir)))
     if as_json:
         typer.echo(MultihopAnswerModel.of(answer).model_dump_json())
@@ -41,16 +41,14 @@ def multihop(
         options.out.print(chain(answer))
 
 
-async def _ask(question: story.Question, settings: Settings) -> Answer:
+async def _ask(question: story.MultihopQuery, settings: Settings) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
         return await ask(question, services)
 
 
-async def ask(question: story.Question, services: Services) -> Answer:
+async def ask(question: story.MultihopQuery, services: Services) -> Answer:
     """The answer to one question."""
-    return await story.run(
-        question, db=services.db, embedder=services.embedder, budget=services.budget, llm=services.llm
-    )
+    return await story.run(question, services)
 
 
 def chain(answer: Answer) -> Tree:

@@ -75,9 +75,7 @@ async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: floa
 
 async def ask(query: Query, services: Services) -> Answer:
     """The answer to one query."""
-    return await story.run(
-        query, db=services.db, embedder=services.embedder, budget=services.budget, reranker=services.reranker
-    )
+    return await story.run(query, services)
 
 
 def show(answer: Answer, query: str) -> None:

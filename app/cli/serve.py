@@ -16,7 +16,7 @@ from app.api import connections
 from app.cli import options
 from app.config import Settings
 from app.main import create_app
-from app.pipelines import warming
+from app.pipelines import warmup
 from app.pipelines.services import Services
 
 GRACE_S = 15
@@ -61,7 +61,7 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
             timeout_keep_alive=int(limits.idle_s),
         )
     )
-    await warming.warm(services, at_once=settings.searches_at_once)
+    await warmup.run(services, concurrent=settings.searches_at_once)
     # What stands now stays: looked through for garbage again and again, it would hold up searches for 50 ms at a time.
     gc.collect()
     gc.freeze()

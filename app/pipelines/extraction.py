@@ -1,7 +1,7 @@
-"""Which terms of the best chunks would lead to related passages, and who says so?
+"""Extract terms from the best chunks that lead to related passages: by a language model, stored names, or statistics.
 
-The best available extractor is asked first and each falls to the next: llm, entities, statistical. A model chooses
-among the stored names, which lead somewhere for certain; it does not replace them, so that its worst day costs nothing.
+The best available extractor runs first and each falls back to the next: llm, entities, statistical. A model chooses
+among the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing.
 """
 
 from __future__ import annotations
@@ -9,131 +9,139 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines.search import Course
-from app.providers.base import Llm
-from app.shapes import Candidate, StandingName
+from app.pipelines.context import SearchContext
+from app.shapes import Candidate, ChunkName
 from app.store import links
-from app.store.db import Database
 from app.text import names, terms
 
 log = logging.getLogger(__name__)
 
 Extractor = Literal["auto", "llm", "entities", "statistical"]
-Ran = Literal["llm", "entities", "statistical"]
+ExtractorUsed = Literal["llm", "entities", "statistical"]
 PASSAGES = 3
 PASSAGE_CHARACTERS = 500
-ORDER: tuple[Ran, ...] = ("llm", "entities", "statistical")
+FALLBACK_ORDER: tuple[ExtractorUsed, ...] = ("llm", "entities", "statistical")
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
-    """The terms, who found them, and the chunk in which each stands."""
+class ExtractionRequest:
+    """A question, the chunks to extract from (best first), and the size of the user's corpus in chunks."""
+
+    user_id: str
+    question: str
+    chunk_ids: Sequence[UUID]
+    extractor: Extractor
+    corpus_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """The terms, the extractor that found them (None: none did), and the chunk in which each stands."""
 
     terms: tuple[str, ...]
-    extractor: Ran | None
-    sources: dict[str, UUID]
+    extractor: ExtractorUsed | None
+    sources: Mapping[str, UUID]
 
 
-async def run(
-    query: str,
-    chunk_ids: Sequence[UUID],
-    *,
-    user_id: str,
-    wanted: Extractor,
-    total: int,
-    course: Course,
-    db: Database,
-    llm: Llm | None,
-    llm_s: float,
-) -> Extracted:
-    """Up to five terms of the first PASSAGES chunks; none where every extractor found none.
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """The chunks extracted from, best first, with their texts and the stored names in them."""
+
+    request: ExtractionRequest
+    chunk_ids: Sequence[UUID]
+    candidates: Mapping[UUID, Candidate]
+    names: Sequence[ChunkName]
+
+    @property
+    def passages(self) -> list[str]:
+        """The beginning of each chunk."""
+        return [candidate.content[:PASSAGE_CHARACTERS] for candidate in self.candidates.values()]
+
+
+async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
+    """Up to five terms of the first PASSAGES chunks; none if every extractor found none.
 
     Raises DatabaseUnavailable, DeadlineExceeded. A failing model is noted as `llm_failed`.
     """
-    with course.timed("extract"):
-        async with db.reading(user_id, plain=True) as reading:
-            best = list(chunk_ids[:PASSAGES])
-            standing = await links.names(reading, user_id, best)
-            held = await links.chunks(reading, user_id, best, vector=None)
-        passages = [held[chunk_id][0].content[:PASSAGE_CHARACTERS] for chunk_id in best if chunk_id in held]
-        titles = [held[chunk_id][0].title for chunk_id in best if chunk_id in held]
-        start = "llm" if wanted == "auto" else wanted
-        for extractor in ORDER[ORDER.index(start) :]:
-            if extractor == "llm":
-                asked = await _asked(query, titles, passages, course, llm=llm, llm_s=llm_s, required=wanted == "llm")
-                found = _chosen(asked, query, standing, best, total)
-            elif extractor == "entities":
-                found = _entities(query, standing, best, total)
-            else:
-                held_by = {name.name_key: name.chunks for name in standing}
-                found = terms.statistical(passages, query, chunks=held_by, total=total)
+    with context.timed("extract"):
+        source = await _read(request, context)
+        first: ExtractorUsed = "llm" if request.extractor == "auto" else request.extractor
+        for extractor in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
+            found = await _extract(extractor, source, context)
             if found:
-                return Extracted(tuple(found), extractor, _sources(found, standing, best, held))
-    return Extracted((), None, {})
+                return Extraction(tuple(found), extractor, _sources(found, source))
+    return Extraction((), None, {})
 
 
-async def _asked(
-    query: str,
-    titles: Sequence[str],
-    passages: Sequence[str],
-    course: Course,
-    *,
-    llm: Llm | None,
-    llm_s: float,
-    required: bool,
-) -> list[str]:
-    """What the model proposes, as far as it can be used; nothing where there is no model or it fails."""
+async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
+    best = list(request.chunk_ids[:PASSAGES])
+    async with context.services.db.reading(request.user_id, plain=True) as reading:
+        stored_names = await links.names(reading, request.user_id, best)
+        chunks = await links.chunks(reading, request.user_id, best, vector=None)
+    candidates = {chunk_id: chunks[chunk_id][0] for chunk_id in best if chunk_id in chunks}
+    return _Source(request, best, candidates, stored_names)
+
+
+async def _extract(extractor: ExtractorUsed, source: _Source, context: SearchContext) -> list[str]:
+    if extractor == "llm":
+        return _chosen_by_model(await _proposed_by_model(source, context), source)
+    if extractor == "entities":
+        return _stored_names(source)
+    frequencies = {name.name_key: name.chunks for name in source.names}
+    request = source.request
+    return terms.statistical(source.passages, request.question, chunks=frequencies, total=request.corpus_chunks)
+
+
+async def _proposed_by_model(source: _Source, context: SearchContext) -> list[str]:
+    """The usable terms that the model proposes; none if there is no model or it fails."""
+    llm, question = context.services.llm, source.request.question
     if llm is None:
-        course.degraded += ["llm_failed"] if required else []
+        context.degraded += ["llm_failed"] if source.request.extractor == "llm" else []
         return []
-    given = [f"{title}\n{passage}" for title, passage in zip(titles, passages, strict=True)]
+    titles = [candidate.title for candidate in source.candidates.values()]
+    passages = [f"{title}\n{passage}" for title, passage in zip(titles, source.passages, strict=True)]
     try:
-        async with asyncio.timeout(llm_s):
-            return terms.usable(await llm.terms(query, given), given, query)
+        async with asyncio.timeout(context.services.budget.llm_s):
+            return terms.usable(await llm.terms(question, passages), passages, question)
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("extraction by model failed: %s", type(error).__name__, extra={"action": "llm_failed"})
-        course.degraded.append("llm_failed")
+        context.degraded.append("llm_failed")
         return []
 
 
-def _chosen(
-    proposed: Sequence[str], query: str, standing: Sequence[StandingName], best: Sequence[UUID], total: int
-) -> list[str]:
+def _chosen_by_model(proposed: Sequence[str], source: _Source) -> list[str]:
     """The model's terms that are stored names of several chunks, the other stored names, and its other terms.
 
-    Nothing where none of the model's is among the first five.
+    Nothing if none of the model's terms is among the first five.
     """
-    leading = {name.name_key for name in standing if name.chunks > 1}
-    known = [term for term in proposed if names.key(term) in leading]
-    mixed = terms.distinct((*known, *_entities(query, standing, best, total), *proposed))
+    shared = {name.name_key for name in source.names if name.chunks > 1}
+    known = [term for term in proposed if names.key(term) in shared]
+    mixed = terms.distinct((*known, *_stored_names(source), *proposed))
     return mixed if set(mixed) & set(proposed) else []
 
 
-def _entities(query: str, standing: Sequence[StandingName], best: Sequence[UUID], total: int) -> list[str]:
-    """Stored names of several chunks that the query does not hold, those of better chunks and in fewer chunks first."""
-    asked = names.sequences(query)
+def _stored_names(source: _Source) -> list[str]:
+    """Stored names of several chunks that the question lacks, those of better chunks and in fewer chunks first."""
+    in_question = names.sequences(source.request.question)
 
-    def worth(name: StandingName) -> float:
-        return math.log(1 + total / name.chunks) / (1 + best.index(name.chunk_id))
+    def weight(name: ChunkName) -> float:
+        idf = math.log(1 + source.request.corpus_chunks / name.chunks)
+        return idf / (1 + source.chunk_ids.index(name.chunk_id))
 
-    leading = [name for name in standing if name.name_key not in asked and name.chunks > 1]
-    ranked = sorted(leading, key=lambda name: (-worth(name), name.name_key))
+    shared = [name for name in source.names if name.name_key not in in_question and name.chunks > 1]
+    ranked = sorted(shared, key=lambda name: (-weight(name), name.name_key))
     return terms.distinct(name.name for name in ranked)
 
 
-def _sources(
-    found: Sequence[str],
-    standing: Sequence[StandingName],
-    best: Sequence[UUID],
-    held: dict[UUID, tuple[Candidate, float | None]],
-) -> dict[str, UUID]:
-    known = {name.name_key: name.chunk_id for name in standing}
-    first = next((chunk_id for chunk_id in best if chunk_id in held), None)
-    sources = {term: known.get(names.key(term) or "", first) for term in found}
-    return {term: chunk_id for term, chunk_id in sources.items() if chunk_id is not None}
+def _sources(found: Sequence[str], source: _Source) -> dict[str, UUID]:
+    """The chunk in which each term stands, by default the best one."""
+    by_name = {name.name_key: name.chunk_id for name in source.names}
+    best = next(iter(source.candidates), None)
+    chunk_ids = {term: by_name.get(names.key(term) or "", best) for term in found}
+    return {term: chunk_id for term, chunk_id in chunk_ids.items() if chunk_id is not None}

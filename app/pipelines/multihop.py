@@ -1,12 +1,10 @@
-"""Which passages answer a question whose link runs through another document?
+"""Answer a question over several hops: search, expand with names from the best chunks, search again, and merge.
 
-Search, read names off the best chunks, search again with them, and order everything against the original question.
-Nothing here raises because a later hop failed: the hops that worked answer, and `hops` and `degraded` tell.
+A failure of a later hop never fails the search: the hops that worked are answered, and `hops` and `degraded` say so.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,35 +12,27 @@ from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import extraction, search
-from app.pipelines.extraction import Extracted, Extractor
-from app.pipelines.search import Budget, Course
-from app.pipelines.trail import Trail
-from app.providers import base
-from app.providers.base import Embedder, Llm
-from app.ranking import merge, steering
-from app.ranking.merge import Hopped, Scored
-from app.shapes import Answer, Hit, Hop, ParsedQuery, Query, Recall, Recalled, Weights
-from app.store import links, recall
-from app.store.db import Database, Reading
-from app.text import cleaning, headings, names
+from app.pipelines import answers, extraction, query_vector, retrieval, understanding
+from app.pipelines.context import SearchContext
+from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
+from app.pipelines.hop_state import HopChunk, HopState
+from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
+from app.pipelines.services import Services
+from app.ranking import fusion_plan, merge
+from app.ranking.merge import Scored
+from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
+from app.store import links
+from app.text import cleaning, names
 
 log = logging.getLogger(__name__)
 
 Merge = Literal["linked", "classic"]
-LEAST = 5
-"""Chunks that a hop brings at least (SPEC §5)."""
-SOURCES = 5
-SOURCE_WEIGHT = 0.5
-"""A chunk found by a search leads on with half the weight of a document that the question names."""
-LATER_HOP = 0.5
-"""What a further hop's signals weigh against those of the hop before."""
 STOP_BELOW = 0.5
-"""A hop whose best similarity to the question is under this share of hop 1's best ends the search."""
+"""A hop whose best similarity to the question is under this share of hop 1's best is the last."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MultihopQuery:
     """A search over several hops. `query.limit` is 1 to 20, `max_hops` 2 to 4."""
 
     query: Query
@@ -51,293 +41,200 @@ class Question:
     merge: Merge = "linked"
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a hop works with."""
-
-    db: Database
-    embedder: Embedder
-    budget: Budget
-    llm: Llm | None
-    course: Course
-
-
-async def run(
-    question: Question, *, db: Database, embedder: Embedder, budget: Budget | None = None, llm: Llm | None = None
-) -> Answer:
+async def run(question: MultihopQuery, services: Services) -> Answer:
     """Answer one question over several hops.
 
     Raises BlankQuery, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.
     """
     if cleaning.is_blank(question.query.text):
         raise errors.BlankQuery
-    means = Means(db, base.for_user(embedder, question.query.user_id), budget or Budget(), llm, Course())
-    try:
-        async with asyncio.timeout(means.budget.whole_s):
-            with means.course.timed("total"):
-                return await _walk(question, means)
-    except TimeoutError as error:
-        raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
+    strategy = Classic(question.query) if question.merge == "classic" else Linked(question.query)
+    search = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id))
+    async with search.context.running():
+        state = await search.first_hop()
+        if state.brought:
+            for hop in range(2, question.max_hops + 1):
+                if not await search.next_hop(hop, state):
+                    break
+        return await search.answer(state)
 
 
-async def _walk(question: Question, means: Means) -> Answer:
-    query = question.query
-    fusion = "rrf" if question.merge == "classic" else query.fusion
-    wide = replace(query, limit=query.candidates, fusion=fusion, detail="full", min_confidence=None)
-    first = await search.retrieve(wide, means.course, db=means.db, embedder=means.embedder, budget=means.budget)
-    relaxed = bool(means.course.relaxed)
-    trail = Trail.begun(query.text, first, width=_width(question), relaxed=relaxed)
-    if trail.hop_of:
-        for number in range(2, question.max_hops + 1):
-            if not await _hop(number, question, trail, means):
-                break
-    return await _answer(question, trail, means)
+@dataclass(frozen=True, slots=True)
+class _MultihopSearch:
+    """One question being answered."""
 
+    question: MultihopQuery
+    strategy: HopStrategy
+    context: SearchContext
 
-def _width(question: Question) -> int:
-    return max(LEAST, question.query.limit)
+    @property
+    def query(self) -> Query:
+        return self.question.query
 
-
-async def _hop(number: int, question: Question, trail: Trail, means: Means) -> bool:
-    """Go one hop further; False ends the walk. A failure is noted and leaves the trail as it was."""
-    found: Extracted | None = None
-    try:
-        best = _best(question, trail, number)
-        found = await extraction.run(
-            question.query.text,
-            best,
-            user_id=question.query.user_id,
-            wanted=question.extractor,
-            total=int(trail.first.found.corpus_chunks),
-            course=means.course,
-            db=means.db,
-            llm=means.llm,
-            llm_s=means.budget.llm_s,
+    async def first_hop(self) -> HopState:
+        """Retrieve for the question itself, with all candidates: those beyond the hop's width are compared later."""
+        wide = replace(
+            self.query,
+            limit=self.query.candidates,
+            fusion=self.strategy.first_fusion(),
+            detail="full",
+            min_confidence=None,
         )
-        if not found.terms:
+        first = await retrieval.retrieve(wide, self.context)
+        return HopState.after_first_hop(self.query.text, first, width=hop_width(self.query))
+
+    async def next_hop(self, hop: int, state: HopState) -> bool:
+        """Go one hop further; False ends the search. A failure is noted and leaves the state as it was."""
+        extraction_found: Extraction | None = None
+        try:
+            sources = self._sources(hop, state)
+            extraction_found = await self._extract(sources, state)
+            if not extraction_found.terms:
+                return False
+            state.extractions[hop] = extraction_found
+            with self.context.timed("hops"):
+                new = await self._retrieve(hop, extraction_found, sources, state)
+        except errors.StepwellError as error:
+            log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})
+            self.context.degraded.append("hop2_failed")
+            state.hops.append(replace(self._hop(hop, extraction_found), error=error.code))
             return False
-        trail.extracted[number] = found
-        with means.course.timed("hops"):
-            fresh = await _brought(number, question, trail, found, best, means)
-    except errors.StepwellError as error:
-        log.warning("hop %d failed: %s", number, type(error).__name__, extra={"action": "hop2_failed"})
-        means.course.degraded.append("hop2_failed")
-        trail.hops.append(_told(number, question, found, 0, error=error.code))
-        return False
-    best_similarity = max((trail.similarity.get(chunk_id, 0.0) for chunk_id in fresh), default=None)
-    trail.hops.append(replace(_told(number, question, found, len(fresh)), best_similarity=best_similarity))
-    first_best = trail.hops[0].best_similarity
-    faded = first_best is not None and (best_similarity or 0.0) < STOP_BELOW * first_best
-    return bool(fresh) and not faded
+        best = max((state.chunks[chunk_id].similarity or 0.0 for chunk_id in new), default=None)
+        state.hops.append(replace(self._hop(hop, extraction_found), result_count=len(new), best_similarity=best))
+        first_best = state.hops[0].best_similarity
+        faded = first_best is not None and (best or 0.0) < STOP_BELOW * first_best
+        return bool(new) and not faded
 
+    def _sources(self, hop: int, state: HopState) -> list[UUID]:
+        """The chunks that the hop starts from, best first: hop 1's own order, later the merged one."""
+        if hop == 2:
+            order = [candidate.chunk_id for candidate in state.first.result.candidates]
+        else:
+            order = merge.ordered(self._scores(state), state.brought)
+        return [chunk_id for chunk_id in order if state.chunks[chunk_id].hop is not None]
 
-def _told(number: int, question: Question, found: Extracted | None, count: int, error: str | None = None) -> Hop:
-    terms = found.terms if found else ()
-    asked = " ".join((question.query.text, *terms))
-    return Hop(number, asked, count, terms, found.extractor if found else None, error)
-
-
-def _best(question: Question, trail: Trail, number: int) -> list[UUID]:
-    """The chunks that the next hop starts from, best first: hop 1's own order, later the merged one."""
-    if number == 2:
-        return [c.chunk_id for c in trail.first.found.candidates if c.chunk_id in trail.hop_of]
-    return [chunk_id for chunk_id in _ordered(question, trail) if chunk_id in trail.hop_of]
-
-
-async def _brought(
-    number: int, question: Question, trail: Trail, found: Extracted, best: Sequence[UUID], means: Means
-) -> list[UUID]:
-    """Search with the terms, and under `linked` follow names, in one transaction; returns the chunks that are new."""
-    ask, query = await _wider(question, trail, found, means), question.query
-    async with means.db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
-        expanded = await recall.hybrid(reading, ask)
-        if question.merge == "classic":
-            return await _appended(number, question, trail, expanded, reading)
-        return await _followed(number, question, trail, expanded, best, reading)
-
-
-async def _wider(question: Question, trail: Trail, found: Extracted, means: Means) -> Recall:
-    """The query with the terms behind it, any of which may match; what hop 1 had to hold is not asked for again.
-
-    Raises ProviderError where hop 1 had a vector and this hop has none.
-    """
-    query, parsed = question.query, trail.first.parsed
-    words = " ".join([parsed.words, *(" ".join(names.words(term)) for term in found.terms)])
-    wider = ParsedQuery(text=" ".join((parsed.text, *found.terms)), words=words, excluded=parsed.excluded)
-    vector = None
-    if trail.first.ask.vector is not None:
-        vector = await search.vector_of(wider.text, means.course, embedder=means.embedder, budget=means.budget)
-        if vector is None:
-            raise errors.ProviderError("The expanded query could not be embedded.")
-    classic = question.merge == "classic"
-    return Recall(
-        user_id=query.user_id,
-        vector=vector,
-        lexical=search.lexical_of(wider),
-        weights=_weights(trail.first.ask),
-        fusion="rrf",
-        limit=_width(question) if classic else query.candidates,
-        k=query.k,
-        candidates=query.candidates,
-        filters=query.filters,
-        exclude_chunk_ids=(*query.exclude_chunk_ids, *(trail.hop_of if classic else ())),
-        with_content=classic,
-    )
-
-
-def _weights(ask: Recall) -> Weights:
-    """RRF's own weights where hop 1 chose others for a convex sum; a leg that did not run there runs nowhere."""
-    both = ask.weights.vector > 0 and ask.weights.text > 0
-    return steering.EVEN if both and ask.fusion == "convex" else ask.weights
-
-
-async def _appended(number: int, question: Question, trail: Trail, expanded: Recalled, db: Reading) -> list[UUID]:
-    """Under `classic`, what the expanded query found, none of which was seen before."""
-    ids = [candidate.chunk_id for candidate in expanded.candidates]
-    near = await links.chunks(db, question.query.user_id, ids, vector=trail.first.ask.vector)
-    for candidate in expanded.candidates:
-        _read, similarity = near.get(candidate.chunk_id, (candidate, None))
-        for known in (trail.rrf, trail.candidates):
-            known.pop(candidate.chunk_id, None)
-        trail.note(candidate, rrf_score=candidate.rrf_score, similarity=similarity)
-    return trail.enter(ids, number)
-
-
-async def _followed(
-    number: int,
-    question: Question,
-    trail: Trail,
-    expanded: Recalled,
-    best: Sequence[UUID],
-    db: Reading,
-) -> list[UUID]:
-    """Under `linked`, raise the signals of what the expanded query and the names lead to."""
-    query = question.query
-    fade = LATER_HOP ** (number - 2)
-    sources = [chunk_id for chunk_id in best if chunk_id not in trail.led][:SOURCES]
-    led = await links.follow(
-        db,
-        query.user_id,
-        sources={chunk_id: fade * _weight(chunk_id, trail) for chunk_id in sources},
-        keys=names.sequences(trail.first.parsed.text),
-        headings=headings.asked(trail.first.parsed.text),
-        vector=trail.first.ask.vector,
-        also={*trail.documents, *(candidate.chunk_id for candidate in expanded.candidates)},
-        filters=query.filters,
-        exclude_chunk_ids=query.exclude_chunk_ids,
-    )
-    trail.led.update(sources)
-    brought: dict[UUID, None] = {}
-    for place, candidate in enumerate(expanded.candidates):
-        trail.raise_signal(candidate.chunk_id, "expanded", fade * candidate.score)
-        if place < _width(question):
-            brought[candidate.chunk_id] = None
-    for chunk in led:
-        if trail.take(chunk):
-            brought[chunk.chunk_id] = None
-    front = merge.ordered(trail.sums(), trail.hop_of)[: merge.FRONT]
-    trail.held |= await links.held(db, query.user_id, front, trail.idf)
-    return trail.enter(brought, number)
-
-
-def _weight(chunk_id: UUID, trail: Trail) -> float:
-    """How much a chunk leads on: its RRF score in hop 1, scaled to 0–1, or for a later one what the merge says."""
-    ask = trail.first.ask
-    if chunk_id in trail.rrf:
-        return SOURCE_WEIGHT * trail.rrf[chunk_id] * (ask.k + 1) / (ask.weights.vector + ask.weights.text)
-    return SOURCE_WEIGHT * min(1.0, merge.linked(trail.signals[chunk_id]).score / merge.BEST_SUM)
-
-
-def _ordered(question: Question, trail: Trail) -> list[UUID]:
-    return merge.ordered(_scores(question, trail), trail.hop_of)
-
-
-def _scores(question: Question, trail: Trail) -> Mapping[UUID, Scored]:
-    """Every chunk's combined score; where no further hop worked, hop 1's own."""
-    if trail.stayed:
-        chunks = (trail.candidates[chunk_id] for chunk_id in trail.hop_of)
-        return {chunk.chunk_id: Scored(chunk.score, {"fused": chunk.score}) for chunk in chunks}
-    if question.merge == "classic":
-        return merge.classic(
-            Hopped(chunk_id, trail.documents[chunk_id], hop, trail.rrf[chunk_id])
-            for chunk_id, hop in trail.hop_of.items()
+    async def _extract(self, sources: Sequence[UUID], state: HopState) -> Extraction:
+        request = ExtractionRequest(
+            user_id=self.query.user_id,
+            question=self.query.text,
+            chunk_ids=sources,
+            extractor=self.question.extractor,
+            corpus_chunks=state.first.result.corpus_chunks,
         )
-    return merge.covering(trail.sums(), trail.held, trail.idf, trail.hop_of)
+        return await extraction.run(request, self.context)
+
+    async def _retrieve(self, hop: int, found: Extraction, sources: Sequence[UUID], state: HopState) -> list[UUID]:
+        """Run the hop's statements in one transaction; returns the chunks that are new."""
+        expanded = self.strategy.expanded_request(await self._expanded(found, state), state)
+        db = self.context.services.db
+        async with db.reading(self.query.user_id, candidates=self.query.candidates, plain=True) as reading:
+            return await self.strategy.collect(hop, expanded, sources, state, reading)
+
+    async def _expanded(self, found: Extraction, state: HopState) -> HybridRequest:
+        """The question with the terms appended, any of which may match; words required in hop 1 are not required here.
+
+        Raises ProviderError if hop 1 had a vector and this hop has none.
+        """
+        query, parsed, first = self.query, state.first.parsed, state.first.request
+        words = " ".join([parsed.words, *(" ".join(names.words(term)) for term in found.terms)])
+        expanded = ParsedQuery(text=" ".join((parsed.text, *found.terms)), words=words, excluded=parsed.excluded)
+        vector = None
+        if first.vector is not None:
+            vector = await query_vector.embed(expanded.text, self.context)
+            if vector is None:
+                raise errors.ProviderError("The expanded query could not be embedded.")
+        return HybridRequest(
+            user_id=query.user_id,
+            vector=vector,
+            lexical=understanding.lexical_query(expanded),
+            weights=_rrf_weights(first),
+            fusion="rrf",
+            limit=query.candidates,
+            k=query.k,
+            candidates=query.candidates,
+            filters=query.filters,
+            exclude_chunk_ids=query.exclude_chunk_ids,
+        )
+
+    def _hop(self, hop: int, found: Extraction | None) -> Hop:
+        terms = found.terms if found else ()
+        expanded = " ".join((self.query.text, *terms))
+        return Hop(hop, expanded, 0, terms, found.extractor if found else None)
+
+    def _scores(self, state: HopState) -> Mapping[UUID, Scored]:
+        """Every chunk's combined score; hop 1's own if no further hop worked."""
+        if not state.only_first_hop:
+            return self.strategy.scores(state)
+        candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
+        return {c.chunk_id: Scored(c.score, {"fused": c.score}) for c in candidates}
+
+    async def answer(self, state: HopState) -> Answer:
+        """The merged chunks, cut to the limit."""
+        query, first = self.query, state.first
+        hits = await self._hits(state) if state.brought else []
+        return replace(
+            answers.build(query, first, self.context),
+            hits=tuple(hits),
+            confidence=hits[0].confidence if hits else None,
+            strategies_matched=tuple(dict.fromkeys(name for hit in hits for name in hit.strategies)),
+            search_mode="multihop",
+            approximate=first.result.approximate and len(hits) < query.limit,
+            degraded=tuple(dict.fromkeys(self.context.degraded)),
+            hops=tuple(state.hops),
+            total_results=sum(hop.result_count for hop in state.hops),
+        )
+
+    async def _hits(self, state: HopState) -> list[Hit]:
+        scores = self._scores(state)
+        order = merge.ordered(scores, state.brought)
+        limit = self.query.limit
+        # Chunks that names led to were not checked for excluded words: twice as many leave enough.
+        leading = [state.chunks[chunk_id] for chunk_id in order[: 2 * limit if state.first.parsed.excluded else limit]]
+        await self._read_missing(leading, state)
+        best = 1.0 if state.only_first_hop else self.strategy.best_score(state)
+        kept = [chunk for chunk in leading if chunk.candidate and not _holds_excluded(chunk, state)]
+        return [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept[:limit]]
+
+    async def _read_missing(self, chunks: Sequence[HopChunk], state: HopState) -> None:
+        """Fetch the text of the chunks to which only names led."""
+        missing = [chunk.chunk_id for chunk in chunks if chunk.candidate is None]
+        if not missing:
+            return
+        async with self.context.services.db.reading(self.query.user_id, plain=True) as reading:
+            read = await links.chunks(reading, self.query.user_id, missing, vector=None)
+        for chunk_id, (candidate, _similarity) in read.items():
+            state.chunks[chunk_id].candidate = candidate
+
+    def _hit(self, chunk: HopChunk, state: HopState, scored: Scored, best: float) -> Hit:
+        assert chunk.candidate is not None
+        candidate = replace(chunk.candidate, score=min(1.0, scored.score / best))
+        hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed))
+        ways = tuple(name for name in ("linked", "shared", "named", "expanded") if chunk.signals.get(name))
+        via = state.via(chunk)
+        explain = None
+        if hit.explain is not None:
+            heading = {"heading": via.name} if via and via.heading else {}
+            explain = {**hit.explain, "signals": dict(chunk.signals), "parts": dict(scored.parts), **heading}
+        return replace(
+            hit,
+            strategies=tuple(dict.fromkeys((*hit.strategies, *ways))),
+            hop=chunk.hop or 1,
+            combined_score=scored.score,
+            via=via,
+            explain=explain,
+        )
 
 
-async def _answer(question: Question, trail: Trail, means: Means) -> Answer:
-    """The merged chunks with what they say, cut to the limit."""
-    query, first = question.query, trail.first
-    hits = await _hits(question, trail, means)
-    return replace(
-        search.answered(query, first, means.course),
-        hits=tuple(hits),
-        confidence=hits[0].confidence if hits else None,
-        strategies_matched=tuple(dict.fromkeys(name for hit in hits for name in hit.strategies)),
-        search_mode="multihop",
-        approximate=first.found.approximate and len(hits) < query.limit,
-        degraded=tuple(dict.fromkeys(means.course.degraded)),
-        hops=tuple(trail.hops),
-        total_results=sum(hop.result_count for hop in trail.hops),
-    )
+def _rrf_weights(request: HybridRequest) -> Weights:
+    """Even weights if hop 1 chose others for a convex sum; a leg that did not run there runs nowhere."""
+    both = request.weights.vector > 0 and request.weights.text > 0
+    return fusion_plan.EVEN if both and request.fusion == "convex" else request.weights
 
 
-async def _hits(question: Question, trail: Trail, means: Means) -> list[Hit]:
-    if not trail.hop_of:
-        return []
-    scores = _scores(question, trail)
-    order = merge.ordered(scores, trail.hop_of)
-    wanted = order[: 2 * question.query.limit if trail.first.parsed.excluded else question.query.limit]
-    await _read(wanted, trail, means, question.query)
-    hits = [_hit(chunk_id, question, trail, scores[chunk_id]) for chunk_id in wanted if chunk_id in trail.candidates]
-    return [hit for hit in hits if not _is_barred(hit, trail)][: question.query.limit]
-
-
-async def _read(wanted: Sequence[UUID], trail: Trail, means: Means, query: Query) -> None:
-    """Fetch the chunks to which only names led."""
-    missing = [chunk_id for chunk_id in wanted if chunk_id not in trail.candidates]
-    if not missing:
-        return
-    async with means.db.reading(query.user_id, plain=True) as reading:
-        read = await links.chunks(reading, query.user_id, missing, vector=None)
-    trail.candidates |= {chunk_id: candidate for chunk_id, (candidate, _similarity) in read.items()}
-
-
-def _hit(chunk_id: UUID, question: Question, trail: Trail, scored: Scored) -> Hit:
-    candidate = replace(trail.candidates[chunk_id], score=min(1.0, scored.score / _best_possible(question, trail)))
-    hit = search.hit_of(candidate, question.query, trail.first, relaxed=trail.relaxed)
-    hop = trail.hop_of.get(chunk_id, 1)
-    signals = trail.signals.get(chunk_id, {})
-    ways = tuple(name for name in ("linked", "shared", "named", "expanded") if signals.get(name))
-    via = trail.way_to(chunk_id)
-    explain = None
-    if hit.explain is not None:
-        under = {"heading": via.name} if via and via.heading else {}
-        explain = {**hit.explain, "signals": dict(signals), "parts": dict(scored.parts), **under}
-    return replace(
-        hit,
-        strategies=tuple(dict.fromkeys((*hit.strategies, *ways))),
-        hop=hop,
-        combined_score=scored.score,
-        via=via,
-        explain=explain,
-    )
-
-
-def _best_possible(question: Question, trail: Trail) -> float:
-    """The combined score of a chunk that is first in everything."""
-    if trail.stayed:
-        return 1.0
-    if question.merge == "linked":
-        return merge.BEST_LINKED
-    ask = trail.first.ask
-    return merge.best_classic((ask.weights.vector + ask.weights.text) / (ask.k + 1))
-
-
-def _is_barred(hit: Hit, trail: Trail) -> bool:
-    """Whether a chunk to which names led holds what the query excludes."""
-    excluded = trail.first.parsed.excluded
-    if not excluded or hit.hop == 1:
+def _holds_excluded(chunk: HopChunk, state: HopState) -> bool:
+    """Whether a chunk that a later hop brought contains what the query excludes."""
+    excluded = state.first.parsed.excluded
+    if not excluded or chunk.hop in (None, 1) or chunk.candidate is None:
         return False
-    held = names.sequences(f"{hit.candidate.title}\n{trail.candidates[hit.candidate.chunk_id].content}")
-    return any(" ".join(names.words(text)) in held for text in excluded)
+    sequences = names.sequences(f"{chunk.candidate.title}\n{chunk.candidate.content}")
+    return any(" ".join(names.words(text)) in sequences for text in excluded)

@@ -1,14 +1,14 @@
-"""What may be dropped from a query that found nothing?
+"""Relax a query that found nothing, step by step, so that an answer is empty only if no chunk passes the filters.
 
-An answer is empty only where no chunk passes the filters: first the quotes, required and excluded words go, then words
-are widened to what they may have meant, and at last the nearest chunks by meaning answer (SPEC §3).
+First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
+spelling, and last the nearest chunks by vector are returned.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.shapes import IndexText, Lexical, Recall, Recalled, Weights
+from app.shapes import HybridRequest, HybridResult, IndexText, Lexical, Weights
 from app.store import vocabulary
 from app.store.db import Reading
 from app.text import spelling
@@ -16,7 +16,7 @@ from app.text import spelling
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One relaxation, by the name that the answer gives it."""
+    """One relaxation, by its name in the answer's `relaxed`."""
 
     name: str
     needs_vector: bool = False
@@ -28,26 +28,28 @@ NEAREST = Step("nearest_vectors", needs_vector=True)
 STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
 
 
-async def loosened(step: Step, ask: Recall, found: Recalled, db: Reading) -> Recall | None:
-    """What to ask instead of `ask`, which found nothing; None where the step changes nothing."""
+async def loosened(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+    """The request to run instead of one that found nothing; None if the step changes nothing."""
     if step is NEAREST:
-        return None if ask.vector is None else replace(ask, lexical=None, weights=Weights(1.0, 0.0))
-    if ask.lexical is None:
+        return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))
+    if request.lexical is None:
         return None
     if step is DROP_CONSTRAINTS:
-        bound = ask.lexical.strict or ask.lexical.excluded
-        return replace(ask, lexical=Lexical(ask.lexical.words)) if bound else None
-    return await _respelled(ask, found, db)
+        bound = request.lexical.strict or request.lexical.excluded
+        return replace(request, lexical=Lexical(request.lexical.words)) if bound else None
+    return await _respelled(request, result, db)
 
 
-async def _respelled(ask: Recall, found: Recalled, db: Reading) -> Recall | None:
-    """The query's unknown words replaced by stored ones that begin like them or are spelled like them."""
-    unknown = [term.lexeme for term in found.terms if term.df == 0]
-    known = {word: await vocabulary.starting_like(db, ask.user_id, word=word) for word in unknown}
+async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+    """The request with its unknown words replaced by stored ones with the same beginning or a similar spelling."""
+    unknown = [term.lexeme for term in result.terms if term.df == 0]
+    known = {word: await vocabulary.starting_like(db, request.user_id, word=word) for word in unknown}
     words = [near for word, stored in known.items() for near in spelling.nearest(word, stored)]
     if not words:
         return None
     text = " ".join(words)
     return replace(
-        ask, lexical=Lexical(IndexText(text, text)), weights=Weights(ask.weights.vector, ask.weights.text or 1.0)
+        request,
+        lexical=Lexical(IndexText(text, text)),
+        weights=Weights(request.weights.vector, request.weights.text or 1.0),
     )

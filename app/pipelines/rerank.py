@@ -6,17 +6,16 @@ an id and an order. Stored chunks are read only for re-ranking and diversifying.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import offload, reranking, search
+from app.pipelines import offload, query_vector, reranking
+from app.pipelines.context import SearchContext
 from app.pipelines.reranking import Passage
-from app.providers import base
-from app.providers.base import Embedder, Reranker
+from app.pipelines.services import Services
 from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
 from app.shapes import Candidate, Degraded, Json, Rerank, Vector
@@ -89,19 +88,12 @@ class Result:
     degraded: Sequence[Degraded] = ()
 
 
-async def run(
-    merging: Merging,
-    *,
-    db: Database,
-    embedder: Embedder,
-    reranker: Reranker | None = None,
-    budget: search.Budget | None = None,
-) -> Result:
+async def run(merging: Merging, services: Services) -> Result:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
     Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
-    DatabaseUnavailable, and DeadlineExceeded when `budget.whole_s` is over. A failing embedder or re-ranker degrades
-    the answer instead.
+    DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
+    degrades the answer instead.
     """
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
@@ -109,35 +101,22 @@ async def run(
     merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
     if merging.rerank == "none" and not merging.mmr:
         return Result(merged[: merging.limit], len(merged))
-    budget = budget or search.Budget()
-    course = search.Course()
-    try:
-        async with asyncio.timeout(budget.whole_s):
-            means = reranking.Means(db, reranker, budget.rerank_s)
-            hits = await _again(merged, merging, course, means, embedder=embedder, budget=budget)
-    except TimeoutError as error:
-        raise errors.DeadlineExceeded("The merge did not finish within its time limit.") from error
-    return Result(hits[: merging.limit], len(merged), course.degraded)
+    context = SearchContext(services, merging.user_id)
+    async with context.running(work="merge"):
+        hits = await _again(merged, merging, context)
+    return Result(hits[: merging.limit], len(merged), context.degraded)
 
 
-async def _again(
-    merged: Sequence[Merged],
-    merging: Merging,
-    course: search.Course,
-    means: reranking.Means,
-    *,
-    embedder: Embedder,
-    budget: search.Budget,
-) -> list[Merged]:
+async def _again(merged: Sequence[Merged], merging: Merging, context: SearchContext) -> list[Merged]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
-        own = base.for_user(embedder, merging.user_id)
-        vector = await search.vector_of(merging.query, course, embedder=own, budget=budget)
-    known = await _stored(merged[: max(merging.limit, reranking.room(merging.limit))], merging, vector, db=means.db)
+        vector = await query_vector.embed(merging.query, context)
+    best = merged[: max(merging.limit, reranking.room(merging.limit))]
+    known = await _stored(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
     wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
-    ordered = await reranking.run(passages, wish, means)
-    course.degraded += ordered.degraded
+    ordered = await reranking.run(passages, wish, context.services)
+    context.degraded += ordered.degraded
     return [replace(merged[one.place], score=one.score, explain=one.explain) for one in ordered.placed]
 
 

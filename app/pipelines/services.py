@@ -1,15 +1,12 @@
-"""What does every story need?
-
-The door and the command line hold one of these and hand its parts to the pipelines.
-"""
+"""The opened services that every pipeline works with, passed as one value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.pipelines.budget import Budget
+from app.pipelines.entity_cache import EntityCache
 from app.pipelines.ingest import Cutting
-from app.pipelines.remembered import Remembered
-from app.pipelines.search import Budget
 from app.providers.base import Embedder, Llm, Reranker
 from app.shapes import Guidance
 from app.store.db import Database
@@ -17,9 +14,10 @@ from app.store.db import Database
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """A database, an embedder and the limits they work under.
+    """A database, the providers, and the limits they work under.
 
-    `owner` is an embedded database as its owner sees it: all users' rows, for work that no request asks for.
+    `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
+    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
     `local_token` is what requests present under AUTH=local_token; empty otherwise.
     """
 
@@ -35,4 +33,4 @@ class Services:
     reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)
     local_token: str = ""
-    remembered: Remembered = field(default_factory=Remembered)
+    entity_cache: EntityCache = field(default_factory=EntityCache)

@@ -1,25 +1,27 @@
-"""Which chunks are nearest in meaning to this one?"""
+"""Find the chunks nearest to a stored chunk or to a vector by cosine similarity."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from app import errors
-from app.pipelines import search
-from app.ranking import confidence, steering
-from app.shapes import Answer, Filters, Hit, Recall, Recalled, Vector, Weights
+from app.pipelines import answers
+from app.pipelines.context import SearchContext
+from app.pipelines.services import Services
+from app.ranking import confidence
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import Answer, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
 from app.store import recall
 from app.store.db import Database, Reading, rereading
 
-PLAN = steering.Plan(Weights(1.0, 0.0), "rrf")
+PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
 
 
 @dataclass(frozen=True, slots=True)
-class Likeness:
-    """What is looked for: neighbours of a stored chunk (never itself) or of a vector; exactly one is given."""
+class SimilarQuery:
+    """The neighbours of a stored chunk (itself excluded) or of a vector; exactly one is given."""
 
     user_id: str
     chunk_id: UUID | None = None
@@ -29,48 +31,45 @@ class Likeness:
     exclude_chunk_ids: tuple[UUID, ...] = ()
     candidates: int = 100
 
+    @property
+    def excluded(self) -> tuple[UUID, ...]:
+        """All chunks that must not be returned."""
+        return self.exclude_chunk_ids + ((self.chunk_id,) if self.chunk_id else ())
 
-async def run(like: Likeness, *, db: Database, budget: search.Budget | None = None) -> Answer:
-    """The nearest chunks by cosine similarity.
 
-    Raises NotFound where the chunk is nobody's or another user's, DatabaseUnavailable, and DeadlineExceeded when
-    `budget.whole_s` is over.
+async def run(query: SimilarQuery, services: Services) -> Answer:
+    """The nearest chunks, best first.
+
+    Raises NotFound if the chunk does not exist or belongs to another user, DatabaseUnavailable, and DeadlineExceeded
+    when `services.budget.whole_s` is over.
     """
-    course = search.Course()
-    try:
-        async with asyncio.timeout((budget or search.Budget()).whole_s):
-            with course.timed("total"):
-                found = await _nearest(like, db=db)
-    except TimeoutError as error:
-        raise errors.DeadlineExceeded("The search did not finish within its time limit.") from error
-    return _answered(like, found, course)
+    context = SearchContext(services, query.user_id)
+    async with context.running():
+        result = await _nearest(query, services.db)
+    return _answer(query, result, context)
 
 
 @rereading
-async def _nearest(like: Likeness, *, db: Database) -> Recalled:
-    async with db.reading(like.user_id, candidates=like.candidates) as reading:
-        ask = Recall(
-            user_id=like.user_id,
-            vector=await _vector(like, reading),
+async def _nearest(query: SimilarQuery, db: Database) -> HybridResult:
+    async with db.reading(query.user_id, candidates=query.candidates) as reading:
+        request = HybridRequest(
+            user_id=query.user_id,
+            vector=await _vector(query, reading),
             lexical=None,
             weights=PLAN.weights,
             fusion=PLAN.fusion,
-            limit=like.limit,
-            candidates=like.candidates,
-            filters=like.filters,
-            exclude_chunk_ids=_excluded(like),
+            limit=query.limit,
+            candidates=query.candidates,
+            filters=query.filters,
+            exclude_chunk_ids=query.excluded,
         )
-        return await recall.hybrid(reading, ask)
+        return await recall.hybrid(reading, request)
 
 
-def _excluded(like: Likeness) -> tuple[UUID, ...]:
-    return like.exclude_chunk_ids + ((like.chunk_id,) if like.chunk_id else ())
-
-
-def _answered(like: Likeness, found: Recalled, course: search.Course) -> Answer:
+def _answer(query: SimilarQuery, result: HybridResult, context: SearchContext) -> Answer:
     hits = tuple(
         Hit(candidate, confidence.of(candidate, query_type="keyword", exact=False, relaxed=False), ("vector",))
-        for candidate in found.candidates
+        for candidate in result.candidates
     )
     return Answer(
         hits=hits,
@@ -80,17 +79,17 @@ def _answered(like: Likeness, found: Recalled, course: search.Course) -> Answer:
         mode="semantic",
         fusion=PLAN.fusion,
         search_mode="flat",
-        fallback_reason=None if hits else search.why_empty(like.filters, _excluded(like), found),
-        approximate=found.approximate and len(hits) < like.limit,
+        fallback_reason=None if hits else answers.why_empty(query.filters, query.excluded, result),
+        approximate=result.approximate and len(hits) < query.limit,
         degraded=(),
         relaxed=(),
-        timings=course.timings,
+        timings=context.timings,
     )
 
 
-async def _vector(like: Likeness, reading: Reading) -> Vector:
-    if like.chunk_id is not None:
-        return await recall.vector_of(reading, like.user_id, like.chunk_id)
-    if like.vector is None:
+async def _vector(query: SimilarQuery, reading: Reading) -> Vector:
+    if query.chunk_id is not None:
+        return await recall.vector_of(reading, query.user_id, query.chunk_id)
+    if query.vector is None:
         raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
-    return list(like.vector)
+    return list(query.vector)

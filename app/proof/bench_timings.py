@@ -13,11 +13,12 @@ from typing import Literal
 
 import numpy as np
 
-from app.pipelines import search
+from app.pipelines import search, understanding
+from app.pipelines.services import Services
 from app.proof import bench_texts, metrics
 from app.proof.bench_corpus import USER, Progress, Question
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Filters, Query, Recall, Recalled, Vector, Weights
+from app.shapes import Filters, HybridRequest, HybridResult, Query, Vector, Weights
 from app.store import recall
 from app.store.benchmarks import Owner, Plan
 from app.store.db import Database
@@ -102,18 +103,18 @@ class Stand:
         text = " ".join(question.words)
         embedder = Known({analysis.parse(text).text: question.vector}, self.model)
         start = time.perf_counter()
-        await search.run(Query(USER, text, limit=LIMIT), db=self.db, embedder=embedder)
+        await search.run(Query(USER, text, limit=LIMIT), Services(self.db, embedder))
         return _since(start)
 
 
 def ask(
     question: Question, weights: Weights, *, limit: int = LIMIT, metadata: Mapping[str, int] | None = None
-) -> Recall:
+) -> HybridRequest:
     """A question as the hybrid statement gets it; empty metadata filter nothing."""
-    return Recall(
+    return HybridRequest(
         user_id=USER,
         vector=question.vector,
-        lexical=search.lexical_of(analysis.parse(" ".join(question.words))),
+        lexical=understanding.lexical_query(analysis.parse(" ".join(question.words))),
         weights=weights,
         fusion="rrf",
         limit=limit,
@@ -122,7 +123,7 @@ def ask(
     )
 
 
-async def recalled(db: Database, asked: Recall) -> Recalled:
+async def recalled(db: Database, asked: HybridRequest) -> HybridResult:
     """What the service finds."""
     async with db.reading(asked.user_id, candidates=asked.candidates, plain=True) as reading:
         return await recall.hybrid(reading, asked)

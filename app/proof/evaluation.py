@@ -207,16 +207,12 @@ def question(text: str, user_id: str, mode: str, fusion: Fusion, services: Servi
 async def answer(asked: Query, services: Services, hopping: tuple[Extractor, Merge, int] | None = None) -> Answer:
     """The service's answer, by several hops where `hopping` says how."""
     if hopping is None:
-        return await search.run(
-            asked, db=services.db, embedder=services.embedder, budget=services.budget, reranker=services.reranker
-        )
+        return await search.run(asked, services)
     extractor, merge, max_hops = hopping
-    several = multihop.Question(
+    several = multihop.MultihopQuery(
         replace(asked, limit=LARGEST_MULTIHOP_LIMIT), max_hops=max_hops, extractor=extractor, merge=merge
     )
-    return await multihop.run(
-        several, db=services.db, embedder=services.embedder, budget=services.budget, llm=services.llm
-    )
+    return await multihop.run(several, services)
 
 
 def ranked(found: Answer) -> list[str]:

@@ -128,7 +128,7 @@ class Lexical:
 
 
 @dataclass(frozen=True, slots=True)
-class Recall:
+class HybridRequest:
     """What the hybrid statement is asked. Without a vector or without words that leg does not run."""
 
     user_id: str
@@ -181,7 +181,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class HybridResult:
     """The hybrid statement's answer: candidates in order, and what it did to find them."""
 
     candidates: tuple[Candidate, ...]
@@ -205,7 +205,7 @@ class LegScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Led:
+class LinkedChunk:
     """A chunk to which names lead, with the weight of each way and the name that leads there; see `links.sql`."""
 
     chunk_id: UUID
@@ -226,7 +226,7 @@ class Led:
 
 
 @dataclass(frozen=True, slots=True)
-class StandingName:
+class ChunkName:
     """A name in one of some chunks: its words, how many chunks hold it, and the first of those chunks that does."""
 
     name: str

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import Candidate, Filters, Led, StandingName, Vector
+from app.shapes import Candidate, ChunkName, Filters, LinkedChunk, Vector
 from app.store import recall, sql, vectors
 from app.store.db import Reading
 
@@ -35,7 +35,7 @@ async def follow(
     also: Iterable[UUID] = (),
     filters: Filters,
     exclude_chunk_ids: Sequence[UUID] = (),
-) -> list[Led]:
+) -> list[LinkedChunk]:
     """What the names in the source chunks (with weights 0 to 1) and in the question lead to, and how near it is.
 
     `keys` are those of the question's word sequences, `headings` those of them that may be a heading too; `also` are
@@ -51,7 +51,7 @@ async def follow(
         exclude_chunk_ids=exclude_chunk_ids,
     )
     rows = await db.execute(sql.statement("links"), {"user_id": user_id, **given})
-    return [Led(**row._mapping) for row in rows]
+    return [LinkedChunk(**row._mapping) for row in rows]
 
 
 def binds(
@@ -88,10 +88,10 @@ def binds(
     }
 
 
-async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[StandingName]:
+async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that hold each."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": COUNTED}
-    return [StandingName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
+    return [ChunkName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
 
 
 async def chunks(

@@ -14,7 +14,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, Filters, IndexText, LegScores, Lexical, Recall, Recalled, Term, Vector
+from app.shapes import Candidate, Filters, HybridRequest, HybridResult, IndexText, LegScores, Lexical, Term, Vector
 from app.store import sql, vectors
 from app.store.db import Reading, plan_each
 
@@ -40,7 +40,7 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-async def hybrid(db: Reading, ask: Recall) -> Recalled:
+async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
     """Run both legs, their fusion and the fetch of the content as one statement."""
     needed = parts(ask)
     if not PLAIN.issuperset(needed):
@@ -49,7 +49,7 @@ async def hybrid(db: Reading, ask: Recall) -> Recalled:
     return _recalled([row._mapping for row in result], ask)
 
 
-async def scores(db: Reading, ask: Recall) -> list[LegScores]:
+async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
     """The same chunks, in no order and with nothing but their scores: thousands cost no more than a few to read."""
     await plan_each(db)
     row = (await db.execute(sql.statement("hybrid", *parts(ask), "bare"), binds(ask))).one()
@@ -65,7 +65,7 @@ async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     return [float(number) for number in json.loads(row.embedding)]
 
 
-def parts(ask: Recall) -> tuple[str, ...]:
+def parts(ask: HybridRequest) -> tuple[str, ...]:
     """Which sections of the statement a question needs: a leg of weight 0 or without input is not run."""
     lexical = ask.lexical
     needed = {
@@ -79,7 +79,7 @@ def parts(ask: Recall) -> tuple[str, ...]:
     return tuple(part for part, wanted in needed.items() if wanted)
 
 
-def binds(ask: Recall) -> dict[str, Any]:
+def binds(ask: HybridRequest) -> dict[str, Any]:
     """The statement's binds; those of sections that are left out are ignored."""
     needed = parts(ask)
     return {
@@ -151,12 +151,12 @@ def _test(operator: str, bound: Any) -> str:
     return f"@ {_RANGE_OPERATORS[operator]} {json.dumps(bound)}"
 
 
-def _recalled(rows: Sequence[sa.RowMapping], ask: Recall) -> Recalled:
+def _recalled(rows: Sequence[sa.RowMapping], ask: HybridRequest) -> HybridResult:
     """The rows' hits, and the report that each row repeats."""
     report = rows[0]
     ran = ask.vector is not None and ask.weights.vector > 0
     plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report["exact"] else "hnsw"
-    return Recalled(
+    return HybridResult(
         candidates=tuple(_candidate(row) for row in rows if row["chunk_id"] is not None),
         terms=tuple(Term(*term) for term in report["terms"]),
         corpus_chunks=int(report["corpus_chunks"]),

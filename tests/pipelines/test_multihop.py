@@ -10,7 +10,8 @@ import pytest
 from given import World, uris
 
 from app import errors
-from app.pipelines import documents, multihop, search
+from app.pipelines import documents, multihop
+from app.pipelines.budget import Budget
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Filters, Guidance, Query, Vector
 from app.store import db as store_db
@@ -74,8 +75,8 @@ FLAT = Guidance("off", boost=False)
 
 async def _ask(world: World, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
     hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
-    question = multihop.Question(Query(world.user_id, text, **given), **hops)
-    return await multihop.run(question, db=world.db, embedder=world.embedder, budget=budget, llm=llm)
+    question = multihop.MultihopQuery(Query(world.user_id, text, **given), **hops)
+    return await multihop.run(question, world.services(budget=budget or Budget(), llm=llm))
 
 
 async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: World) -> None:
@@ -220,7 +221,7 @@ async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(l
 
 @pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
 async def test_a_failing_model_falls_to_stored_names_and_is_told(library: World, llm: Any) -> None:
-    answer = await _ask(library, llm=llm, extractor="llm", budget=search.Budget(llm_s=0.05))
+    answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
     assert answer.hops is not None
     assert answer.hops[1].extractor == "entities"
     assert "director" in uris(answer)

@@ -12,6 +12,7 @@ from scripted import Script
 from test_two_pass import give, person
 
 from app.pipelines import search
+from app.pipelines.budget import Budget
 from app.providers.base import Reranker
 from app.providers.fake import FakeEmbedder
 from app.providers.reranking import HttpReranker
@@ -42,8 +43,7 @@ async def reranker(script: Script) -> AsyncIterator[HttpReranker]:
 
 async def asked(world: World, *, reranker: Reranker | None = None, rerank_s: float = 2.0, **fields: Any) -> Answer:
     query = Query(world.user_id, fields.pop("text", QUERY), **fields)
-    budget = search.Budget(rerank_s=rerank_s)
-    return await search.run(query, db=world.db, embedder=world.embedder, reranker=reranker, budget=budget)
+    return await search.run(query, world.services(reranker=reranker, budget=Budget(rerank_s=rerank_s)))
 
 
 def scored_by(word: str) -> Any:

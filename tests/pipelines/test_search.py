@@ -9,7 +9,8 @@ import pytest
 from given import World, uris
 
 from app import errors
-from app.pipelines import documents, search
+from app.pipelines import answers, documents, search
+from app.pipelines.budget import Budget
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, Query, Weights
 from app.text import characters
@@ -75,7 +76,7 @@ async def test_a_useless_query_vector_is_a_failed_embedding(shelf: World, vector
 
 async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: World) -> None:
     shelf.embedder = given.Hanging()
-    answer = await shelf.ask("lime mortar", budget=search.Budget(embed_s=0.01, whole_s=10))
+    answer = await shelf.ask("lime mortar", budget=Budget(embed_s=0.01, whole_s=10))
     assert uris(answer) == ["mortar"]
     assert "embedding_failed" in answer.degraded
 
@@ -83,7 +84,7 @@ async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: Wo
 async def test_a_search_over_its_whole_budget_is_a_deadline_and_not_an_empty_answer(shelf: World) -> None:
     shelf.embedder = given.Hanging()
     with pytest.raises(errors.DeadlineExceeded):
-        await shelf.ask("lime mortar", budget=search.Budget(embed_s=60, whole_s=0.01))
+        await shelf.ask("lime mortar", budget=Budget(embed_s=60, whole_s=0.01))
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!…", "🐕", "& | ! ( ) <-> :*"])
@@ -188,8 +189,8 @@ async def test_detail_says_how_much_text_comes_back(world: World) -> None:
     }
     full = by_detail["full"].candidate.content
     assert by_detail["ids"].candidate.content == ""
-    assert by_detail["preview"].candidate.content == full[: search.PREVIEW_CHARACTERS]
-    assert len(full) > search.PREVIEW_CHARACTERS
+    assert by_detail["preview"].candidate.content == full[: answers.PREVIEW_CHARACTERS]
+    assert len(full) > answers.PREVIEW_CHARACTERS
     assert {hit.candidate.chunk_id for hit in by_detail.values()} == {by_detail["full"].candidate.chunk_id}
 
 
@@ -310,5 +311,5 @@ async def test_a_second_page_is_what_exclusion_leaves(shelf: World) -> None:
 async def test_an_unknown_chunk_in_the_exclusions_changes_nothing(shelf: World) -> None:
     other = await given.World(shelf.db).add("lime", "theirs")
     query = Query(shelf.user_id, "lime", exclude_chunk_ids=(other.document_id,))
-    answer = await search.run(query, db=shelf.db, embedder=shelf.embedder)
+    answer = await search.run(query, shelf.services())
     assert uris(answer) == uris(await shelf.ask("lime"))

@@ -9,7 +9,7 @@ import pytest
 from given import World
 
 from app.pipelines import documents, entities, ingest, multihop, naming
-from app.shapes import Answer, Filters, Led, Query
+from app.shapes import Answer, Filters, LinkedChunk, Query
 from app.store import links
 from app.text import headings, names
 
@@ -47,7 +47,7 @@ FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_
 class Shelf(World):
     """A user whose sections are a chunk each."""
 
-    async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, Led]:
+    async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, LinkedChunk]:
         """Where the names in the chunk at `source` lead ("uri/heading"), by such places."""
         places = {row["chunk_id"]: row["place"] for row in await owner.fetch(_CHUNKS, self.user_id)}
         async with self.db.reading(self.user_id) as reading:
@@ -69,8 +69,8 @@ def shelf(database: Any) -> Shelf:
 
 
 async def _ask(world: World, text: str = QUESTION, **given: Any) -> Answer:
-    question = multihop.Question(Query(world.user_id, text, explain=True, **given))
-    return await multihop.run(question, db=world.db, embedder=world.embedder)
+    question = multihop.MultihopQuery(Query(world.user_id, text, explain=True, **given))
+    return await multihop.run(question, world.services())
 
 
 async def test_a_chunk_in_which_a_section_is_named_leads_there_and_the_hit_says_so(shelf: Shelf) -> None:

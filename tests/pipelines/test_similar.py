@@ -9,7 +9,8 @@ import pytest
 from given import World, uris
 
 from app import errors
-from app.pipelines import documents, search, similar
+from app.pipelines import documents, similar
+from app.pipelines.budget import Budget
 from app.shapes import Answer, Chunk, Filters
 
 NOTES = {
@@ -26,13 +27,13 @@ async def _chunk(world: World, uri: str) -> Chunk:
 
 
 async def _like(world: World, **fields: object) -> Answer:
-    return await similar.run(similar.Likeness(world.user_id, **fields), db=world.db)  # type: ignore[arg-type]
+    return await similar.run(similar.SimilarQuery(world.user_id, **fields), world.services())  # type: ignore[arg-type]
 
 
 async def test_it_ends_with_its_deadline(world: World) -> None:
-    like = similar.Likeness(world.user_id, vector=[0.1] * 384)
+    like = similar.SimilarQuery(world.user_id, vector=[0.1] * 384)
     with pytest.raises(errors.DeadlineExceeded):
-        await similar.run(like, db=world.db, budget=search.Budget(whole_s=0))
+        await similar.run(like, world.services(budget=Budget(whole_s=0)))
 
 
 async def test_the_nearest_by_meaning_comes_first_and_itself_never(real_world: World) -> None:

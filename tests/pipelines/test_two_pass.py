@@ -10,8 +10,8 @@ import given
 import pytest
 from given import World, uris
 
-from app.pipelines import entities, relinking, search, two_pass
-from app.pipelines.remembered import Remembered
+from app.pipelines import entities, linked_search, relinking, search
+from app.pipelines.entity_cache import EntityCache
 from app.shapes import Answer, EntityDraft, Filters, Guidance, Query
 from app.text import tags
 
@@ -37,14 +37,14 @@ def person(name: str, **fields: Any) -> EntityDraft:
 
 
 async def asked(
-    world: World, text: str, *, limit: int = 5, remembered: Remembered | None = None, **guidance: Any
+    world: World, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
 ) -> Answer:
     query = Query(world.user_id, text, limit=limit, guidance=Guidance(**guidance), explain=True)
-    return await found(world, query, remembered)
+    return await found(world, query, cache)
 
 
-async def found(world: World, query: Query, remembered: Remembered | None = None) -> Answer:
-    return await search.run(query, db=world.db, embedder=world.embedder, remembered=remembered)
+async def found(world: World, query: Query, cache: EntityCache | None = None) -> Answer:
+    return await search.run(query, world.services(entity_cache=cache or EntityCache()))
 
 
 @pytest.fixture
@@ -214,21 +214,21 @@ async def test_the_lift_may_differ_by_type(notes: World, ana: UUID) -> None:
     assert [hit.lift.factor for hit in answer.hits if hit.lift] == [pytest.approx(1.4)] * 2
 
 
-async def test_what_is_remembered_ends_with_the_next_change(notes: World, ana: UUID) -> None:
-    remembered = Remembered()
-    assert (await asked(notes, "Ana Torres", remembered=remembered)).search_mode == "two_pass"
+async def test_what_is_cached_ends_with_the_next_change(notes: World, ana: UUID) -> None:
+    cache = EntityCache()
+    assert (await asked(notes, "Ana Torres", cache=cache)).search_mode == "two_pass"
     await notes.add("Ana Torres learnt to splice.", "ana-4")
-    assert "ana-4" in uris(await asked(notes, "Ana Torres", remembered=remembered))[:4]
+    assert "ana-4" in uris(await asked(notes, "Ana Torres", cache=cache))[:4]
     await entities.remove(ana, notes.user_id, db=notes.db)
-    assert (await asked(notes, "Ana Torres", remembered=remembered)).pass1_entities == ()
+    assert (await asked(notes, "Ana Torres", cache=cache)).pass1_entities == ()
 
 
 async def test_nobody_is_guided_by_the_entities_of_another_user(notes: World, ana: UUID, database: Any) -> None:
-    remembered = Remembered()
-    await asked(notes, "Ana Torres", remembered=remembered)
+    cache = EntityCache()
+    await asked(notes, "Ana Torres", cache=cache)
     stranger = given.World(database)
     await stranger.add_all({"own": "Somebody called Ana Torres rang."})
-    answer = await asked(stranger, "Ana Torres", remembered=remembered)
+    answer = await asked(stranger, "Ana Torres", cache=cache)
     assert (answer.search_mode, answer.pass1_entities, uris(answer)) == ("flat", (), ["own"])
 
 
@@ -241,15 +241,15 @@ async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
         await world.add(f"Ana Torres wrote entry {n} about {words} and {'harbour ' * (n % 5)}weather.", f"log-{n}")
     await give(world, person("Ana Torres"))
     everything = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
-    monkeypatch.setattr(two_pass, "SCORED_AT_ONCE", 50)
-    monkeypatch.setattr(two_pass, "BATCH", 5)
+    monkeypatch.setattr(linked_search, "UNBATCHED_DOCUMENTS", 50)
+    monkeypatch.setattr(linked_search, "BATCH", 5)
     answer = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert answer.explain is not None
     told = answer.explain["entities"]["pass2"]
     assert (told["linked_documents"], told["batches"]) == (120, 24)
     assert told["scored"] + told["skipped"] == 24
     assert told["scored"] < 24
-    monkeypatch.setattr(two_pass, "BATCH", 120)
+    monkeypatch.setattr(linked_search, "BATCH", 120)
     at_once = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert uris(answer) == uris(at_once)
     ranks = [hit.candidate.vector_rank for hit in answer.hits if hit.candidate.vector_rank]

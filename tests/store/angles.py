@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from uuid import UUID
 
-from app.shapes import Candidate, Recalled, Vector
+from app.shapes import Candidate, HybridResult, Vector
 
 WORDS = [
     "harbour",
@@ -33,9 +33,9 @@ def angled(cosine: float) -> Vector:
     return at(cosine, math.sqrt(1 - cosine * cosine))
 
 
-def one(found: Recalled, content: str) -> Candidate:
+def one(found: HybridResult, content: str) -> Candidate:
     return next(candidate for candidate in found.candidates if candidate.content == content)
 
 
-def ids(found: Recalled) -> list[UUID]:
+def ids(found: HybridResult) -> list[UUID]:
     return [candidate.chunk_id for candidate in found.candidates]

@@ -8,7 +8,7 @@ import drafts
 import pytest
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import Recalled, Vector
+from app.shapes import HybridResult, Vector
 from app.store import recall
 from app.store.db import Database
 
@@ -24,7 +24,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 
 @pytest.fixture
 def find(database: Database, user: str):
-    async def found(words: str | None = None, vector: Vector | None = None, **options) -> Recalled:
+    async def found(words: str | None = None, vector: Vector | None = None, **options) -> HybridResult:
         return await drafts.find(database, drafts.ask(user, words, vector, **options))
 
     return found

@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, Recall
+from app.shapes import Filters, HybridRequest
 from app.store import db, recall, sql, tables, vectors
 from app.store.db import Database
 
@@ -48,7 +48,7 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     return user
 
 
-async def _explain(database: Database, asked: Recall) -> Plan:
+async def _explain(database: Database, asked: HybridRequest) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.parts(asked)).text}")
     async with database.reading(asked.user_id) as reading:
@@ -102,7 +102,7 @@ def seen(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture(params=[pytest.param(options, id=name) for name, options in ASKED.items()])
-async def asked(request, database, big, embedder, seen) -> Recall:
+async def asked(request, database, big, embedder, seen) -> HybridRequest:
     """A search, with as many chunks excluded as were seen before."""
     query = await embedder.embed_query("balt kax")
     first = drafts.ask(big, "balt kax common", query, **request.param)

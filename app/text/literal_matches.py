@@ -1,4 +1,4 @@
-"""What does a hit hold literally of what was asked for?"""
+"""Find what a hit contains literally of a query: its phrases, identifiers, or the hit's own title."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from app.shapes import ParsedQuery
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*[\w]\S*")
 SHORTEST_TITLE = 4
-"""Characters that a title must have to count as named by a question: shorter ones stand in questions by chance."""
+"""Characters of the shortest title that counts as named by a query: shorter ones occur in queries by chance."""
 
 
 def reasons(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
-    """Why a hit is an exact one: any of `phrase`, `identifier`, `title`; empty where it is not."""
+    """The literal matches of a hit: any of `phrase`, `identifier`, `title`."""
     text = _spaced(f"{title} {content}")
     found = []
     if parsed.phrases and all(_spaced(phrase).strip() and _spaced(phrase) in text for phrase in parsed.phrases):
         found.append("phrase")
-    if parsed.query_type == "technical" and _holds_identifier(parsed.words, f"{title} {content}"):
+    if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
         found.append("identifier")
-    named = _spaced(title)
-    if len(named.strip()) >= SHORTEST_TITLE and named in _spaced(parsed.words):
+    spaced_title = _spaced(title)
+    if len(spaced_title.strip()) >= SHORTEST_TITLE and spaced_title in _spaced(parsed.words):
         found.append("title")
     return tuple(found)
 
 
-def _holds_identifier(words: str, text: str) -> bool:
+def _contains_identifier(words: str, text: str) -> bool:
     lowered = text.casefold()
     return any(
         word in lowered

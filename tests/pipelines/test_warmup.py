@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.pipelines import warming
+from app.pipelines import warmup
 from app.pipelines.services import Services
 from app.providers.fake import FakeEmbedder
 from app.store import db
@@ -20,7 +20,7 @@ async def test_a_connection_stands_for_each_turn_and_the_model_has_run(place: An
     watcher = await place.connect()
     before = await watcher.fetchval(THEIRS)
     embedder, database = FakeEmbedder(), db.connect(place.service_dsn)
-    await warming.warm(Services(database, embedder), at_once=3)
+    await warmup.run(Services(database, embedder), concurrent=3)
     assert await watcher.fetchval(THEIRS) == before + 3
     assert (len(embedder.queries), database.in_use()) == (3, 0)
     assert await watcher.fetchval(USERS) == 0, "nobody has become a user"
@@ -31,5 +31,5 @@ async def test_a_connection_stands_for_each_turn_and_the_model_has_run(place: An
 async def test_a_database_that_is_away_is_the_first_callers_to_hear_of(caplog: pytest.LogCaptureFixture) -> None:
     away = Services(db.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"), FakeEmbedder())
     with caplog.at_level(logging.WARNING):
-        await warming.warm(away, at_once=2)
-    assert "warming_failed" in [getattr(record, "action", None) for record in caplog.records]
+        await warmup.run(away, concurrent=2)
+    assert "warmup_failed" in [getattr(record, "action", None) for record in caplog.records]

@@ -1,0 +1,153 @@
+"""State of one multi-hop search: every chunk that a hop found, with its signals and the name that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.pipelines.extraction import Extraction
+from app.pipelines.retrieval import Retrieval
+from app.ranking import merge
+from app.ranking.merge import Scored
+from app.shapes import Candidate, Hop, LinkedChunk, Via
+from app.text import names
+
+_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2}
+"""If several names lead to a chunk, `via` shows the kind that says most."""
+
+
+@dataclass(slots=True)
+class HopChunk:
+    """One chunk as the hops found it.
+
+    `hop` is the hop that brought it (None: it is only compared), `rrf_score` and `similarity` its scores against the
+    original question, `signals` the parts of its linked score, `followed` whether its names were followed already, and
+    `lexemes` those of the question that it contains.
+    """
+
+    chunk_id: UUID
+    document_id: UUID
+    hop: int | None = None
+    candidate: Candidate | None = None
+    rrf_score: float | None = None
+    similarity: float | None = None
+    signals: dict[str, float] = field(default_factory=dict)
+    via: Via | None = None
+    followed: bool = False
+    lexemes: frozenset[str] | None = None
+
+    def raise_signal(self, name: str, value: float, via: Via | None = None) -> None:
+        """Keep the larger value of a signal, and the best name that leads to the chunk."""
+        if value <= self.signals.get(name, 0.0):
+            return
+        self.signals[name] = value
+        if via is not None and (self.via is None or _VIA_PRIORITY[via.kind] <= _VIA_PRIORITY[self.via.kind]):
+            self.via = via
+
+
+@dataclass(slots=True)
+class HopState:
+    """The first hop's retrieval, what each hop did, and the chunks by id."""
+
+    first: Retrieval
+    hops: list[Hop] = field(default_factory=list)
+    extractions: dict[int, Extraction] = field(default_factory=dict)
+    chunks: dict[UUID, HopChunk] = field(default_factory=dict)
+
+    @classmethod
+    def after_first_hop(cls, query: str, first: Retrieval, *, width: int) -> HopState:
+        """Hop 1 brings its best `width` chunks; the others count only by their score."""
+        state = cls(first)
+        for rank, candidate in enumerate(first.result.candidates, 1):
+            chunk = state.add(candidate)
+            chunk.similarity = candidate.vector_score
+            chunk.raise_signal("fused", candidate.score)
+            if rank <= width:
+                chunk.hop = 1
+        similarities = [c.similarity for c in state.chunks.values() if c.similarity is not None]
+        state.hops.append(Hop(1, query, len(state.brought), best_similarity=max(similarities, default=None)))
+        return state
+
+    @property
+    def brought(self) -> dict[UUID, int]:
+        """The hop of every chunk that a hop brought."""
+        return {chunk.chunk_id: chunk.hop for chunk in self.chunks.values() if chunk.hop is not None}
+
+    @property
+    def only_first_hop(self) -> bool:
+        """Whether no further hop followed a name or brought a chunk."""
+        followed = any(chunk.followed for chunk in self.chunks.values())
+        return not followed and len(self.brought) == self.hops[0].result_count
+
+    @property
+    def question_idf(self) -> dict[str, float]:
+        """The idf of the question's lexemes that any chunk contains."""
+        return {term.lexeme: term.idf for term in self.first.result.terms if term.df}
+
+    @property
+    def question_lexemes(self) -> dict[UUID, frozenset[str]]:
+        """The question's lexemes in each chunk for which they were read."""
+        return {chunk.chunk_id: chunk.lexemes for chunk in self.chunks.values() if chunk.lexemes is not None}
+
+    def linked_scores(self) -> dict[UUID, Scored]:
+        """The linked sum of every chunk."""
+        return {chunk_id: merge.linked(chunk.signals) for chunk_id, chunk in self.chunks.items()}
+
+    def add(self, candidate: Candidate) -> HopChunk:
+        """The record of a chunk that was retrieved with its text; its first candidate and RRF score are kept."""
+        chunk = self._record(candidate.chunk_id, candidate.document_id)
+        if chunk.candidate is None:
+            chunk.candidate = candidate
+        if chunk.rrf_score is None:
+            chunk.rrf_score = candidate.rrf_score or 0.0
+        return chunk
+
+    def replace(self, candidate: Candidate, *, similarity: float | None) -> None:
+        """Record a chunk as a later hop retrieved it, in place of its earlier text and RRF score."""
+        chunk = self._record(candidate.chunk_id, candidate.document_id)
+        chunk.candidate, chunk.rrf_score = candidate, candidate.rrf_score or 0.0
+        if chunk.similarity is None:
+            chunk.similarity = similarity
+
+    def add_expanded(self, candidate: Candidate, signal: float) -> None:
+        """Record that the expanded query found a chunk, with its scaled score there."""
+        self._record(candidate.chunk_id, candidate.document_id).raise_signal("expanded", signal)
+
+    def add_linked(self, linked: LinkedChunk) -> bool:
+        """Record a chunk that `links.sql` returned; False if no name leads to it and it was only compared."""
+        chunk = self._record(linked.chunk_id, linked.document_id)
+        if linked.similarity is not None:
+            chunk.similarity = linked.similarity
+            chunk.raise_signal("cos", linked.similarity)
+        if linked.named_name is not None:
+            chunk.raise_signal("named", 1.0, Via(linked.named_name, "named", heading=bool(linked.named_heading)))
+        if linked.shared and linked.shared_name is not None:
+            via = Via(linked.shared_name, "shared", linked.shared_source, linked.shared_chunks, 1)
+            chunk.raise_signal("shared", linked.shared, via)
+        if linked.linked and linked.linked_name is not None:
+            source, chunks, steps = linked.linked_source, linked.linked_chunks, linked.linked_steps
+            via = Via(linked.linked_name, "linked", source, chunks, steps, bool(linked.linked_heading))
+            chunk.raise_signal("linked", linked.linked, via)
+        return bool(linked.named_name or linked.linked or linked.shared)
+
+    def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
+        """Assign the hop to those of the chunks that no hop brought before; returns these."""
+        new = [chunk_id for chunk_id in chunk_ids if chunk_id in self.chunks and self.chunks[chunk_id].hop is None]
+        for chunk_id in new:
+            self.chunks[chunk_id].hop = hop
+        return new
+
+    def via(self, chunk: HopChunk) -> Via | None:
+        """How a hop after the first came to a chunk: the name that leads to it, else the added term it contains."""
+        if chunk.hop in (None, 1):
+            return None
+        if chunk.via is not None or chunk.candidate is None:
+            return chunk.via
+        extraction = self.extractions[chunk.hop]
+        sequences = names.sequences(f"{chunk.candidate.title}\n{chunk.candidate.content}")
+        term = next((term for term in extraction.terms if names.key(term) in sequences), extraction.terms[0])
+        return Via(term, "expanded", extraction.sources.get(term))
+
+    def _record(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
+        return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))

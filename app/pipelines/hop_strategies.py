@@ -1,0 +1,172 @@
+"""The two ways to expand and merge hops: `linked` follows names and sums signals, `classic` searches and adds bonuses.
+
+Both order every chunk against the original question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+from uuid import UUID
+
+from app.pipelines.hop_state import HopChunk, HopState
+from app.ranking import merge
+from app.ranking.merge import Hopped, Scored
+from app.shapes import Fusion, HybridRequest, LinkedChunk, Query
+from app.store import links, recall
+from app.store.db import Reading
+from app.text import headings, names
+
+LEAST_WIDTH = 5
+"""Chunks that a hop brings at least."""
+SOURCES = 5
+SOURCE_WEIGHT = 0.5
+"""Weight of links from a chunk that a search found; links from a document that the question names weigh 1."""
+LATER_HOP = 0.5
+"""Weight of a further hop's signals against those of the hop before."""
+
+
+def hop_width(query: Query) -> int:
+    """Chunks that a hop brings."""
+    return max(LEAST_WIDTH, query.limit)
+
+
+class HopStrategy(Protocol):
+    """How further hops retrieve, and how the chunks of all hops are scored."""
+
+    def first_fusion(self) -> Fusion:
+        """The fusion of hop 1."""
+        ...
+
+    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """The request of a further hop, made from the question's with the added terms."""
+        ...
+
+    async def collect(
+        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Retrieve a further hop into the state, from the best chunks so far; returns the chunks that are new."""
+        ...
+
+    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
+        """The combined scores after at least one further hop."""
+        ...
+
+    def best_score(self, state: HopState) -> float:
+        """The combined score of a chunk that is first by every measure."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Follows the names in the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
+
+    query: Query
+
+    def first_fusion(self) -> Fusion:
+        """As the query asks."""
+        return self.query.fusion
+
+    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """All candidates without their text, those of earlier hops among them: the score here is a signal."""
+        return replace(request, limit=self.query.candidates, with_content=False)
+
+    async def collect(
+        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Raise the signals of what the expanded query finds and of what the names in the sources lead to."""
+        found = (await recall.hybrid(db, expanded)).candidates
+        fade = LATER_HOP ** (hop - 2)
+        new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:SOURCES]
+        weights = {chunk_id: fade * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
+        compared = {*state.chunks, *(candidate.chunk_id for candidate in found)}
+        linked = await self._follow(weights, compared, state, db)
+        for chunk_id in new_sources:
+            state.chunks[chunk_id].followed = True
+        for candidate in found:
+            state.add_expanded(candidate, fade * candidate.score)
+        brought = dict.fromkeys(candidate.chunk_id for candidate in found[: hop_width(self.query)])
+        brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
+        await self._read_lexemes(state, db)
+        return state.bring(brought, hop)
+
+    async def _follow(
+        self, sources: Mapping[UUID, float], compared: set[UUID], state: HopState, db: Reading
+    ) -> list[LinkedChunk]:
+        text = state.first.parsed.text
+        return await links.follow(
+            db,
+            self.query.user_id,
+            sources=sources,
+            keys=names.sequences(text),
+            headings=headings.asked(text),
+            vector=state.first.request.vector,
+            also=compared,
+            filters=self.query.filters,
+            exclude_chunk_ids=self.query.exclude_chunk_ids,
+        )
+
+    async def _read_lexemes(self, state: HopState, db: Reading) -> None:
+        """Read which lexemes of the question the leading chunks contain, for their coverage."""
+        leading = merge.ordered(state.linked_scores(), state.brought)[: merge.FRONT]
+        lexemes = await links.held(db, self.query.user_id, leading, state.question_idf)
+        for chunk_id, contained in lexemes.items():
+            state.chunks[chunk_id].lexemes = contained
+
+    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
+        """The linked sums, each with what the chunk covers of the question beyond the chunks above it."""
+        return merge.covering(state.linked_scores(), state.question_lexemes, state.question_idf, state.brought)
+
+    def best_score(self, state: HopState) -> float:
+        """The sum with every signal at its largest."""
+        return merge.BEST_LINKED
+
+
+@dataclass(frozen=True, slots=True)
+class Classic:
+    """Searches again with the added terms, and scores by RRF with a bonus for hop 1 and for single documents."""
+
+    query: Query
+
+    def first_fusion(self) -> Fusion:
+        """RRF, whatever the query asks: the bonuses are on its scale."""
+        return "rrf"
+
+    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """The best chunks that no hop has brought."""
+        excluded = (*self.query.exclude_chunk_ids, *state.brought)
+        return replace(request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
+
+    async def collect(
+        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+    ) -> list[UUID]:
+        """Add what the expanded query finds; a chunk that hop 1 only compared takes its scores from here."""
+        found = (await recall.hybrid(db, expanded)).candidates
+        chunk_ids = [candidate.chunk_id for candidate in found]
+        read = await links.chunks(db, self.query.user_id, chunk_ids, vector=state.first.request.vector)
+        for candidate in found:
+            _, similarity = read.get(candidate.chunk_id, (candidate, None))
+            state.replace(candidate, similarity=similarity)
+        return state.bring(chunk_ids, hop)
+
+    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
+        """RRF within the chunk's own hop, with the bonuses."""
+        return merge.classic(
+            Hopped(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_score or 0.0)
+            for chunk in state.chunks.values()
+            if chunk.hop is not None
+        )
+
+    def best_score(self, state: HopState) -> float:
+        """First in both legs of hop 1, with both bonuses."""
+        request = state.first.request
+        return merge.best_classic((request.weights.vector + request.weights.text) / (request.k + 1))
+
+
+def _source_weight(chunk: HopChunk, state: HopState) -> float:
+    """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its linked score."""
+    request = state.first.request
+    if chunk.rrf_score is not None:
+        return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
+    return SOURCE_WEIGHT * min(1.0, merge.linked(chunk.signals).score / merge.BEST_SUM)

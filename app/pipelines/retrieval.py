@@ -1,0 +1,75 @@
+"""Run the hybrid statement for a query, and relax the query if it finds nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.pipelines import query_vector, relaxation, understanding
+from app.pipelines.context import SearchContext
+from app.pipelines.understanding import Understanding
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
+from app.store import recall
+from app.store.db import Database, rereading
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """A parsed query, its fusion plan, the request that was run last, and its result."""
+
+    parsed: ParsedQuery
+    plan: FusionPlan
+    request: HybridRequest
+    result: HybridResult
+
+
+async def retrieve(query: Query, context: SearchContext) -> Retrieval:
+    """Run both legs. Raises DatabaseUnavailable."""
+    understood = await understanding.understand(query, context)
+    with context.timed("recall"):
+        result = await _hybrid(understood.request, context.services.db)
+    return await completed(understood, result, context)
+
+
+async def completed(understood: Understanding, result: HybridResult, context: SearchContext) -> Retrieval:
+    """Note a text leg without terms, and relax the query if chunks are in scope and none was found."""
+    parsed, plan, request = understood.parsed, understood.plan, understood.request
+    if plan.weights.text > 0 and not result.terms:
+        context.degraded.append("no_text_terms")
+    if not result.candidates and result.scope_chunks:
+        request, result = await _relaxed(understood, result, context)
+    return Retrieval(parsed, replace(plan, weights=request.weights), request, result)
+
+
+@rereading
+async def _hybrid(request: HybridRequest, db: Database) -> HybridResult:
+    async with db.reading(request.user_id, candidates=request.candidates, plain=True) as reading:
+        return await recall.hybrid(reading, request)
+
+
+async def _relaxed(
+    understood: Understanding, result: HybridResult, context: SearchContext
+) -> tuple[HybridRequest, HybridResult]:
+    """The first relaxation that finds anything, noted by name; the originals if none does."""
+    request = understood.request
+    for step in relaxation.STEPS:
+        if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
+            request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
+        with context.timed("relax"):
+            relaxed = await _loosened(step, request, result, context.services.db)
+        if relaxed is not None:
+            context.relaxed.append(step.name)
+            return relaxed
+    return request, result
+
+
+@rereading
+async def _loosened(
+    step: relaxation.Step, request: HybridRequest, result: HybridResult, db: Database
+) -> tuple[HybridRequest, HybridResult] | None:
+    async with db.reading(request.user_id, candidates=request.candidates) as reading:
+        looser = await relaxation.loosened(step, request, result, reading)
+        if looser is None:
+            return None
+        found = await recall.hybrid(reading, looser)
+        return (looser, found) if found.candidates else None

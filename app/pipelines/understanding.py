@@ -1,0 +1,74 @@
+"""Turn a query into the request for the hybrid statement: parse it, choose the fusion, embed it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.pipelines import query_vector, reranking
+from app.pipelines.context import SearchContext
+from app.ranking import fusion_plan
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import HybridRequest, IndexText, Lexical, ParsedQuery, Query, Vector
+from app.text import analysis, lexical
+
+ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
+"""One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """A parsed query, how its legs are fused, and the request made of both."""
+
+    parsed: ParsedQuery
+    plan: FusionPlan
+    request: HybridRequest
+
+
+async def understand(query: Query, context: SearchContext) -> Understanding:
+    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector."""
+    parsed = analysis.parse(query.text)
+    plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    needs_vector = plan.weights.vector > 0 or query.rerank == "cosine"
+    vector = await query_vector.embed(parsed.text, context) if needs_vector else None
+    return Understanding(parsed, plan, _request(query, parsed, plan, vector))
+
+
+def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None) -> HybridRequest:
+    return HybridRequest(
+        user_id=query.user_id,
+        vector=vector,
+        lexical=lexical_query(parsed),
+        weights=plan.weights,
+        fusion=plan.fusion,
+        limit=_candidates_wanted(query),
+        k=query.k,
+        candidates=query.candidates,
+        filters=query.filters,
+        exclude_chunk_ids=query.exclude_chunk_ids,
+        min_vector_score=query.min_vector_score,
+        min_rrf_score=query.min_rrf_score,
+        with_content=query.detail != "ids"
+        or bool(parsed.phrases)
+        or parsed.query_type == "technical"
+        or reranking.is_wanted(query),
+    )
+
+
+def _candidates_wanted(query: Query) -> int:
+    """How many candidates are needed to fill the answer after the later steps have dropped some."""
+    if query.min_confidence is not None:
+        return 2 * query.candidates
+    return reranking.room(query.limit) if reranking.is_wanted(query) else query.limit
+
+
+def lexical_query(parsed: ParsedQuery) -> Lexical:
+    """The parsed query in the form that the text leg reads."""
+    return Lexical(
+        words=_index_text(parsed.words),
+        strict=tuple(_index_text(text) for text in (*parsed.required, *parsed.phrases)),
+        excluded=tuple(_index_text(text) for text in parsed.excluded),
+    )
+
+
+def _index_text(text: str) -> IndexText:
+    return IndexText(folded=lexical.index_text(text, ACCENTS_FOLDED), plain=lexical.index_text(text, ACCENTS_KEPT))

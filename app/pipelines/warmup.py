@@ -1,0 +1,30 @@
+"""Run searches before the service accepts requests, so that the first caller waits no longer than the next.
+
+They open the connections, have the statements planned, and run the embedding model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from app import errors
+from app.pipelines import search
+from app.pipelines.services import Services
+from app.shapes import Query
+
+log = logging.getLogger(__name__)
+
+NO_USER = ""
+"""A user id that no key belongs to: the searches find nothing."""
+
+
+async def run(services: Services, *, concurrent: int) -> None:
+    """Run as many searches at once as the service admits; a failure is only logged."""
+    queries = [Query(NO_USER, f"warm-up query {number}") for number in range(concurrent)]
+    try:
+        async with asyncio.TaskGroup() as group:
+            for query in queries:
+                group.create_task(search.run(query, services))
+    except* errors.StepwellError as failed:
+        log.warning("warm-up failed: %s", failed.exceptions[0], extra={"action": "warmup_failed"})

@@ -1,0 +1,46 @@
+"""Choose which legs run, their weights, and the fusion.
+
+`mode` names the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
+weights were chosen by measurement (docs/decisions/0002-steering.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from app.shapes import Fusion, Mode, QueryType, Weights
+
+EVEN = Weights(1.0, 1.0)
+ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
+CONVEX = Weights(0.3, 0.7)
+"""Convex weights if the caller gives none."""
+
+BY_QUERY_TYPE: dict[QueryType, Weights] = {
+    "phrase": Weights(0.2, 0.8),
+    "entity": Weights(0.3, 0.7),
+    "conceptual": Weights(0.4, 0.6),
+    "technical": Weights(0.2, 0.8),
+    "keyword": Weights(0.3, 0.7),
+}
+"""Convex weights by the type of the query, in `mode: auto`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FusionPlan:
+    """The weights and the fusion of one query."""
+
+    weights: Weights
+    fusion: Literal["rrf", "convex"]
+
+
+def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: QueryType) -> FusionPlan:
+    """The plan for a query: a mode of one leg runs that leg alone, else the caller's weights win."""
+    chosen: Literal["rrf", "convex"] = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
+    if mode in ONE_LEG:
+        return FusionPlan(ONE_LEG[mode], chosen)
+    if weights is not None:
+        return FusionPlan(weights, chosen)
+    if chosen == "rrf":
+        return FusionPlan(EVEN, chosen)
+    return FusionPlan(BY_QUERY_TYPE[query_type] if mode == "auto" else CONVEX, chosen)
