@@ -99,7 +99,7 @@ async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
     ]
     if services.owner is not None:
-        workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys)))
+        workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys, db=services.db)))
     try:
         yield
     finally:

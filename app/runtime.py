@@ -23,7 +23,7 @@ from app.providers.chat import ChatLlm
 from app.providers.minilm import MiniLM
 from app.providers.reranking import ADDRESSES, HttpReranker
 from app.shapes import Guidance
-from app.store import db, embedded, health, schema
+from app.store import db, embedded, health, roles, schema
 from app.store.db import Database, Limits
 
 if TYPE_CHECKING:
@@ -41,14 +41,14 @@ async def open_services(
     """A checked database and a loaded embedder, closed in reverse.
 
     The embedded database is started and migrated first, and the names of what older versions stored there are read,
-    unless the caller does so later (`naming.catch_up` as `owner`). Raises SchemaMismatch, DatabaseUnavailable,
-    EmbeddedServerError, ProviderError, LocalTokenError.
+    unless the caller does so later (`naming.catch_up` with `owner`). No session of the owner stays open. Raises
+    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
         await _checked(database, settings)
         if owner is not None and not names_later:
-            await naming.backfill(owner, keys=entity_keys(settings))
+            await naming.backfill(owner, keys=entity_keys(settings), db=database)
         embedder = await stack.enter_async_context(open_embedder(settings))
         llm = await stack.enter_async_context(open_llm(settings))
         reranker = await stack.enter_async_context(open_reranker(settings))
@@ -115,8 +115,26 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
 
 
 @asynccontextmanager
+async def open_owner(settings: Settings) -> AsyncIterator[Database]:
+    """The configured database as its owner, at this version's revision; the embedded one is started and migrated.
+
+    Raises BadRequest where the address is not the owner's, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
+    """
+    async with open_owner_dsn(settings) as dsn:
+        if settings.database_url is None and settings.migration_url is None:
+            await _upgraded(settings, dsn)
+        owner = db.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+        try:
+            await roles.check_owner(owner)
+            await schema.check_revision(owner)
+            yield owner
+        finally:
+            await owner.close()
+
+
+@asynccontextmanager
 async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
-    """The address for migrations: the owner's, or the embedded server's superuser."""
+    """The owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, or the embedded server's superuser."""
     if settings.database_url is None and settings.migration_url is None:
         async with embedded.EmbeddedPostgres(data_dir(settings)) as server:
             yield server.owner_dsn

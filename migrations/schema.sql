@@ -10,6 +10,13 @@ api_keys.revoked_at timestamp with time zone
 api_keys.scopes text[] NOT NULL
 api_keys.secret_hash bytea NOT NULL
 api_keys.user_id text NOT NULL
+audit_log.action text NOT NULL
+audit_log.actor text NOT NULL
+audit_log.at timestamp with time zone NOT NULL DEFAULT now()
+audit_log.counts jsonb NOT NULL DEFAULT '{}'::jsonb
+audit_log.event_id uuid NOT NULL
+audit_log.target text NOT NULL
+audit_log.user_id text NOT NULL
 chunks.chunk_id uuid NOT NULL
 chunks.chunk_index integer NOT NULL
 chunks.chunk_no bigint NOT NULL
@@ -93,6 +100,12 @@ jobs.progress jsonb NOT NULL DEFAULT '{}'::jsonb
 jobs.run_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.status text NOT NULL DEFAULT 'queued'::text
 jobs.user_id text NOT NULL
+key_uses.day date NOT NULL
+key_uses.key_id text NOT NULL
+key_uses.last_used_at timestamp with time zone NOT NULL
+key_uses.scope text NOT NULL
+key_uses.user_id text NOT NULL
+key_uses.uses bigint NOT NULL
 lexemes.df integer NOT NULL
 lexemes.lexeme text NOT NULL
 lexemes.tail_no bigint NOT NULL
@@ -128,6 +141,8 @@ text_statistics.user_id text NOT NULL
 alembic_version alembic_version_pkc PRIMARY KEY (version_num)
 api_keys ck_api_keys_user_id CHECK ((user_id <> ''::text))
 api_keys pk_api_keys PRIMARY KEY (key_id)
+audit_log ck_audit_log_user_id CHECK ((user_id <> ''::text))
+audit_log pk_audit_log PRIMARY KEY (user_id, event_id)
 chunks ck_chunks_user_id CHECK ((user_id <> ''::text))
 chunks fk_chunks_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 chunks pk_chunks PRIMARY KEY (user_id, chunk_id)
@@ -166,6 +181,8 @@ headings pk_headings PRIMARY KEY (user_id, entity_id, section_no, chunk_no)
 jobs ck_jobs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 jobs ck_jobs_user_id CHECK ((user_id <> ''::text))
 jobs pk_jobs PRIMARY KEY (job_id)
+key_uses ck_key_uses_user_id CHECK ((user_id <> ''::text))
+key_uses pk_key_uses PRIMARY KEY (key_id, day, scope)
 lexemes ck_lexemes_user_id CHECK ((user_id <> ''::text))
 lexemes pk_lexemes PRIMARY KEY (user_id, lexeme)
 mentions ck_mentions_kind CHECK ((kind = ANY (ARRAY['text'::text, 'attendee'::text, 'metadata'::text, 'title'::text])))
@@ -183,6 +200,7 @@ text_statistics ck_text_statistics_user_id CHECK ((user_id <> ''::text))
 text_statistics pk_text_statistics PRIMARY KEY (user_id, config)
 
 -- indexes
+CREATE INDEX ix_audit_log_user_id_at ON stepwell.audit_log USING btree (user_id, at)
 CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv)
 CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks USING btree (user_id, embedding_key)
 CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
@@ -204,6 +222,7 @@ CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)
 CREATE UNIQUE INDEX alembic_version_pkc ON stepwell.alembic_version USING btree (version_num)
 CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
+CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)
 CREATE UNIQUE INDEX pk_chunks ON stepwell.chunks USING btree (user_id, chunk_id)
 CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
@@ -216,6 +235,7 @@ CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (us
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_jobs ON stepwell.jobs USING btree (job_id)
+CREATE UNIQUE INDEX pk_key_uses ON stepwell.key_uses USING btree (key_id, day, scope)
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
 CREATE UNIQUE INDEX pk_postings ON stepwell.postings USING btree (user_id, lexeme, first_no)
@@ -229,6 +249,7 @@ CREATE UNIQUE INDEX uq_documents_user_id_identity ON stepwell.documents USING bt
 -- policies
 alembic_version off 
 api_keys off 
+audit_log ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
@@ -241,6 +262,7 @@ entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
+key_uses off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -249,6 +271,22 @@ tenants ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwe
 text_statistics ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 
 -- functions
+CREATE OR REPLACE FUNCTION stepwell.count_key_uses(p_key_ids text[], p_scopes text[], p_uses bigint[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+INSERT INTO stepwell.key_uses AS u (key_id, day, scope, user_id, uses, last_used_at)
+SELECT k.key_id, CAST(now() AT TIME ZONE 'UTC' AS date), g.scope, k.user_id, g.uses, now()
+FROM unnest(p_key_ids, p_scopes, p_uses) AS g (key_id, scope, uses)
+JOIN stepwell.api_keys AS k ON k.key_id = g.key_id
+WHERE g.scope IN ('search', 'write', 'metrics', 'admin') AND g.uses > 0
+ORDER BY k.key_id, g.scope
+ON CONFLICT (key_id, day, scope) DO UPDATE
+SET uses = u.uses + excluded.uses, last_used_at = greatest(u.last_used_at, excluded.last_used_at)
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer)
  RETURNS void
  LANGUAGE plpgsql
@@ -309,25 +347,50 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.verify_key(p_key_id text, p_secret_hash bytea)
+ RETURNS TABLE(user_id text, scopes text[])
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+SELECT k.user_id, k.scopes
+FROM stepwell.api_keys AS k
+WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash
+  AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+$function$
+
 
 -- grants
-alembic_version: SELECT
-api_keys: DELETE, INSERT, SELECT, UPDATE
-chunks: DELETE, INSERT, SELECT, UPDATE
-documents: DELETE, INSERT, SELECT, UPDATE
-embedding_identity: SELECT
-embeddings: DELETE, INSERT, SELECT, UPDATE
-entities: DELETE, INSERT, SELECT, UPDATE
-entity_changes: DELETE, INSERT, SELECT, UPDATE
-entity_members: DELETE, INSERT, SELECT, UPDATE
-entity_names: DELETE, INSERT, SELECT, UPDATE
-entity_vectors: DELETE, INSERT, SELECT, UPDATE
-entity_words: DELETE, INSERT, SELECT, UPDATE
-headings: DELETE, INSERT, SELECT, UPDATE
-jobs: DELETE, INSERT, SELECT, UPDATE
-lexemes: DELETE, INSERT, SELECT, UPDATE
-mentions: DELETE, INSERT, SELECT, UPDATE
-postings: DELETE, INSERT, SELECT, UPDATE
-sources: DELETE, INSERT, SELECT, UPDATE
-tenants: DELETE, INSERT, SELECT, UPDATE
-text_statistics: DELETE, INSERT, SELECT, UPDATE
+column audit_log.action to stepwell_service: INSERT
+column audit_log.actor to stepwell_service: INSERT
+column audit_log.counts to stepwell_service: INSERT
+column audit_log.event_id to stepwell_service: INSERT
+column audit_log.target to stepwell_service: INSERT
+column audit_log.user_id to stepwell_service: INSERT
+function count_key_uses to stepwell_service: EXECUTE
+function enter to stepwell_service: EXECUTE
+function enter_plain to stepwell_service: EXECUTE
+function link_strength to stepwell_service: EXECUTE
+function passes to stepwell_service: EXECUTE
+function plan_each to stepwell_service: EXECUTE
+function verify_key to stepwell_service: EXECUTE
+schema stepwell to stepwell_service: USAGE
+table alembic_version to stepwell_service: SELECT
+table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table embedding_identity to stepwell_service: SELECT
+table embeddings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entities to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_changes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_members to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_names to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table jobs to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table lexemes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table postings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table sources to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table tenants to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table text_statistics to stepwell_service: DELETE, INSERT, SELECT, UPDATE

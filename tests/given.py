@@ -21,6 +21,8 @@ from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Query, Stored, Upload, Vector
+from app.store import db as store_db
+from app.store import embedded
 from app.store.db import Database
 
 
@@ -143,9 +145,21 @@ async def calling(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClie
         yield client
 
 
+@asynccontextmanager
+async def owning(db: Database) -> AsyncIterator[Database]:
+    """The same database as its owner."""
+    address = db._engine.url.set(username=embedded.OWNER).render_as_string(hide_password=False)
+    owner = store_db.connect(address, pool_size=1, pool_wait_s=30.0)
+    try:
+        yield owner
+    finally:
+        await owner.close()
+
+
 async def key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
-    """A new API key."""
-    return await keys.create(user_id, db=db, scopes=scopes or ("search", "write"), **fields)
+    """A new API key, made as the database's owner."""
+    async with owning(db) as owner:
+        return await keys.create(user_id, db=owner, scopes=scopes or ("search", "write"), **fields)
 
 
 async def eventually(story: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:

@@ -197,7 +197,7 @@ async def _until(happened: Callable[[], Awaitable[bool]]) -> None:
 async def _stepwell(*arguments: str, env: dict[str, str]) -> str:
     """A command's stdout; in this process, which has loaded everything already."""
     ran = await asyncio.to_thread(CliRunner().invoke, cli, arguments, env=env)
-    assert ran.exit_code == 0, ran.output
+    assert ran.exit_code == 0, (ran.output, ran.exception)
     assert PASSWORD not in ran.output
     return ran.stdout
 
@@ -223,8 +223,8 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
     place, service_dsn = fresh
     settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": place.owner_dsn, "AUTH": "api_key"}
     assert "revision" in await _stepwell("db", "upgrade", "--set-service-password", env=settings)
-    del settings["STEPWELL_MIGRATION_URL"]
     key = (await _stepwell("keys", "create", "you", env=settings)).strip()
+    del settings["STEPWELL_MIGRATION_URL"]
     env = {**os.environ, **settings}
     async with _serving(env) as (process, address), httpx.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
         await _until(lambda: _answers(process, client))

@@ -136,7 +136,7 @@ class Metrics:
 def install(app: FastAPI, *, access: str) -> None:
     """Count the application's requests, and serve the counts at /metrics.
 
-    `access` is `keyed` (scope `admin`; no key is needed with AUTH=none), `open` or `off`.
+    `access` is `keyed` (scope `metrics`; no key is needed with AUTH=none), `open` or `off`.
     """
     app.state.metrics = metrics = Metrics()
     app.add_middleware(Counting, metrics=metrics)
@@ -150,7 +150,7 @@ def install(app: FastAPI, *, access: str) -> None:
 
 
 def _router(*, keyed: bool) -> APIRouter:
-    router = APIRouter(tags=["health"], dependencies=[Depends(auth.Scope("admin"))] if keyed else [])
+    router = APIRouter(tags=["health"], dependencies=[Depends(auth.Scope("metrics"))] if keyed else [])
     router.add_api_route(
         "/metrics",
         _shown,

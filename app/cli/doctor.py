@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -67,8 +68,13 @@ async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]
     chosen = tuple(dict.fromkeys(users))
     expected = story.Expected(model, dimension, many_users=settings.auth == "api_key", users=chosen)
     try:
-        async with runtime.open_database(settings, pool_size=1) as database:
-            return await story.database(database, expected)
+        async with AsyncExitStack() as stack:
+            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
+            owner = None
+            if settings.database_url is None or settings.migration_url is not None:
+                with suppress(errors.StepwellError):
+                    owner = await stack.enter_async_context(runtime.open_owner(settings))
+            return await story.database(database, expected, owner=owner)
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
         return [Finding("database", "error", health.reason(error), fix)]

@@ -1,4 +1,4 @@
-"""`stepwell keys`: create, list and revoke API keys."""
+"""`stepwell keys`: create, list and revoke API keys, as the database's owner."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 @app.command()
 def create(
     user: Annotated[str, typer.Argument(help="Whose documents the key opens.")],
-    scope: Annotated[list[str] | None, typer.Option(help="search, write or admin; may be repeated.")] = None,
+    scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="What it is for.")] = "",
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
     as_json: options.AsJson = False,
@@ -67,14 +67,14 @@ def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
     data_dir: options.DataDir = None,
 ) -> None:
-    """Make a key useless from now on."""
+    """Revoke a key from now on."""
     _with_database(options.settings(data_dir), lambda db: story.revoke(key_id, db=db))
     options.err.print("Revoked.")
 
 
 def _with_database(settings: Settings, work: Callable[[Database], Awaitable[Result]]) -> Result:
     async def opened() -> Result:
-        async with runtime.open_database(settings, pool_size=1) as database:
+        async with runtime.open_owner(settings) as database:
             return await work(database)
 
     return options.run(opened())

@@ -1,12 +1,11 @@
-"""How does a caller get a key, and how is it recognised?
+"""Creates, lists, verifies and revokes API keys.
 
-A key reads `sw_<id>_<secret>`; the id finds the row, the secret's SHA-256 is compared in constant time.
+A key reads `sw_<id>_<secret>`. `recognise` works as the service's role; the other functions need the database's owner.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import re
 import secrets
 from datetime import datetime
@@ -14,9 +13,9 @@ from datetime import datetime
 from app import errors
 from app.store import keys
 from app.store.db import Database
-from app.store.keys import Key
+from app.store.keys import Key, NewKey, Verified
 
-SCOPES = ("search", "write", "admin")
+SCOPES = ("search", "write", "metrics", "admin")
 LONGEST_USER = 200
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
@@ -37,28 +36,19 @@ async def create(
         )
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     async with db.shared() as writing:
-        await keys.add(
-            writing,
-            key_id=key_id,
-            user_id=user_id,
-            secret_hash=_hash(secret),
-            scopes=scopes,
-            name=name,
-            expires_at=expires_at,
-        )
+        await keys.add(writing, NewKey(key_id, user_id, _hash(secret), scopes, name, expires_at))
     return f"sw_{key_id}_{secret}"
 
 
-async def recognise(presented: str, *, db: Database) -> Key:
+async def recognise(presented: str, *, db: Database) -> Verified:
     """The key that was presented. Raises Unauthorized, without saying what is wrong with it."""
-    form = _FORM.fullmatch(presented)
     found = None
-    if form:
+    if form := _FORM.fullmatch(presented):
         async with db.shared() as reading:
-            found = await keys.find(reading, key_id=form[1])
-    if form is None or found is None or not hmac.compare_digest(found[1], _hash(form[2])):
+            found = await keys.verify(reading, key_id=form[1], secret_hash=_hash(form[2]))
+    if found is None:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")
-    return found[0]
+    return found
 
 
 async def listed(*, db: Database, user_id: str | None = None) -> list[Key]:
@@ -68,10 +58,10 @@ async def listed(*, db: Database, user_id: str | None = None) -> list[Key]:
 
 
 async def revoke(key_id: str, *, db: Database) -> None:
-    """Make a key useless from now on; its id or the whole key may be given. Raises NotFound."""
+    """Revoke a key from now on; its id or the whole key may be given. Raises NotFound."""
     form = _FORM.fullmatch(key_id)
     async with db.shared() as writing:
-        if not await keys.revoke(writing, key_id=form[1] if form else key_id):
+        if await keys.revoke(writing, key_id=form[1] if form else key_id) is None:
             raise errors.NotFound("No live key has this id.")
 
 

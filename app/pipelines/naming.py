@@ -68,19 +68,24 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
         await _link_slice(db, user_id, read, title, known, keys)
 
 
-async def backfill(db: Database, *, keys: Sequence[str]) -> int:
-    """Read the names of all documents that lack them, as the database's owner; returns how many were read.
+async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> int:
+    """Read the names of all documents that lack them; returns how many were read.
 
-    What is replaced, deleted or read by somebody else meanwhile is left alone.
+    The documents are listed as the database's owner and read through `db`, by default as the owner too. With `db`, no
+    session of the owner stays open. What is replaced, deleted or read by somebody else meanwhile is left alone.
     """
     done = 0
     while True:
-        async with db.shared() as connection:
-            unread = await mentions.unread(connection, version=names.VERSION, limit=BATCH)
+        try:
+            async with owner.shared() as connection:
+                unread = await mentions.unread(connection, version=names.VERSION, limit=BATCH)
+        finally:
+            if db is not None:
+                await owner.close()
         if not unread:
             return done
         for user_id, document_id in unread:
-            done += await _read_again(db, user_id, document_id, keys)
+            done += await _read_again(db or owner, user_id, document_id, keys)
         log.info("names read", extra={"action": "names_read", "documents": done})
 
 
@@ -96,11 +101,11 @@ async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Seque
         return True
 
 
-async def catch_up(db: Database, *, keys: Sequence[str]) -> None:
-    """Read the names of all documents that lack them, beside a service that answers; a failure is tried again."""
+async def catch_up(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> None:
+    """Do `backfill` while the service answers, again after a failure."""
     while True:
         try:
-            await backfill(db, keys=keys)
+            await backfill(owner, keys=keys, db=db)
             return
         except errors.StepwellError as error:
             log.warning("reading names waits: %s", error.code, extra={"action": "names_wait"})

@@ -46,7 +46,7 @@ async def measure(
 
     Over several hops its words come in another order, so that no vector is remembered.
     """
-    key = await keys.create(USER, db=services.db, scopes=("search",), name="bench")
+    key = await keys.create(USER, db=services.owner or services.db, scopes=("search",), name="bench")
     async with _serving(data_dir, environment) as (address, process):
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(base_url=address, headers=headers, trust_env=False) as client:

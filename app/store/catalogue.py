@@ -1,6 +1,6 @@
-"""What does Postgres itself say that the schema is?
+"""Describes the live schema, and compares it with the tables of this version.
 
-The picture is drawn from the catalogue, so that it shows what Alembic's own comparison misses: index kinds, operator
+The description is made from the catalogue, so that it shows what Alembic's own comparison misses: index kinds, operator
 classes and storage parameters, policies, functions and grants.
 """
 
@@ -28,7 +28,7 @@ def picture(connection: Connection) -> str:
 
 
 def differences(connection: Connection, dimension: int) -> list[str]:
-    """What the live columns and indexes lack or add against the tables of this version, a sentence each."""
+    """How the live columns, indexes and policies differ from the tables of this version, a sentence each."""
     metadata_columns = {f"{t.name}.{c.name}" for t in tables.metadata.sorted_tables for c in t.columns}
     found = {
         row.name: row.type
@@ -42,7 +42,7 @@ def differences(connection: Connection, dimension: int) -> list[str]:
 
 
 def _open_tables(connection: Connection) -> list[str]:
-    """Tenant tables whose rows nothing keeps apart."""
+    """Tenant tables without row-level security."""
     rows = connection.execute(sql.statement("catalogue_protected"), {"schema": tables.SCHEMA}).scalars()
     unprotected = {table.name for table in tables.TENANT_TABLES} - set(rows)
     return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]

@@ -1,7 +1,7 @@
-"""Whose API key is this?
+"""Stores and verifies API keys.
 
-The table has no row-level security, because a key is what tells the user; `find` is the one function that reads it for
-a request. Only a hash is stored: the secret has 256 random bits, so a slow hash would add nothing.
+Only `verify` works as the service's role; everything else needs the database's owner. Only a hash is stored: the
+secret has 256 random bits, so a slow hash would add nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from app.store import tables
+from app.store import sql, tables
 from app.store.db import Reading, Writing
 
 _k = tables.api_keys.c
@@ -30,38 +30,49 @@ class Key:
     revoked_at: datetime | None
 
 
-async def add(
-    db: Writing,
-    *,
-    key_id: str,
-    user_id: str,
-    secret_hash: bytes,
-    scopes: tuple[str, ...],
-    name: str,
-    expires_at: datetime | None,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class NewKey:
+    """A key to store."""
+
+    key_id: str
+    user_id: str
+    secret_hash: bytes
+    scopes: tuple[str, ...]
+    name: str = ""
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A live key whose secret was presented."""
+
+    key_id: str
+    user_id: str
+    scopes: tuple[str, ...]
+
+
+async def verify(db: Reading, *, key_id: str, secret_hash: bytes) -> Verified | None:
+    """The key with this id and hash, if it is neither revoked nor expired by the database's clock.
+
+    The comparison is made in the database, so that no hash leaves it.
+    """
+    binds = {"key_id": key_id, "secret_hash": secret_hash}
+    row = (await db.execute(sql.statement("verify_key"), binds)).one_or_none()
+    return Verified(key_id, row.user_id, tuple(row.scopes)) if row else None
+
+
+async def add(db: Writing, key: NewKey) -> None:
     """Store a new key."""
     await db.execute(
         sa.insert(tables.api_keys).values(
-            key_id=key_id,
-            user_id=user_id,
-            secret_hash=secret_hash,
-            scopes=list(scopes),
-            name=name,
-            expires_at=expires_at,
+            key_id=key.key_id,
+            user_id=key.user_id,
+            secret_hash=key.secret_hash,
+            scopes=list(key.scopes),
+            name=key.name,
+            expires_at=key.expires_at,
         )
     )
-
-
-async def find(db: Reading, *, key_id: str) -> tuple[Key, bytes] | None:
-    """A key that is neither revoked nor expired, by the database's clock, with the hash of its secret."""
-    query = sa.select(tables.api_keys).where(
-        _k.key_id == key_id,
-        _k.revoked_at.is_(None),
-        sa.or_(_k.expires_at.is_(None), _k.expires_at > sa.func.now()),
-    )
-    row = (await db.execute(query)).one_or_none()
-    return (_key(row), row.secret_hash) if row else None
 
 
 async def listed(db: Reading, *, user_id: str | None) -> list[Key]:
@@ -72,11 +83,11 @@ async def listed(db: Reading, *, user_id: str | None) -> list[Key]:
     return [_key(row) for row in await db.execute(query)]
 
 
-async def revoke(db: Writing, *, key_id: str) -> bool:
-    """Make a key useless from now on; false where there is no such live key."""
+async def revoke(db: Writing, *, key_id: str) -> str | None:
+    """Revoke a key from now on; returns its user, None where there is no such key that is not revoked."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id, _k.revoked_at.is_(None))
-    result = await db.execute(change.values(revoked_at=sa.func.now()).returning(_k.key_id))
-    return result.one_or_none() is not None
+    found: str | None = await db.scalar(change.values(revoked_at=sa.func.now()).returning(_k.user_id))
+    return found
 
 
 def _key(row: sa.Row[tuple[object, ...]]) -> Key:

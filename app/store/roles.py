@@ -1,26 +1,60 @@
-"""How does the service's role get its password?
+"""Restricts the service's role, sets its password, and checks that a connection is the owner's.
 
-The migration creates `stepwell_service` without one, so that it cannot log in over a network until somebody says so.
+The migration creates `stepwell_service` without a password, so that it cannot log in over a network before one is set.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import os
 from base64 import b64encode
 
-from sqlalchemy.engine import make_url
+import asyncpg
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, make_url
 
 from app import errors
-from app.store import db
+from app.store import db, sql
 from app.store.embedded import SERVICE_ROLE
 
+log = logging.getLogger(__name__)
+
 ITERATIONS = 4096
+BACKSTOPS = {"statement_timeout": "10min", "lock_timeout": "1min", "idle_in_transaction_session_timeout": "5min"}
+"""Settings of the role, in force wherever a transaction sets no tighter ones; a session may change its own."""
+
+
+def restrict(owner: Connection) -> None:
+    """Set the role's timeouts, and take from it what databases grant to everybody; changes only what differs.
+
+    Neither is part of a dump or of a copied database, so this runs at each upgrade. A role that may not do it leaves a
+    warning with the statement to run.
+    """
+    binds = {"role": SERVICE_ROLE, "names": list(BACKSTOPS), "settings": list(BACKSTOPS.values())}
+    for statement in owner.execute(sql.statement("restrictions"), binds).scalars().all():
+        try:
+            with owner.begin_nested():
+                owner.exec_driver_sql(statement)
+        except sa.exc.DBAPIError as error:
+            if not isinstance(db._root(error), asyncpg.InsufficientPrivilegeError):
+                raise
+            log.warning("this role may not restrict the service's: as a superuser, run: %s", statement)
+
+
+async def check_owner(database: db.Database) -> None:
+    """Raises BadRequest unless the connection is the owner's (or a superuser's)."""
+    async with database.shared() as connection:
+        owns = await connection.scalar(sql.statement("owner"))
+    if not owns:
+        raise errors.BadRequest(
+            "This needs the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
+        )
 
 
 async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
-    """Give the service's role the password that `service_dsn` holds; again is harmless.
+    """Give the service's role the password that `service_dsn` holds; repeating it is harmless.
 
     Only its SCRAM verifier leaves this process, so no server log can show the password. Raises BadRequest where
     `service_dsn` is another role's or has no password of visible ASCII characters, DatabaseUnavailable.

@@ -1,4 +1,4 @@
-"""Is the database the one this version was built for, and how does it become so?"""
+"""Migrates the database, and refuses one that this version would misread."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, sql, tables
+from app.store import catalogue, db, roles, sql, tables
 
 log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
 
 
 def scripts() -> Path:
-    """Where the revisions lie: beside this file in an installed package, at the top of a checkout."""
+    """The folder of the revisions: beside this file in an installed package, at the top of a checkout."""
     packaged = Path(__file__).parent / "migrations"
     return packaged if packaged.is_dir() else Path(__file__).parents[2] / "migrations"
 
@@ -48,6 +48,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
             await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             await connection.run_sync(_prepare)
             await connection.run_sync(_upgrade, model, dimension, revision)
+            await connection.run_sync(roles.restrict)
             return await connection.run_sync(_revision) or ""
     finally:
         await engine.dispose()
@@ -90,17 +91,25 @@ async def check(database: db.Database, *, model: str, dimension: int) -> None:
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
     async with database.shared() as connection:
-        found = await connection.run_sync(_revision)
-        expected = head()
-        if found != expected:
-            raise errors.SchemaMismatch(
-                f"The database is at revision {found or 'none'}, this version needs {expected}: "
-                "run `stepwell db upgrade`."
-            )
+        await connection.run_sync(_check_revision)
         await connection.run_sync(_compare_embedding, model, dimension)
         problems = await connection.run_sync(catalogue.differences, dimension)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
+
+
+async def check_revision(database: db.Database) -> None:
+    """Raises SchemaMismatch unless the database is at this version's revision."""
+    async with database.shared() as connection:
+        await connection.run_sync(_check_revision)
+
+
+def _check_revision(connection: Connection) -> None:
+    found, expected = _revision(connection), head()
+    if found != expected:
+        raise errors.SchemaMismatch(
+            f"The database is at revision {found or 'none'}, this version needs {expected}: run `stepwell db upgrade`."
+        )
 
 
 async def picture(database: db.Database) -> str:
@@ -110,7 +119,7 @@ async def picture(database: db.Database) -> str:
 
 
 async def check_role(database: db.Database, *, strict: bool) -> None:
-    """See that row-level security binds the role that the service connects as.
+    """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
     """

@@ -1,8 +1,7 @@
-"""Which tables are there?
+"""Defines the tables.
 
-Everything lives in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant
-table, so that the schema can be distributed by it; the exceptions are api_keys, jobs and embedding_identity, which
-have no row-level security and are each read by one named function.
+All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
+that the schema can be distributed by it. The tables in SHARED are the exceptions (see `shared_tables`).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 
-from app.store import columns
+from app.store import columns, shared_tables
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
@@ -113,7 +112,7 @@ chunks = Table(
 
 
 def embeddings_table(dimension: int, into: MetaData) -> Table:
-    """The table of vectors: apart from the chunks, so that exact scans and re-embedding touch nothing else."""
+    """The table of chunk vectors, apart from the chunks, so that exact scans and re-embedding read nothing else."""
     return Table(
         "embeddings",
         into,
@@ -228,7 +227,7 @@ entity_words = Table(
 
 
 def entity_vectors_table(dimension: int, into: MetaData) -> Table:
-    """The table of the vectors of what entities are described as."""
+    """The table of vectors of entity descriptions."""
     return Table(
         "entity_vectors",
         into,
@@ -290,48 +289,22 @@ headings = Table(
     Index(None, "user_id", "document_id"),
 )
 
-api_keys = Table(
-    "api_keys",
+audit_log = Table(
+    "audit_log",
     metadata,
-    Column("key_id", Text, nullable=False),
     *columns.tenant(),
-    Column("secret_hash", LargeBinary, nullable=False),
-    Column("scopes", ARRAY(Text), nullable=False),
-    Column("name", Text, nullable=False, server_default=""),
-    columns.moment("created_at"),
-    Column("expires_at", DateTime(timezone=True)),
-    Column("revoked_at", DateTime(timezone=True)),
-    PrimaryKeyConstraint("key_id"),
+    Column("event_id", Uuid, nullable=False),
+    columns.moment("at"),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    columns.json("counts"),
+    PrimaryKeyConstraint("user_id", "event_id"),
+    Index(None, "user_id", "at"),
 )
 
-jobs = Table(
-    "jobs",
-    metadata,
-    Column("job_id", Uuid, nullable=False),
-    *columns.tenant(),
-    Column("kind", Text, nullable=False),
-    Column("status", Text, nullable=False, server_default="queued"),
-    columns.json("payload"),
-    columns.json("progress"),
-    Column("error", Text),
-    Column("attempts", SmallInteger, nullable=False, server_default="0"),
-    columns.moment("run_at"),
-    Column("leased_until", DateTime(timezone=True)),
-    columns.moment("created_at"),
-    Column("finished_at", DateTime(timezone=True)),
-    CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
-    PrimaryKeyConstraint("job_id"),
-    Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
-)
+api_keys, key_uses = shared_tables.api_keys, shared_tables.key_uses
+jobs, embedding_identity = shared_tables.jobs, shared_tables.embedding_identity
 
-embedding_identity = Table(
-    "embedding_identity",
-    metadata,
-    Column("model", Text, nullable=False),
-    Column("dimension", Integer, nullable=False),
-    Column("active", SmallInteger, nullable=False, server_default="1"),
-    CheckConstraint("active = 1", name="one_row"),
-    PrimaryKeyConstraint("active"),
-)
-
-TENANT_TABLES = tuple(t for t in metadata.sorted_tables if "user_id" in t.c and t.name not in {"api_keys", "jobs"})
+SHARED = shared_tables.NAMES
+TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)

@@ -79,7 +79,8 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
 
 async def test_a_revoked_key_is_401_at_once(app: FastAPI, database: Database, caller: Caller) -> None:
     assert await _status(app, {"X-API-Key": caller.key}) == 200
-    await keys.revoke(caller.key, db=database)
+    async with given.owning(database) as owner:
+        await keys.revoke(caller.key, db=owner)
     assert await _status(app, {"X-API-Key": caller.key}) == 401
 
 
@@ -126,7 +127,8 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
     rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
     assert len(rows) == 1
     assert secret not in rows[0]["row"]
-    (listed,) = await keys.listed(db=database, user_id=caller.user_id)
+    async with given.owning(database) as as_owner:
+        (listed,) = await keys.listed(db=as_owner, user_id=caller.user_id)
     assert secret not in repr(listed)
 
 

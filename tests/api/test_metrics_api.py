@@ -156,11 +156,13 @@ async def test_two_applications_do_not_share_their_counts(services):
             assert not [name for name in await counts(client) if "/healthz" in name]
 
 
-async def test_with_api_keys_only_an_admin_reads_the_metrics(database, services, user):
-    keys = {scope: await given.key(database, user, scope) for scope in ("search", "admin")}
+async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(database, services, user):
+    keys = {scope: await given.key(database, user, scope) for scope in ("search", "metrics", "admin")}
     async with given.running(Settings(auth="api_key"), services) as app, given.calling(app) as client:
         assert (await client.get("/metrics")).status_code == 401
         assert (await client.get("/metrics", headers={"X-API-Key": keys["search"]})).status_code == 403
+        assert (await client.get("/metrics", headers={"X-API-Key": keys["metrics"]})).status_code == 200
+        assert (await client.get("/api/rag/stats", headers={"X-API-Key": keys["metrics"]})).status_code == 403
         found = await counts(client, Authorization=f"Bearer {keys['admin']}")
     assert not [name for name in found if user in name or keys["admin"] in name]
 

@@ -26,7 +26,8 @@ async def expected(database) -> Expected:
 
 
 async def found(database, expected) -> dict[str, doctor.Finding]:
-    return {finding.name: finding for finding in await doctor.database(database, expected)}
+    async with given.owning(database) as owner:
+        return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
 
 
 async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, embedder, expected, user):

@@ -1,13 +1,15 @@
-"""Do the migrations build exactly the schema that this version expects, and is anything else refused?"""
+"""The migrations build exactly the schema that this version expects; anything else is refused."""
 
 from __future__ import annotations
 
 import asyncio
 import difflib
+import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import asyncpg
 import pytest
 import sqlalchemy as sa
 from alembic import command
@@ -72,6 +74,37 @@ async def test_an_empty_database_becomes_one_that_is_accepted_and_stays_so(empty
     before = await _picture(empty)
     assert await _upgrade(empty) == schema.head()
     assert await _picture(empty) == before
+
+
+async def test_a_filled_database_of_revision_0004_keeps_its_rows_and_keys_and_loses_the_grants_on_keys(empty) -> None:
+    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0004")
+    owner, secret = await empty.connect(), hashlib.sha256(b"secret").digest()
+    try:
+        await owner.execute(
+            "INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes, name) "
+            "VALUES ('0123456789ab', 'ana', $1, '{search,admin}', 'old')", secret,
+        )  # fmt: skip
+        await owner.execute("INSERT INTO stepwell.tenants (user_id, version) VALUES ('ana', 7)")
+        await owner.execute(
+            "INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash, "
+            "attributes_hash, chunk_count) VALUES ('ana', gen_random_uuid(), 'a', 'A', 'english', 'Text', 'h', 'a', 0)"
+        )
+        everything = "SELECT row_to_json(t)::text FROM stepwell.{} AS t"
+        before = [await owner.fetch(everything.format(name)) for name in ("api_keys", "tenants", "documents")]
+        service = await empty.connect("stepwell_service")
+        try:
+            assert await service.fetchval("SELECT count(*) FROM stepwell.api_keys") == 1
+            await _upgrade(empty)
+            with pytest.raises(asyncpg.InsufficientPrivilegeError):
+                await service.fetchval("SELECT count(*) FROM stepwell.api_keys")
+            found = await service.fetchrow("SELECT * FROM stepwell.verify_key('0123456789ab', $1)", secret)
+            assert tuple(found) == ("ana", ["search", "admin"])
+        finally:
+            await service.close()
+        assert [await owner.fetch(everything.format(n)) for n in ("api_keys", "tenants", "documents")] == before
+    finally:
+        await owner.close()
+    await _check(empty)
 
 
 async def test_two_upgrades_at_once_both_succeed(empty) -> None:

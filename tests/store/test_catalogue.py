@@ -1,7 +1,7 @@
-"""Could schema and SQL be distributed by user? Linted from Postgres' own catalogue and from the statements' text.
+"""Schema and SQL can be distributed by user, and grant no more than is needed.
 
-The rules are those that a database sharded by `user_id` sets (ARCHITECTURE, "Growing past one machine"): each lint is
-tried on a deliberately bad schema or statement too, so that it cannot pass by looking nowhere.
+The rules are those of a database sharded by `user_id`, checked in Postgres' catalogue and in the statements' text. Each
+rule is also tried on a deliberately bad schema or statement, so that it cannot pass by checking nothing.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import pytest
 
 from app.store import sql, tables
 
-SHARED = {"api_keys", "jobs", "embedding_identity", "alembic_version"}
-"""Tables of no user, or read before the user is known."""
+SHARED = {*tables.SHARED, "alembic_version"}
 TENANT = {table.name for table in tables.TENANT_TABLES}
 
 KEYS = """
@@ -136,7 +135,7 @@ async def test_the_user_is_a_plain_non_empty_text_everywhere(owner) -> None:
            JOIN pg_collation AS l ON l.oid = a.attcollation
            WHERE c.relnamespace = 'stepwell'::regnamespace AND c.relkind = 'r'"""
     )
-    assert {row[0] for row in rows} == TENANT | {"api_keys", "jobs"}
+    assert {row[0] for row in rows} == TENANT | {"api_keys", "key_uses", "jobs"}
     assert {tuple(row)[1:] for row in rows} == {("text", True, True, True, True, True)}
 
 
@@ -150,12 +149,46 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
     assert [name for name in odd if name != "alembic_version_pkc"] == []
 
 
-async def test_functions_do_not_run_with_their_owners_rights(owner) -> None:
+AS_OWNER = {"count_key_uses", "verify_key"}
+FUNCTIONS = {"enter", "enter_plain", "link_strength", "passes", "plan_each"} | AS_OWNER
+GRANTED = """
+SELECT r.relname AS table, array_agg(a.privilege_type ORDER BY a.privilege_type) AS privileges
+FROM pg_class AS r CROSS JOIN aclexplode(r.relacl) AS a
+WHERE r.relnamespace = 'stepwell'::regnamespace AND r.relkind IN ('r', 'p') AND a.grantee <> r.relowner
+GROUP BY r.relname, a.grantee
+"""
+
+
+async def test_only_the_functions_on_keys_run_as_their_owner_and_with_a_fixed_search_path(owner) -> None:
     rows = await owner.fetch(
-        "SELECT proname, prosecdef FROM pg_proc WHERE pronamespace = 'stepwell'::regnamespace ORDER BY proname"
+        "SELECT proname, prosecdef, proconfig FROM pg_proc WHERE pronamespace = 'stepwell'::regnamespace"
     )
-    names = ["enter", "enter_plain", "link_strength", "passes", "plan_each"]
-    assert [tuple(row) for row in rows] == [(name, False) for name in names]
+    assert {row["proname"] for row in rows} == FUNCTIONS
+    fixed = ["search_path=pg_catalog, pg_temp"]
+    assert {row["proname"]: row["proconfig"] for row in rows if row["prosecdef"]} == dict.fromkeys(AS_OWNER, fixed)
+
+
+async def test_nobody_but_the_service_may_call_a_function_or_use_a_table(owner) -> None:
+    grantees = await owner.fetch(
+        """SELECT DISTINCT a.grantee
+           FROM pg_proc AS p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
+           WHERE p.pronamespace = 'stepwell'::regnamespace AND a.grantee <> p.proowner
+           UNION
+           SELECT a.grantee FROM pg_class AS r CROSS JOIN aclexplode(r.relacl) AS a
+           WHERE r.relnamespace = 'stepwell'::regnamespace AND a.grantee <> r.relowner
+           UNION
+           SELECT a.grantee FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS a
+           WHERE n.nspname = 'stepwell' AND a.grantee <> n.nspowner"""
+    )
+    service = await owner.fetchval("SELECT oid FROM pg_roles WHERE rolname = 'stepwell_service'")
+    assert [row["grantee"] for row in grantees] == [service]
+
+
+async def test_the_service_may_change_the_rows_of_users_and_the_job_queue_only(owner) -> None:
+    found = {row["table"]: row["privileges"] for row in await owner.fetch(GRANTED)}
+    every, reading = ["DELETE", "INSERT", "SELECT", "UPDATE"], ["SELECT"]
+    changed = (TENANT | {"jobs"}) - {"audit_log"}
+    assert found == {name: every for name in changed} | {"alembic_version": reading, "embedding_identity": reading}
 
 
 async def test_the_text_and_containment_operators_keep_their_index_under_row_level_security(owner) -> None:
@@ -166,8 +199,8 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 
 
 STATEMENTS = sorted(path.stem for path in sql.FOLDER.glob("*.sql"))
-OF_THE_OWNER = ("catalogue_", "bench_", "role")
-"""What looks at the schema, or fills and measures a database of its own: it never runs in a request."""
+OF_THE_OWNER = ("catalogue_", "bench_", "role", "owner", "restrictions")
+"""Statements on the schema, or on a database of the benchmark's own: they never run in a request."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
 
 

@@ -1,0 +1,39 @@
+-- The statements that would still restrict the service's role.
+-- What a database grants to PUBLIC is taken away only where that concerns nobody else: where every other role that may
+-- log in is a superuser or the one connected, which has to own the database.
+-- Columns: statement.
+-- :role text
+-- :names text[]     settings of the role
+-- :settings text[]  their values
+WITH service AS (SELECT r.oid, r.rolname, r.rolconfig FROM pg_roles AS r WHERE r.rolname = :role),
+alone AS (
+    SELECT FROM service
+    WHERE NOT EXISTS (
+        SELECT FROM pg_roles AS r
+        WHERE r.rolcanlogin AND NOT r.rolsuper AND r.rolname NOT IN (current_user, :role)
+    )
+),
+ours AS (
+    SELECT d.datname, d.datname = current_database() AS current
+    FROM pg_database AS d
+    CROSS JOIN alone
+    WHERE d.datname IN (current_database(), 'postgres', 'template1') AND pg_has_role(current_user, d.datdba, 'USAGE')
+)
+SELECT format('ALTER ROLE %I SET %I = %L', s.rolname, w.name, w.setting) AS statement
+FROM service AS s
+CROSS JOIN unnest(:names, :settings) AS w (name, setting)
+WHERE format('%s=%s', w.name, w.setting) <> ALL (coalesce(s.rolconfig, '{}'))
+UNION ALL
+SELECT format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', o.datname)
+FROM ours AS o
+WHERE o.current AND has_database_privilege(:role, o.datname, 'TEMPORARY')
+UNION ALL
+SELECT format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', o.datname)
+FROM ours AS o
+WHERE NOT o.current AND has_database_privilege(:role, o.datname, 'CONNECT')
+UNION ALL
+SELECT format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', n.nspname)
+FROM pg_namespace AS n
+CROSS JOIN alone
+WHERE n.nspname = 'public' AND has_schema_privilege(:role, n.oid, 'CREATE')
+  AND pg_has_role(current_user, n.nspowner, 'USAGE')

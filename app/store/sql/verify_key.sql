@@ -1,0 +1,5 @@
+-- Looks up a live API key by its id and the SHA-256 of its secret; no row unless both match.
+-- Columns: user_id, scopes.
+-- :key_id text
+-- :secret_hash bytea
+SELECT v.user_id, v.scopes FROM stepwell.verify_key(:key_id, :secret_hash) AS v
