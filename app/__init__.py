@@ -6,7 +6,7 @@ A question walks downstairs once and an answer comes back up:
 
 app/
 ├── __main__.py      python -m app
-├── cli/             serve, demo, ingest, search, multihop, eval, bench, db, keys, entities, …: a file a family
+├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: a file a family
 ├── main.py          create_app(): the lifespan builds the pool and the providers; nothing happens at import
 ├── runtime.py       what every entry point needs: a database, an embedder and the limits, opened and closed together
 ├── config.py        one Settings; values are passed down, never imported by the rooms below
@@ -21,7 +21,7 @@ app/
 ├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too
 │   └── sql/         hybrid.sql and its sisters: the header says what it answers, its binds, its columns
 ├── providers/       THE WINDOWS   the only room that looks outside or loads a model
-├── proof/           THE SCALE PAN evaluation and benchmark: they use the corridor as anyone would
+├── evaluation/      BEIR sets in, nDCG and recall out: a client of the pipelines like any other
 ├── samples/         the notes of a small fictional company, and questions about them
 └── web/             THE SHOPFRONT vendored Swagger UI
 """

@@ -49,7 +49,9 @@ def test_the_wheel_holds_the_migrations_the_statements_the_model_the_samples_and
         assert f"app/store/{path.relative_to(ROOT).as_posix()}" in packed
     for suffix in (".sql", ".onnx", ".md", ".html", ".js"):
         assert [name for name in packed if name.endswith(suffix)], f"the list above must hold some {suffix}"
-    assert not [name for name in packed if name.startswith(("tests/", "docs/", ".")) or name.endswith(".env")]
+    assert not [
+        name for name in packed if name.startswith(("tests/", "docs/", "benchmarks/", ".")) or name.endswith(".env")
+    ]
 
 
 # the image

@@ -1,35 +1,39 @@
-"""`stepwell eval`: measure the answers on a set with judgements."""
+"""Implements `stepwell eval`: measures retrieval quality on an evaluation set."""
 
 from __future__ import annotations
 
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, get_args
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from app import errors, runtime
+from app import runtime
 from app.cli import options
 from app.config import Settings
-from app.proof import beir, entity_world, evaluation
+from app.evaluation import beir, runner
+from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 
 
 class Mode(StrEnum):
-    """How the questions are asked."""
+    """The API's modes, `flat`, `two_pass` and `multihop`; `vector` and `text` are aliases."""
 
     auto = "auto"
     hybrid = "hybrid"
-    vector = "vector"
-    text = "text"
+    semantic = "semantic"
+    lexical = "lexical"
+    flat = "flat"
     two_pass = "two_pass"
     multihop = "multihop"
+    vector = "vector"
+    text = "text"
 
 
 class Extractor(StrEnum):
-    """Who names the terms of a further hop."""
+    """Sources of the terms for a further hop."""
 
     auto = "auto"
     llm = "llm"
@@ -38,84 +42,82 @@ class Extractor(StrEnum):
 
 
 class Merge(StrEnum):
-    """How the chunks of several hops are ordered."""
+    """Strategies for merging the hits of several hops."""
 
     linked = "linked"
     classic = "classic"
 
 
 class Fusion(StrEnum):
-    """How the legs are fused."""
+    """Fusion methods."""
 
     auto = "auto"
     rrf = "rrf"
     convex = "convex"
 
 
-class Half(StrEnum):
-    """Which made-up company: they share no name, topic or sentence."""
+class Hierarchy(StrEnum):
+    """Whether entities guide a search."""
 
-    train = "train"
-    test = "test"
+    auto = "auto"
+    off = "off"
+    force = "force"
+
+
+MODES: dict[str, EvaluationMode] = {mode: mode for mode in get_args(EvaluationMode)} | {
+    "vector": "semantic",
+    "text": "lexical",
+}
 
 
 def evaluate(
     folder: Annotated[
-        Path | None, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
-    ] = None,
-    generated: Annotated[
-        Half | None, typer.Option(help="A made-up company's documents instead, with people, projects and teams.")
-    ] = None,
-    documents: Annotated[
-        int, typer.Option(min=40, max=50_000, help="With --generated: how many.")
-    ] = entity_world.DOCUMENTS,
-    questions: Annotated[
-        int, typer.Option(min=1, max=500, help="With --generated: how many of each type, at most.")
-    ] = entity_world.QUESTIONS,
-    seed: Annotated[int, typer.Option(help="With --generated: another company of the same words.")] = 0,
-    save: Annotated[
-        Path | None, typer.Option(help="With --generated: only write the set into this folder.", show_default=False)
-    ] = None,
-    mode: Annotated[Mode, typer.Option(help="auto: all defaults; hybrid: without entities; or one leg.")] = Mode.auto,
-    fusion: Annotated[Fusion, typer.Option(help="rrf: even weights; auto: the service's choice.")] = Fusion.auto,
-    rerank: Annotated[
-        options.Rerank, typer.Option(help="With --mode auto, hybrid or two_pass: score the best again.")
-    ] = options.Rerank.none,
-    extractor: Annotated[Extractor, typer.Option(help="With --mode multihop: who names terms.")] = Extractor.auto,
-    merge: Annotated[Merge, typer.Option(help="With --mode multihop: how hops are merged.")] = Merge.linked,
-    max_hops: Annotated[int, typer.Option(min=2, max=4, help="With --mode multihop.")] = 2,
+        Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
+    ],
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
+            "vector and text: aliases of semantic and lexical."
+        ),
+    ] = Mode.auto,
+    fusion: Annotated[Fusion, typer.Option(help="As in the API.")] = Fusion.auto,
+    hierarchy: Annotated[
+        Hierarchy, typer.Option(help="As in the API; not with flat, two_pass and multihop.")
+    ] = Hierarchy.auto,
+    boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat, multihop: never.")] = True,
+    rerank: Annotated[options.Rerank, typer.Option(help="As in the API; not with multihop.")] = options.Rerank.none,
+    extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
+    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Only with multihop.")] = 2,
     user: Annotated[
         str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
     ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Ingest a set in BEIR layout through the real pipeline, ask its questions, and print how good the answers are."""
-    if (folder is None) == (generated is None):
-        raise errors.BadRequest("Give either a folder or --generated.", field="folder")
-    if generated is not None:
-        loaded = entity_world.build(generated.value, documents=documents, questions=questions, seed=seed)
-        name = f"generated {generated.value} {documents} {questions} {seed}"
-    elif folder is not None:
-        loaded, name = beir.load(folder), str(folder.resolve())
-    if save is not None:
-        if generated is None:
-            raise errors.BadRequest("--save goes with --generated.", field="save")
-        beir.save(loaded, save)
-        return
-    asked = {"mode": mode.value, "fusion": fusion.value, "extractor": extractor.value, "merge": merge.value}
-    whose = options.checked_user(user) if user is not None else evaluation.user_of(name)
-    how = {**asked, "rerank": rerank.value, "max_hops": max_hops, "alone": user is None}
-    report = options.run(_evaluate(loaded, whose, how, options.settings(data_dir)))
+    """Ingest a set in BEIR layout, ask its questions and print the averaged metrics."""
+    tenant = Tenant.of(str(folder.resolve())) if user is None else Tenant(options.checked_user(user), exclusive=False)
+    strategy = Strategy(
+        MODES[mode.value],
+        fusion.value,
+        hierarchy=hierarchy.value,
+        boost=boost,
+        rerank=rerank.value,
+        extractor=extractor.value,
+        merge=merge.value,
+        max_hops=max_hops,
+    )
+    report = options.run(_evaluate(beir.load(folder), strategy, tenant, options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(report.as_json()))
     else:
-        reranked = f", re-ranked: {rerank.value}" if rerank != options.Rerank.none else ""
-        _show(report, f"{Path(name).name}, {mode.value}{reranked}")
+        reranked = f", reranked: {rerank.value}" if rerank != options.Rerank.none else ""
+        _show(report, f"{folder.name}, {strategy.mode}{reranked}")
 
 
-def _show(report: evaluation.Report, title: str) -> None:
-    table = Table("measure", "value", title=title)
+def _show(report: EvaluationReport, title: str) -> None:
+    table = Table("metric", "value", title=title)
     for name, value in report.totals().items():
         table.add_row(name, f"{value}")
     options.out.print(table)
@@ -127,14 +129,14 @@ def _show(report: evaluation.Report, title: str) -> None:
 
 
 async def _evaluate(
-    loaded: beir.EvaluationSet, user_id: str, asked: dict[str, Any], settings: Settings
-) -> evaluation.Report:
+    loaded: beir.EvaluationSet, strategy: Strategy, tenant: Tenant, settings: Settings
+) -> EvaluationReport:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err, transient=True) as bar:
         tasks = {stage: bar.add_task(stage, total=None) for stage in ("ingesting", "asking")}
 
-        def shown(stage: str, done: int, total: int) -> None:
+        def show(stage: str, done: int, total: int) -> None:
             bar.update(tasks[stage], completed=done, total=total)
 
         async with runtime.open_services(settings) as services:
-            return await evaluation.run(loaded, user_id, **asked, services=services, progress=shown)
+            return await runner.run(loaded, strategy, tenant, services=services, progress=show)

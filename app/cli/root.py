@@ -1,4 +1,4 @@
-"""What does `stepwell` offer? Every command of the command line, and how its errors are told."""
+"""Defines the command line `stepwell` and reports its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from rich.markup import escape
 from app import __version__, errors
 from app.cli import (
     backup,
-    bench,
     database,
     demo,
     doctor,
@@ -39,7 +38,6 @@ app.command("ingest")(ingest.ingest)
 app.command("search")(search.search)
 app.command("multihop")(multihop.multihop)
 app.command("eval")(evaluate.evaluate)
-app.command("bench")(bench.bench)
 app.command("doctor")(doctor.doctor)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
@@ -57,10 +55,15 @@ def _root(version: bool = typer.Option(False, "--version", help="Show the versio
 
 
 def main() -> None:
-    """Run the command line; an error is one sentence on stderr and an exit status, not a traceback."""
+    """Runs the command line."""
+    run(app)
+
+
+def run(commands: typer.Typer) -> None:
+    """Runs a command line; prints an error as one sentence on stderr, with an exit status and without a traceback."""
     stderr = Console(stderr=True, highlight=False)
     try:
-        app()
+        commands()
     except errors.StepwellError as error:
         field = f" ({error.field})" if error.field else ""
         stderr.print(f"[red]Error:[/] {escape(error.message)}{escape(field)}")

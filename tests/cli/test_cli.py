@@ -171,7 +171,10 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert (first.json["mrr@10"], first.json["recall@5"], first.json["full_recall@5"]) == (1.0, 0.75, 0.5)
     assert second.json["embedded"] == 0
     assert {name: second.json[name] for name in MEASURES[:6]} == {name: first.json[name] for name in MEASURES[:6]}
-    assert "ndcg@10" in stepwell("eval", tmp_path, "--mode", "text").out
+    alone = [stepwell("eval", tmp_path, "--mode", mode, "--json").json for mode in ("lexical", "text")]
+    assert [alone[0][name] for name in MEASURES[:6]] == [alone[1][name] for name in MEASURES[:6]]
+    refused = stepwell("eval", tmp_path, "--mode", "two_pass", "--hierarchy", "off")
+    assert (refused.code, "hierarchy" in refused.err) == (2, True)
     (tmp_path / "qrels.tsv").write_text("q1\td1\t1\nq1\td2\tmuch\n", encoding="utf-8")
     broken = stepwell("eval", tmp_path)
     assert broken.code == 2

@@ -1,0 +1,1 @@
+"""Measures retrieval quality on judged query sets through the pipelines."""

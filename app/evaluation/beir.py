@@ -1,0 +1,162 @@
+"""Reads and writes evaluation sets in BEIR layout.
+
+A set is a folder with `corpus.jsonl` (`_id`, `title`, `text`, optional `created_at`; further fields are metadata),
+`queries.jsonl` (`_id`, `text`, optional `type` and `filters`), `qrels.tsv` (query, document, relevance; a header line
+is skipped) and, optionally, `entities.jsonl` (a body of `POST /api/rag/entities` per line, with members by name).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from app import errors
+from app.shapes import Filters, Json, Upload
+
+CORPUS, QUERIES, QRELS, ENTITIES = "corpus.jsonl", "queries.jsonl", "qrels.tsv", "entities.jsonl"
+_OWN_FIELDS = frozenset({"_id", "title", "text", "created_at"})
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedQuestion:
+    """A query with the relevance grades of documents by id and, if the set has types, its type (`kind`)."""
+
+    query_id: str
+    text: str
+    relevant: dict[str, int]
+    kind: str | None = None
+    filters: Filters = field(default_factory=Filters)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationSet:
+    """Documents (`uri` = `_id`), judged queries, the number of empty documents skipped, and entities."""
+
+    documents: tuple[Upload, ...]
+    questions: tuple[JudgedQuestion, ...]
+    skipped: int
+    entities: tuple[Json, ...] = ()
+
+
+def load(folder: Path) -> EvaluationSet:
+    """Reads a set. Raises BadRequest with the file and line that cannot be read."""
+    uploads = [_upload(row) for row in _rows(folder / CORPUS)]
+    documents = tuple(upload for upload in uploads if upload is not None)
+    judged = _judgements(folder / QRELS)
+    questions = tuple(
+        _question(row, judged[str(row["_id"])])
+        for row in _rows(folder / QUERIES)
+        if any(grade > 0 for grade in judged.get(str(row["_id"]), {}).values())
+    )
+    path = folder / ENTITIES
+    entities = tuple(_rows(path, key="name")) if path.exists() else ()
+    return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
+
+
+def save(evaluation_set: EvaluationSet, folder: Path) -> None:
+    """Writes a set so that `load` returns an equal one; replaces existing files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / CORPUS, (_document_row(upload) for upload in evaluation_set.documents))
+    _write(folder / QUERIES, (_question_row(question) for question in evaluation_set.questions))
+    _write(folder / ENTITIES, evaluation_set.entities)
+    judged = (
+        f"{question.query_id}\t{document}\t{grade}\n"
+        for question in evaluation_set.questions
+        for document, grade in question.relevant.items()
+    )
+    (folder / QRELS).write_text("".join(judged), encoding="utf-8")
+
+
+def _upload(row: dict[str, Any]) -> Upload | None:
+    """Returns the row's document, or None if it has no text."""
+    text = str(row.get("text") or "")
+    if not text.strip():
+        return None
+    metadata = {name: value for name, value in row.items() if name not in _OWN_FIELDS and value is not None}
+    title = str(row.get("title") or "") or None
+    return Upload(
+        text, title, str(row["_id"]), metadata, created_at=_instant(row.get("created_at"), CORPUS), markdown=False
+    )
+
+
+def _question(row: dict[str, Any], relevant: dict[str, int]) -> JudgedQuestion:
+    kind, given = row.get("type"), row.get("filters") or {}
+    filters = Filters(
+        metadata=given.get("metadata"),
+        created_after=_instant(given.get("created_after"), QUERIES),
+        created_before=_instant(given.get("created_before"), QUERIES),
+    )
+    return JudgedQuestion(str(row["_id"]), str(row["text"]), relevant, str(kind) if kind else None, filters)
+
+
+def _instant(given: object, file: str) -> datetime | None:
+    """Parses an ISO 8601 date-time with a time zone; None gives None. Raises BadRequest."""
+    if given is None:
+        return None
+    try:
+        when = datetime.fromisoformat(str(given))
+    except ValueError as error:
+        raise errors.BadRequest(f"{given!r} is not an ISO 8601 date-time.", field=file) from error
+    if when.tzinfo is None:
+        raise errors.BadRequest(f"{given!r} has no time zone.", field=file)
+    return when
+
+
+def _document_row(upload: Upload) -> dict[str, Any]:
+    created_at = {"created_at": upload.created_at.isoformat()} if upload.created_at else {}
+    return {"_id": upload.uri, "title": upload.title, "text": upload.content, **created_at, **upload.metadata}
+
+
+def _question_row(question: JudgedQuestion) -> dict[str, Any]:
+    given = question.filters
+    limits = {
+        "metadata": given.metadata,
+        "created_after": given.created_after and given.created_after.isoformat(),
+        "created_before": given.created_before and given.created_before.isoformat(),
+    }
+    filters = {name: value for name, value in limits.items() if value is not None}
+    row = {"_id": question.query_id, "text": question.text, "type": question.kind, "filters": filters}
+    return {name: value for name, value in row.items() if value}
+
+
+def _write(path: Path, rows: Iterable[Json]) -> None:
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+
+
+def _rows(path: Path, key: str = "_id") -> Iterator[dict[str, Any]]:
+    for number, line in enumerate(_lines(path), 1):
+        try:
+            row = json.loads(line)
+            row[key]
+        except (ValueError, TypeError, KeyError) as error:
+            raise errors.BadRequest(
+                f"Line {number} is not a JSON object with a field {key}.", field=path.name
+            ) from error
+        yield row
+
+
+def _judgements(path: Path) -> dict[str, dict[str, int]]:
+    judged: dict[str, dict[str, int]] = defaultdict(dict)
+    for number, line in enumerate(_lines(path), 1):
+        columns = line.split("\t")
+        try:
+            query, document, grade = columns[0], columns[-2], int(float(columns[-1]))
+        except (ValueError, IndexError) as error:
+            if number == 1:
+                continue
+            raise errors.BadRequest(f"Line {number} is not query, document, relevance.", field=path.name) from error
+        judged[query][document] = grade
+    return dict(judged)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from (line for line in (raw.rstrip("\r\n") for raw in file) if line.strip())
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.BadRequest("The file is missing or is not UTF-8 text.", field=path.name) from error

@@ -1,0 +1,243 @@
+"""Ingests an evaluation set, runs its questions through the search pipelines and averages the ranking metrics.
+
+Each question asks for the largest limit of its endpoint. Documents are ranked by their first chunk.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from app import errors
+from app.evaluation import beir, metrics
+from app.pipelines import documents, entity_lines, ingest, multihop, relinking, search
+from app.pipelines.extraction import Extractor
+from app.pipelines.multihop import Merge
+from app.pipelines.services import Services
+from app.shapes import Answer, EntityDraft, Fusion, Guidance, Hierarchy, Json, Mode, Query, Rerank
+
+LARGEST_LIMIT = 50
+LARGEST_MULTIHOP_LIMIT = 20
+EvaluationMode = Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"]
+API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semantic", "lexical": "lexical"}
+"""Evaluation modes that set the API's `mode`; all others leave it at `auto`."""
+WITHOUT_GUIDANCE = ("flat", "multihop")
+"""Evaluation modes in which entities neither guide nor boost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """How the questions are asked.
+
+    `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion` and `rerank` have
+    the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
+    `hierarchy: force`. `multihop` is the multi-hop search; only it uses `extractor`, `merge` and `max_hops`.
+    """
+
+    mode: EvaluationMode = "auto"
+    fusion: Fusion = "auto"
+    hierarchy: Hierarchy = "auto"
+    boost: bool = True
+    rerank: Rerank = "none"
+    extractor: Extractor = "auto"
+    merge: Merge = "linked"
+    max_hops: int = 2
+
+    def query(self, text: str, user_id: str, services: Services) -> Query:
+        """Returns the search for one question; for `multihop`, the search of its first hop."""
+        return Query(
+            user_id,
+            text,
+            limit=LARGEST_MULTIHOP_LIMIT if self.mode == "multihop" else LARGEST_LIMIT,
+            mode=API_MODES.get(self.mode, "auto"),
+            fusion=self.fusion,
+            k=services.rrf_k,
+            candidates=services.candidates,
+            guidance=self._guidance(services.guidance),
+            rerank=self.rerank,
+        )
+
+    def _guidance(self, defaults: Guidance) -> Guidance:
+        if self.mode in WITHOUT_GUIDANCE:
+            return replace(defaults, hierarchy="off", boost=False)
+        return replace(defaults, hierarchy="force" if self.mode == "two_pass" else self.hierarchy, boost=self.boost)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """The user who gets the set's documents. `exclusive`: the user's other documents are deleted."""
+
+    user_id: str
+    exclusive: bool = True
+
+    @classmethod
+    def of(cls, name: str) -> Tenant:
+        """Returns a user derived from the set's name, so that several sets can share a database."""
+        return cls(f"eval-{hashlib.sha256(name.encode()).hexdigest()[:16]}")
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationReport:
+    """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
+
+    `not_reranked` counts the questions whose reranking failed; these kept the fused order.
+    """
+
+    measures: dict[str, float]
+    kinds: dict[str, dict[str, float]]
+    questions: int
+    documents: int
+    embedded: int
+    skipped: int
+    not_reranked: int | None = None
+
+    def totals(self) -> dict[str, float | int]:
+        """Returns all figures over all questions; `not_reranked` only with reranking."""
+        counts = {"queries": self.questions, "documents": self.documents, "embedded": self.embedded}
+        failed = {} if self.not_reranked is None else {"not_reranked": self.not_reranked}
+        return {**self.measures, "skipped": self.skipped, **counts, **failed}
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the totals and, if the questions have types, the figures by type in `types`."""
+        return {**self.totals(), "types": self.kinds} if self.kinds else self.totals()
+
+
+async def run(
+    loaded: beir.EvaluationSet,
+    strategy: Strategy,
+    tenant: Tenant,
+    *,
+    services: Services,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> EvaluationReport:
+    """Ingests a set and asks its questions. Chunks that are stored already are not embedded again.
+
+    Raises BadRequest for options that the strategy's mode or the services do not support.
+    """
+    _check(strategy, services)
+    user_id = tenant.user_id
+    await import_entities(loaded.entities, user_id, services)
+    embedded, refused = await _ingest(loaded, user_id, services, progress)
+    if tenant.exclusive:
+        await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
+    rankings, took, failed = [], [], 0
+    for place, asked in enumerate(loaded.questions):
+        start = time.perf_counter()
+        query = replace(strategy.query(asked.text, user_id, services), filters=asked.filters)
+        found = await answer(query, strategy, services)
+        took.append((time.perf_counter() - start) * 1000)
+        rankings.append(ranked(found))
+        failed += "reranker_failed" in found.degraded
+        progress("asking", place + 1, len(loaded.questions))
+    measures = {**averages(rankings, loaded.questions), **_latencies(took)}
+    stored = len(loaded.documents) - refused
+    kinds = by_kind(rankings, loaded.questions)
+    skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
+    return EvaluationReport(measures, kinds, len(loaded.questions), stored, embedded, skipped, not_reranked)
+
+
+def _check(strategy: Strategy, services: Services) -> None:
+    if strategy.hierarchy != "auto" and strategy.mode not in ("auto", *API_MODES):
+        raise errors.BadRequest(f"The mode {strategy.mode} sets its own hierarchy.", field="hierarchy")
+    if strategy.rerank != "none" and strategy.mode == "multihop":
+        raise errors.BadRequest("A multi-hop search is not reranked: use another mode.", field="rerank")
+    if strategy.rerank == "provider" and services.reranker is None:
+        raise errors.BadRequest("No reranker is configured: set STEPWELL_RERANKER.", field="rerank")
+
+
+def by_kind(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, dict[str, float]]:
+    """Returns the averages and the number of questions by type, for questions that have one."""
+    kinds = dict.fromkeys(question.kind for question in questions if question.kind)
+    pairs = list(zip(rankings, questions, strict=True))
+    found: dict[str, dict[str, float]] = {}
+    for kind in kinds:
+        mine = [pair for pair in pairs if pair[1].kind == kind]
+        means = averages([ranking for ranking, _ in mine], [question for _, question in mine])
+        found[kind] = {"queries": len(mine), **means}
+    return found
+
+
+def averages(rankings: Sequence[Sequence[str]], questions: Sequence[beir.JudgedQuestion]) -> dict[str, float]:
+    """Returns the mean of each metric over the questions, rounded to four digits."""
+    pairs = [(ranking, question.relevant) for ranking, question in zip(rankings, questions, strict=True)]
+    sums = {
+        "ndcg@10": sum(metrics.ndcg(*pair, 10) for pair in pairs),
+        "recall@2": sum(metrics.recall(*pair, 2) for pair in pairs),
+        "recall@5": sum(metrics.recall(*pair, 5) for pair in pairs),
+        "recall@10": sum(metrics.recall(*pair, 10) for pair in pairs),
+        "full_recall@5": sum(metrics.full_recall(*pair, 5) for pair in pairs),
+        "mrr@10": sum(metrics.reciprocal_rank(*pair, 10) for pair in pairs),
+    }
+    return {name: round(total / max(len(pairs), 1), 4) for name, total in sums.items()}
+
+
+async def import_entities(entities: Sequence[Json], user_id: str, services: Services) -> None:
+    """Imports the set's entities as `POST /api/rag/entities/bulk` does and links the stored documents to them.
+
+    Raises BadRequest with the first line that is rejected.
+    """
+    lines = [_line(number, entity) for number, entity in enumerate(entities, 1)]
+    for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
+        if outcome.error is not None:
+            raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
+    await relinking.drain(services.db, user_id, keys=services.cutting.entity_keys)
+
+
+def _line(number: int, entity: Json) -> entity_lines.Line:
+    draft = EntityDraft(
+        type=entity["type"],
+        name=entity["name"],
+        aliases=tuple(entity.get("aliases") or ()),
+        role=entity.get("role"),
+        facts=tuple(entity.get("facts") or ()),
+        description=entity.get("description"),
+        metadata=entity.get("metadata") or {},
+    )
+    return entity_lines.Line(number, draft, members=tuple(entity.get("members") or ()))
+
+
+async def _ingest(
+    loaded: beir.EvaluationSet, user_id: str, services: Services, progress: Callable[[str, int, int], None]
+) -> tuple[int, int]:
+    """Stores the set; returns the numbers of chunks embedded and documents rejected."""
+    embedded = refused = done = 0
+    outcomes = ingest.many(
+        loaded.documents, user_id, db=services.db, embedder=services.embedder, cutting=services.cutting
+    )
+    async for outcome in outcomes:
+        embedded += outcome.stored.embedded if outcome.stored else 0
+        refused += outcome.stored is None
+        done += 1
+        progress("ingesting", done, len(loaded.documents))
+    return embedded, refused
+
+
+async def _delete_others(uris: set[str], user_id: str, services: Services) -> None:
+    after = None
+    while page := await documents.page(user_id, db=services.db, limit=1000, after=after, uri=None):
+        for document in page:
+            if document.uri not in uris:
+                await documents.delete(document.document_id, user_id, db=services.db)
+        after = (page[-1].created_at, page[-1].document_id)
+
+
+async def answer(query: Query, strategy: Strategy, services: Services) -> Answer:
+    """Runs one query with the strategy's pipeline."""
+    if strategy.mode != "multihop":
+        return await search.run(query, services)
+    question = multihop.MultihopQuery(
+        query, max_hops=strategy.max_hops, extractor=strategy.extractor, merge=strategy.merge
+    )
+    return await multihop.run(question, services)
+
+
+def ranked(found: Answer) -> list[str]:
+    """Returns the answer's documents in the order of their first chunks."""
+    return list(dict.fromkeys(str(hit.candidate.uri) for hit in found.hits))
+
+
+def _latencies(took_ms: Sequence[float]) -> dict[str, float]:
+    return {f"p{share}_ms": round(metrics.percentile(took_ms, share / 100), 2) for share in (50, 95)}

@@ -1,1 +1,0 @@
-"""THE SCALE PAN: evaluation; it uses the corridor as anyone would."""

@@ -1,0 +1,11 @@
+"""Benchmarks, generated data and fault drills for Stepwell: `python -m benchmarks`. Never imported by `app`.
+
+benchmarks/
+├── __main__.py      python -m benchmarks
+├── cli/             bench, world, bm25, volumes: one file a command
+├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
+├── company/         generated evaluation set about a fictional company
+├── service.py       starts `stepwell serve` in a process of its own
+├── bm25.py          compares the text leg with bm25s
+└── volumes.py       measures multi-hop search on documents bound into volumes with headings
+"""

@@ -1,0 +1,3 @@
+from benchmarks.cli.root import main
+
+main()

@@ -1,0 +1,25 @@
+"""Defines the command line `python -m benchmarks`."""
+
+from __future__ import annotations
+
+import typer
+
+from app.cli import root
+from benchmarks.cli import bench, bm25, volumes, world
+
+app = typer.Typer(
+    name="python -m benchmarks",
+    help="Measure Stepwell and generate evaluation data.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("bench")(bench.bench)
+app.command("world")(world.world)
+app.command("bm25")(bm25.bm25)
+app.command("volumes")(volumes.volumes)
+
+
+def main() -> None:
+    """Runs the command line with the error handling of `stepwell`."""
+    root.run(app)

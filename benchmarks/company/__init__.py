@@ -1,0 +1,1 @@
+"""Generates an evaluation set about a fictional company: people, teams and projects, documents, judged questions."""

@@ -1,0 +1,38 @@
+"""Generates the company's evaluation set for entity-guided search, deterministically from its arguments.
+
+The set has people, projects and teams, their notes, mails, meetings and reports, and questions of seven types. Flat
+search can find every document. What makes the set hard: people who share a first name, nicknames, people mentioned
+in passing, identical wording about different people, and work whose owner is named in the metadata only.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from app.evaluation import beir
+from benchmarks.company import documents as company_documents
+from benchmarks.company import people, vocabulary
+from benchmarks.company import questions as company_questions
+from benchmarks.company.vocabulary import Half
+
+DOCUMENTS, QUESTIONS = 2000, 50
+TYPES = ("person", "project", "team", "topic_person", "topic", "keyword", "date")
+ENTITY_TYPES = TYPES[:4]
+"""Question types that name a person, a project or a team."""
+
+
+def build(half: Half, *, documents: int = DOCUMENTS, questions: int = QUESTIONS, seed: int = 0) -> beir.EvaluationSet:
+    """Returns the set of one half; equal arguments give an equal set in every process.
+
+    `questions` is the maximum for each type; a set of few documents has fewer.
+    """
+    rng = Random(f"{half} {seed}")
+    words = vocabulary.load(half)
+    company = people.generate(words, documents, rng)
+    drafts = company_documents.generate(half, company, documents, rng)
+    return beir.EvaluationSet(
+        documents=tuple(draft.upload() for draft in drafts),
+        questions=tuple(company_questions.generate(words, company, drafts, questions, rng)),
+        skipped=0,
+        entities=tuple(people.entities(company)),
+    )

@@ -1,0 +1,178 @@
+"""Measures the latency of each statement.
+
+All statements run on the same questions, question by question in random order, so that noise of the machine affects
+all of them equally. The time of the surrounding transaction is not counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from app.evaluation import metrics
+from app.pipelines import search, understanding
+from app.pipelines.services import Services
+from app.providers.base import Embedder, EmbeddingModel
+from app.shapes import Filters, HybridRequest, HybridResult, Query, Vector, Weights
+from app.store import recall
+from app.store.db import Database
+from app.text import analysis
+from benchmarks.speed import texts
+from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
+from benchmarks.speed.owner import Owner, Plan
+
+Statement = Callable[[BenchmarkQuestion], Awaitable[float]]
+Name = Literal["hybrid", "vector leg", "text leg", "bare HNSW", "textbook OR", "textbook AND", "search"]
+
+PLANS: tuple[Plan, ...] = ("default", "serial", "no sequential scan")
+PLAN_QUESTIONS, WARM_UPS = 5, 10
+LIMIT, CANDIDATES = 5, 100
+EACH, VECTOR_ONLY, TEXT_ONLY = Weights(1, 1), Weights(1, 0), Weights(0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Percentiles in milliseconds."""
+
+    p50: float
+    p95: float
+
+    @classmethod
+    def of(cls, took_ms: Sequence[float]) -> Timing:
+        """Returns the percentiles of some measurements."""
+        return cls(*(round(metrics.percentile(took_ms, share), 3) for share in (0.5, 0.95)))
+
+
+@dataclass(frozen=True, slots=True)
+class FixedEmbedder:
+    """An embedder that returns given vectors, so that a search includes no embedding."""
+
+    vectors: Mapping[str, Vector]
+    model: EmbeddingModel
+
+    async def embed_query(self, text: str) -> Vector:
+        """Returns the vector of a text."""
+        return self.vectors[text]
+
+    async def embed_documents(self, documents: Sequence[str]) -> list[Vector]:
+        """Returns the vectors of texts."""
+        return [self.vectors[text] for text in documents]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The database under measurement, connected to as the service and as the owner."""
+
+    db: Database
+    owner: Owner
+    model: EmbeddingModel
+
+    def statements(self) -> dict[Name, Statement]:
+        """Returns the timed statements by name."""
+        return {
+            "hybrid": lambda question: self._recall(question, EACH),
+            "vector leg": lambda question: self._recall(question, VECTOR_ONLY),
+            "text leg": lambda question: self._recall(question, TEXT_ONLY),
+            "bare HNSW": self._bare,
+            "textbook OR": lambda question: self._textbook(question, texts.any_of(question.words)),
+            "textbook AND": lambda question: self._textbook(question, texts.all_of(question.words)),
+            "search": self._search,
+        }
+
+    async def _recall(self, question: BenchmarkQuestion, weights: Weights) -> float:
+        async with self.db.reading(USER, candidates=CANDIDATES, plain=True) as reading:
+            start = time.perf_counter()
+            await recall.hybrid(reading, request(question, weights))
+            return _since(start)
+
+    async def _bare(self, question: BenchmarkQuestion) -> float:
+        start = time.perf_counter()
+        await self.owner.nearest(question.vector, candidates=CANDIDATES)
+        return _since(start)
+
+    async def _textbook(self, question: BenchmarkQuestion, query: str) -> float:
+        start = time.perf_counter()
+        await self.owner.textbook(USER, query, question.vector, candidates=CANDIDATES, limit=LIMIT)
+        return _since(start)
+
+    async def _search(self, question: BenchmarkQuestion) -> float:
+        """Runs the search pipeline without embedding, including connection and transaction."""
+        text = " ".join(question.words)
+        embedder = FixedEmbedder({analysis.parse(text).text: question.vector}, self.model)
+        start = time.perf_counter()
+        await search.run(Query(USER, text, limit=LIMIT), Services(self.db, embedder))
+        return _since(start)
+
+
+def request(
+    question: BenchmarkQuestion, weights: Weights, *, limit: int = LIMIT, metadata: Mapping[str, int] | None = None
+) -> HybridRequest:
+    """Returns the hybrid statement's input for a question; empty metadata filter nothing."""
+    return HybridRequest(
+        user_id=USER,
+        vector=question.vector,
+        lexical=understanding.lexical_query(analysis.parse(" ".join(question.words))),
+        weights=weights,
+        fusion="rrf",
+        limit=limit,
+        candidates=CANDIDATES,
+        filters=Filters(metadata=metadata or None),
+    )
+
+
+async def retrieve(db: Database, asked: HybridRequest) -> HybridResult:
+    """Runs the hybrid statement."""
+    async with db.reading(asked.user_id, candidates=asked.candidates, plain=True) as reading:
+        return await recall.hybrid(reading, asked)
+
+
+async def latencies(
+    questions: Sequence[BenchmarkQuestion], statements: Mapping[Name, Statement], *, progress: Progress
+) -> dict[Name, Timing]:
+    """Returns each statement's percentiles over the questions, after a warm-up on the first ones."""
+    rng = np.random.default_rng(0)
+    took: dict[Name, list[float]] = {name: [] for name in statements}
+    for place, question in enumerate([*questions[:WARM_UPS], *questions]):
+        for number in rng.permutation(len(statements)).tolist():
+            name = list(statements)[number]
+            milliseconds = await statements[name](question)
+            if place >= WARM_UPS:
+                took[name].append(milliseconds)
+        progress("timing", place + 1, len(questions) + WARM_UPS)
+    return {name: Timing.of(values) for name, values in took.items()}
+
+
+async def best_plan(questions: Sequence[BenchmarkQuestion], target: Target) -> Plan:
+    """Returns the planner settings with the lowest latency of the textbook query, and leaves the owner on them."""
+    statement = target.statements()["textbook OR"]
+    took: dict[Plan, list[float]] = {plan: [] for plan in PLANS}
+    for question in questions[:PLAN_QUESTIONS]:
+        for plan in PLANS:
+            await target.owner.use(plan)
+            await statement(question)
+            took[plan].append(await statement(question))
+    best = min(PLANS, key=lambda plan: metrics.percentile(took[plan], 0.5))
+    await target.owner.use(best)
+    return best
+
+
+async def embedding(queries: Sequence[str], embedder: Embedder) -> tuple[Timing, Timing]:
+    """Returns the latencies of embedding each query for the first time and once more."""
+    return await _embedding(queries, embedder), await _embedding(queries, embedder)
+
+
+async def _embedding(queries: Sequence[str], embedder: Embedder) -> Timing:
+    took = []
+    for text in queries:
+        start = time.perf_counter()
+        await embedder.embed_query(text)
+        took.append(_since(start))
+    return Timing.of(took)
+
+
+def _since(start: float) -> float:
+    return (time.perf_counter() - start) * 1000

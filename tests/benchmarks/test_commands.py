@@ -1,0 +1,46 @@
+"""The commands of `python -m benchmarks` run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.evaluation import beir
+from benchmarks.cli import root
+from benchmarks.volumes import Binding, bind
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        root.main()
+    return int(left.value.code or 0)
+
+
+def test_world_writes_a_set_that_eval_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = ("world", "--half", "test", "--documents", 60, "--questions", 3, "--save", tmp_path / "set")
+    assert run(monkeypatch, *asked) == 0
+    loaded = beir.load(tmp_path / "set")
+    assert len(loaded.documents) == 60
+    assert loaded.entities
+
+
+def test_a_mistake_is_one_sentence_and_status_2(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    assert run(monkeypatch, "bench", "--chunks", "12") == 2
+    assert "at least 100 chunks" in capsys.readouterr().err
+
+
+def test_every_document_becomes_one_section_of_one_volume(tmp_path: Path) -> None:
+    rows = [{"_id": str(n), "title": f"Title {n}", "text": f"Lime {n}."} for n in range(10)]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "q", "text": "lime"}\n', encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text("q\t1\t1\n", encoding="utf-8")
+    bound = bind(beir.load(tmp_path), Binding(size=4))
+    assert len(bound.volumes) == 3
+    assert sorted(documents for section in bound.sections.values() for documents in section) == [
+        str(n) for n in range(10)
+    ]

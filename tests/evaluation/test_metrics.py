@@ -1,0 +1,62 @@
+"""The metrics follow their published formulas; expected values are written as arithmetic."""
+
+from __future__ import annotations
+
+import random
+from math import log2
+
+import pytest
+
+from app.evaluation import metrics
+
+GRADED = {"a": 3, "b": 2, "c": 1, "d": 0}
+
+
+def test_ndcg_discounts_gains_by_rank_and_divides_by_the_ideal() -> None:
+    found = (2**2 - 1) / log2(2) + 0 / log2(3) + (2**3 - 1) / log2(4)
+    ideal = (2**3 - 1) / log2(2) + (2**2 - 1) / log2(3) + (2**1 - 1) / log2(4)
+    assert metrics.ndcg(["b", "x", "a"], GRADED, 10) == pytest.approx(found / ideal)
+
+
+def test_ndcg_looks_at_the_first_k_only_and_its_ideal_too() -> None:
+    assert metrics.ndcg(["x", "a"], GRADED, 1) == 0.0
+    assert metrics.ndcg(["b", "a"], GRADED, 1) == pytest.approx((2**2 - 1) / (2**3 - 1))
+    assert metrics.ndcg(["a", "b", "c"], GRADED, 10) == pytest.approx(1.0)
+
+
+def test_recall_is_the_share_of_the_relevant_among_the_first_k() -> None:
+    assert metrics.recall(["a", "d", "x"], GRADED, 3) == pytest.approx(1 / 3)
+    assert metrics.recall(["a", "b", "c"], GRADED, 2) == pytest.approx(2 / 3)
+    assert metrics.full_recall(["a", "b", "c"], GRADED, 2) == 0.0
+    assert metrics.full_recall(["a", "b", "c"], GRADED, 3) == 1.0
+
+
+def test_the_reciprocal_rank_is_that_of_the_first_relevant_one() -> None:
+    assert metrics.reciprocal_rank(["x", "d", "c", "a"], GRADED, 10) == pytest.approx(1 / 3)
+    assert metrics.reciprocal_rank(["x", "d", "c"], GRADED, 2) == 0.0
+
+
+@pytest.mark.parametrize("measure", [metrics.ndcg, metrics.recall, metrics.full_recall, metrics.reciprocal_rank])
+def test_nothing_found_and_nothing_relevant_are_zero(measure) -> None:  # type: ignore[no-untyped-def]
+    assert measure([], GRADED, 10) == 0.0
+    assert measure(["a"], {}, 10) == 0.0
+    assert measure(["d"], {"d": 0}, 10) == 0.0
+
+
+@pytest.mark.parametrize("measure", [metrics.ndcg, metrics.recall, metrics.reciprocal_rank])
+def test_moving_a_better_document_up_never_lowers_a_measure(measure) -> None:  # type: ignore[no-untyped-def]
+    random.seed(7)
+    for _ in range(200):
+        ranking = random.sample(["a", "b", "c", "d", "x", "y"], 6)
+        at = random.randrange(1, 6)
+        better = ranking.copy()
+        if GRADED.get(ranking[at], 0) >= GRADED.get(ranking[at - 1], 0):
+            better[at - 1], better[at] = better[at], better[at - 1]
+        assert measure(better, GRADED, 3) >= measure(ranking, GRADED, 3) - 1e-12
+
+
+def test_a_percentile_is_the_nearest_rank() -> None:
+    values = [5.0, 1.0, 4.0, 2.0, 3.0]
+    assert [metrics.percentile(values, share) for share in (0.0, 0.2, 0.5, 0.95, 1.0)] == [1.0, 1.0, 3.0, 5.0, 5.0]
+    assert metrics.percentile([], 0.5) == 0.0
+    assert metrics.percentile([float(n) for n in range(1, 101)], 0.95) == 95.0

@@ -1,0 +1,53 @@
+"""The evaluation asks what the API asks, and averages by type."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.api.search_models import SearchRequest
+from app.evaluation import beir, runner
+from app.evaluation.runner import Strategy
+from app.pipelines.services import Services
+from app.providers.fake import FakeEmbedder
+from app.shapes import Guidance, Query
+
+SERVICES = Services(db=None, embedder=FakeEmbedder(), candidates=70, rrf_k=50, guidance=Guidance(alpha=0.3))
+AUTO = {"query": "lime", "limit": runner.LARGEST_LIMIT}
+
+
+def as_the_api(**fields: Any) -> Query:
+    return SearchRequest(**AUTO, **fields).shape("ana", candidates=70, k=50, guidance=Guidance(alpha=0.3))
+
+
+@pytest.mark.parametrize("hierarchy", ["auto", "off", "force"])
+@pytest.mark.parametrize("fusion", ["auto", "rrf", "convex"])
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
+def test_a_mode_of_the_api_asks_what_the_api_asks(mode: Any, fusion: Any, hierarchy: Any) -> None:
+    asked = Strategy(mode, fusion, hierarchy=hierarchy, rerank="cosine").query("lime", "ana", SERVICES)
+    assert asked == as_the_api(mode=mode, fusion=fusion, hierarchy=hierarchy, rerank="cosine")
+
+
+def test_flat_is_auto_without_entities_and_two_pass_is_auto_with_forced_ones() -> None:
+    assert Strategy("flat").query("lime", "ana", SERVICES) == as_the_api(hierarchy="off", boost=False)
+    assert Strategy("two_pass").query("lime", "ana", SERVICES) == as_the_api(hierarchy="force")
+
+
+def test_multihop_starts_from_flat_search_at_its_own_limit() -> None:
+    flat = as_the_api(hierarchy="off", boost=False)
+    assert Strategy("multihop").query("lime", "ana", SERVICES) == replace(flat, limit=runner.LARGEST_MULTIHOP_LIMIT)
+
+
+def test_averages_by_type_cover_the_questions_that_have_one() -> None:
+    questions = [
+        beir.JudgedQuestion("1", "a", {"x": 1}, "person"),
+        beir.JudgedQuestion("2", "b", {"x": 1}),
+        beir.JudgedQuestion("3", "c", {"y": 1}, "team"),
+    ]
+    by_kind = runner.by_kind([["x"], ["x"], ["z"]], questions)
+    assert {kind: (means["queries"], means["ndcg@10"]) for kind, means in by_kind.items()} == {
+        "person": (1, 1.0),
+        "team": (1, 0.0),
+    }
