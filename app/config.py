@@ -90,7 +90,9 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Query text appears at debug only."
     )
-    log_json: bool = Field(True, description="JSON lines on stderr; false: plain text.")
+    log_json: bool | None = Field(
+        None, description="JSON lines on stderr; false: plain text; unset: JSON unless stderr is a terminal."
+    )
     metrics: Literal["keyed", "open", "off"] = Field(
         "keyed", description="Who may read /metrics; keyed: with AUTH=api_key, keys of the scope metrics."
     )

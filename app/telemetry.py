@@ -1,75 +1,79 @@
-"""What does the service say about itself, and to which request does a line belong?
+"""Writes every log record as one line on stderr: JSON, or plain text on a terminal.
 
-One line an event on stderr, as JSON or as plain text. Above debug level a line never holds what a user wrote:
-fields named in PRIVATE are left out, and a foreign exception is shown by its type and its frames, without its message.
-At no level does it hold an API key's secret or the password of an address.
+Modules log through the standard library; structlog formats the records. Above debug level a line holds nothing that a
+user wrote: fields named in PRIVATE are dropped, and a foreign exception appears as its type and frames, without its
+message. At no level does a line hold an API key's secret or the password of an address.
 """
 
 from __future__ import annotations
 
-import json as jsonlib
 import logging
 import re
 import sys
+import threading
 import traceback
-from contextvars import ContextVar
-from datetime import UTC, datetime
+from collections.abc import Callable
+from types import TracebackType
 from typing import Any
 
 import stamina
+import structlog
 from stamina.instrumentation import RetryDetails
+from structlog.stdlib import ProcessorFormatter
+from structlog.typing import EventDict, Processor, WrappedLogger
 
 from app.errors import StepwellError
 
 log = logging.getLogger(__name__)
 
 PRIVATE = frozenset({"query", "content", "text", "title", "terms", "body"})
-_SECRETS = re.compile(r"(\bsw_[0-9a-f]{12}_)[A-Za-z0-9_-]{43}|(://[^\s:/@\"]*:)[^\s@\"]+(?=@)")
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
-request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+_HANDLER = "stepwell"
+_SECRETS = re.compile(r"(\bsw_[0-9a-f]{12}_|\bswl_)[A-Za-z0-9_-]{43}|(://[^\s:/@\"]*:)[^\s@\"]+(?=@)")
 
 
-def configure(level: str = "info", json: bool = True) -> None:
-    """Send every logger's lines to stderr. Calling it again replaces the earlier choice.
+def configure(level: str = "info", json: bool | None = None) -> None:
+    """Send the records of every logger to stderr.
 
-    `level` is debug, info, warning or error; another name raises ValueError.
+    `level` is debug, info, warning or error; another name raises ValueError. `json` unset means JSON unless stderr is
+    a terminal. A later call replaces the earlier choice.
     """
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if json else PlainLines())
     root = logging.getLogger()
     root.setLevel(level.upper())
-    for old in root.handlers[:]:
-        if isinstance(old.formatter, JsonLines | PlainLines):
-            root.removeHandler(old)
-    root.addHandler(handler)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.name = _HANDLER
+    handler.setFormatter(formatter(json=writes_json(json)))
+    root.handlers = [*(other for other in root.handlers if other.name != _HANDLER), handler]
     stamina.instrumentation.set_on_retry_hooks([_retrying])
-    # It tells every call to a provider, with its address.
+    # httpx logs the address of every call to a provider at info.
     logging.getLogger("httpx").setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
 
 
-def _retrying(details: RetryDetails) -> None:
-    # stamina's own line quotes all that the call was given: whole documents.
-    cause = type(details.caused_by).__qualname__
-    told = {"call": details.name, "cause": cause, "attempt": details.retry_num, "wait_s": round(details.wait_for, 2)}
-    log.warning("trying again", extra={"action": "retry", **told})
+def log_uncaught() -> None:
+    """Log warnings and uncaught exceptions, which Python prints to stderr as they are."""
+    logging.captureWarnings(True)
+    sys.excepthook = _uncaught
+    threading.excepthook = lambda failed: _uncaught(failed.exc_type, failed.exc_value, failed.exc_traceback)
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line, ASCII only."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        return masked(jsonlib.dumps(_fields(record), default=str))
+def writes_json(json: bool | None) -> bool:
+    """Whether lines are JSON, given the setting (None: unset)."""
+    return not sys.stderr.isatty() if json is None else json
 
 
-class PlainLines(logging.Formatter):
-    """`time LEVEL logger message key=value …`; values are quoted, so no input can begin a line of its own."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields = _fields(record)
-        head = [fields.pop("time"), fields.pop("level").upper(), fields.pop("logger"), _one_line(fields.pop("message"))]
-        rest = [f"{name}={jsonlib.dumps(value, default=str)}" for name, value in fields.items()]
-        return masked(" ".join(head + rest))
+def formatter(*, json: bool) -> logging.Formatter:
+    """The formatter of a line: one JSON object, or `time LEVEL logger message key=value …`."""
+    render: Processor = structlog.processors.JSONRenderer(default=str) if json else _plain
+    return ProcessorFormatter(
+        foreign_pre_chain=[
+            structlog.processors.TimeStamper(fmt="iso", key="time"),
+            structlog.stdlib.add_log_level,
+            structlog.stdlib.add_logger_name,
+            structlog.processors.EventRenamer("message"),
+            structlog.contextvars.merge_contextvars,
+            structlog.stdlib.ExtraAdder(),
+        ],
+        processors=[_without_private, ProcessorFormatter.remove_processors_meta, _masking(render)],
+    )
 
 
 def masked(line: str) -> str:
@@ -77,27 +81,11 @@ def masked(line: str) -> str:
     return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", line)
 
 
-def _fields(record: logging.LogRecord) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-        "level": record.levelname.lower(),
-        "logger": record.name,
-        "message": record.getMessage(),
-    }
-    if (current := request_id.get()) is not None:
-        fields["request_id"] = current
-    private = PRIVATE if record.levelno > logging.DEBUG else frozenset()
-    fields.update((name, value) for name, value in vars(record).items() if name not in _STANDARD | private)
-    if record.exc_info and record.exc_info[1] is not None:
-        fields["exception"] = described(record.exc_info[1], in_full=record.levelno <= logging.DEBUG)
-    return fields
-
-
 def described(error: BaseException, *, in_full: bool = False) -> list[str]:
-    """The exception and its causes, innermost last, a line each: its type, then its frames.
+    """The lines of an exception and its causes, innermost last: each with its type and frames.
 
-    The message stands there only if it is ours, since a foreign one may quote a user's words or a password;
-    `in_full` shows the ordinary traceback.
+    Only our own messages are included, since a foreign one may quote a user or a password; `in_full` returns the
+    ordinary traceback.
     """
     if in_full:
         return "".join(traceback.format_exception(error)).splitlines()
@@ -113,5 +101,36 @@ def described(error: BaseException, *, in_full: bool = False) -> list[str]:
     return lines
 
 
-def _one_line(message: str) -> str:
-    return message.replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
+def _without_private(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    record: logging.LogRecord = event["_record"]
+    debug = record.levelno <= logging.DEBUG
+    event.pop("color_message", None)  # uvicorn's, a second form of its message
+    if exc_info := event.pop("exc_info", None):
+        event["exception"] = described(exc_info[1], in_full=debug)
+    if debug:
+        return event
+    if record.name == "asyncio":
+        # The first line says what happened; the others print objects, with the messages of their exceptions.
+        event["message"] = event["message"].partition("\n")[0]
+    return {name: value for name, value in event.items() if name not in PRIVATE}
+
+
+def _plain(_: WrappedLogger, __: str, event: EventDict) -> str:
+    """Values are printed by repr and the message is escaped, so that no input starts a line or drives the terminal."""
+    message = event.pop("message").encode("unicode_escape").decode()
+    head = f"{event.pop('time')} {event.pop('level').upper()} {event.pop('logger')} {message}"
+    return " ".join([head, *(f"{name}={value!r}" for name, value in event.items())])
+
+
+def _masking(render: Processor) -> Callable[[WrappedLogger, str, EventDict], str]:
+    return lambda logger, name, event: masked(str(render(logger, name, event)))
+
+
+def _uncaught(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+    log.critical("uncaught exception", exc_info=error)
+
+
+def _retrying(details: RetryDetails) -> None:
+    # stamina's own line quotes the arguments of the call: whole documents.
+    fields: dict[str, Any] = {"cause": type(details.caused_by).__qualname__, "wait_s": round(details.wait_for, 2)}
+    log.warning("trying again", extra={"action": "retry", "call": details.name, "attempt": details.retry_num, **fields})

@@ -205,14 +205,14 @@ async def _stepwell(*arguments: str, env: dict[str, str]) -> str:
 
 
 @asynccontextmanager
-async def _serving(env: dict[str, str]) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def _serving(env: dict[str, str], log: Path) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "app", "serve", cwd=ROOT, env={**env, "STEPWELL_PORT": str(port)},
-        stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
+    with log.open("wb") as stderr:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "app", "serve", cwd=ROOT, env={**env, "STEPWELL_PORT": str(port)}, stderr=stderr
+        )
     try:
         yield process, f"http://127.0.0.1:{port}"
     finally:
@@ -221,14 +221,18 @@ async def _serving(env: dict[str, str]) -> AsyncIterator[tuple[asyncio.subproces
             await process.wait()
 
 
-async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_sigterm(fresh):
+async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_sigterm(fresh, tmp_path):
     place, service_dsn = fresh
     settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": place.owner_dsn, "AUTH": "api_key"}
     assert "revision" in await _stepwell("db", "upgrade", "--set-service-password", env=settings)
     key = (await _stepwell("keys", "create", "you", env=settings)).strip()
     del settings["STEPWELL_MIGRATION_URL"]
     env = {**os.environ, **settings}
-    async with _serving(env) as (process, address), httpx.AsyncClient(base_url=address, timeout=PATIENCE_S) as client:
+    log = tmp_path / "stderr"
+    async with (
+        _serving(env, log) as (process, address),
+        httpx.AsyncClient(base_url=address, timeout=PATIENCE_S) as client,
+    ):
         await _until(lambda: _answers(process, client))
         assert (await client.post("/api/rag/search", json={"query": "lime"})).status_code == 401
         client.headers["X-API-Key"] = key
@@ -239,6 +243,16 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
         answer = await _asked_while_stopping(place, process, client)
         assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {line["logger"] for line in lines} >= {"app.cli.serve", "app.api.request_ids", "uvicorn.error"}
+
+
+async def test_a_service_that_cannot_start_says_why_in_one_json_line(tmp_path):
+    env = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing", "STEPWELL_LOG_JSON": "true"}
+    async with _serving(env, tmp_path / "stderr") as (process, _):
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 1
+    lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
+    assert lines[-1]["code"] == "database_unavailable"
 
 
 async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClient) -> bool:

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import logging
+import re
+import subprocess
 import sys
+from datetime import datetime, timedelta
 
 import pytest
 import stamina
+from structlog.contextvars import bound_contextvars
 
 from app import errors, telemetry
 
 SECRET = "who leads Oak Ridge?"
+JSON, PLAIN = telemetry.formatter(json=True), telemetry.formatter(json=False)
+
+
+@pytest.fixture
+def handlers():
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = before
+    root.setLevel(level)
 
 
 def _raised(error: Exception, cause: Exception | None = None) -> tuple:
@@ -27,49 +43,87 @@ def _line(formatter: logging.Formatter, level: int = logging.INFO, message: str 
 
 
 def test_a_json_line_holds_the_request_id_and_the_extra_fields():
-    token = telemetry.request_id.set("r-1")
-    try:
-        fields = json.loads(_line(telemetry.JsonLines(), hits=3))
-    finally:
-        telemetry.request_id.reset(token)
-    assert fields.pop("time").endswith("+00:00")
+    with bound_contextvars(request_id="r-1"):
+        fields = json.loads(_line(JSON, hits=3, color_message="\x1b[1msearched"))
+    assert datetime.fromisoformat(fields.pop("time")).utcoffset() == timedelta(0)
     assert fields == {"level": "info", "logger": "app.test", "message": "searched", "request_id": "r-1", "hits": 3}
 
 
+def test_a_plain_line_begins_with_time_level_logger_and_message():
+    assert re.fullmatch(r"\S+Z INFO app\.test searched hits=3 path='/a b'", _line(PLAIN, hits=3, path="/a b"))
+
+
 def test_a_query_appears_at_debug_level_only():
-    assert SECRET not in _line(telemetry.JsonLines(), query=SECRET)
-    assert SECRET not in _line(telemetry.PlainLines(), logging.ERROR, query=SECRET)
-    assert SECRET in _line(telemetry.JsonLines(), logging.DEBUG, query=SECRET)
+    assert SECRET not in _line(JSON, query=SECRET)
+    assert SECRET not in _line(PLAIN, logging.ERROR, query=SECRET)
+    assert SECRET in _line(JSON, logging.DEBUG, query=SECRET)
 
 
 def test_an_exception_shows_types_and_frames_and_only_our_own_words():
     exc = _raised(errors.DatabaseUnavailable("The database is down."), ValueError(SECRET))
-    line = _line(telemetry.JsonLines(), logging.ERROR, exc=exc)
+    line = _line(JSON, logging.ERROR, exc=exc)
     assert "DatabaseUnavailable: The database is down." in line
     assert "builtins.ValueError" in line
     assert "test_telemetry.py" in line
     assert SECRET not in line
-    assert SECRET in _line(telemetry.JsonLines(), logging.DEBUG, exc=exc)
+    assert SECRET in _line(JSON, logging.DEBUG, exc=exc)
 
 
-@pytest.mark.parametrize("formatter", [telemetry.JsonLines(), telemetry.PlainLines()])
-def test_no_value_can_begin_a_line_of_its_own(formatter):
-    line = _line(formatter, message="a\nb\rc", path="/x\n2026 ERROR forged")
-    assert not {"\n", "\r"} & set(line)
+async def test_an_exception_that_no_task_awaited_is_one_line_without_its_message(capsys, handlers):
+    async def fail() -> None:
+        raise ValueError(SECRET)
+
+    telemetry.configure("info", json=True)
+    task = asyncio.create_task(fail())
+    await asyncio.wait([task])
+    del task
+    gc.collect()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["message"] == "Task exception was never retrieved"
+    assert "builtins.ValueError" in line
+    assert SECRET not in line
 
 
-def test_configuring_twice_writes_each_line_once(capsys):
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    try:
-        telemetry.configure("debug", json=False)
-        telemetry.configure("info", json=True)
-        logging.getLogger("app.test").debug("not this")
-        logging.getLogger("app.test").info("this")
-        (line,) = capsys.readouterr().err.splitlines()
-    finally:
-        root.handlers[:] = before
-        root.setLevel(level)
+def test_warnings_and_uncaught_exceptions_are_json_lines_in_a_process_of_their_own():
+    script = (
+        "import threading, warnings\n"
+        "from app import telemetry\n"
+        "telemetry.configure('info', json=True)\n"
+        "telemetry.log_uncaught()\n"
+        "warnings.warn('old')\n"
+        "thread = threading.Thread(target=lambda: 1 / 0)\n"
+        "thread.start(); thread.join()\n"
+        "raise ValueError('quoted')"
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in ran.stderr.splitlines()]
+    assert [line["level"] for line in lines] == ["warning", "critical", "critical"]
+    assert "quoted" not in ran.stderr
+    assert ran.returncode == 1
+
+
+@pytest.mark.parametrize("formatter", [telemetry.formatter(json=True), telemetry.formatter(json=False)])
+def test_no_value_can_begin_a_line_of_its_own_or_drive_the_terminal(formatter):
+    line = _line(formatter, message="a\nb\rc\x1b[2J", path="/x\n2026 ERROR forged\x1b[2J")
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize(("terminal", "setting", "written"), [
+    (True, None, False), (False, None, True), (True, True, True), (False, False, False),
+])  # fmt: skip
+def test_lines_are_json_unless_stderr_is_a_terminal_or_the_setting_says_otherwise(
+    monkeypatch, terminal, setting, written
+):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    assert telemetry.writes_json(setting) is written
+
+
+def test_configuring_twice_writes_each_line_once(capsys, handlers):
+    telemetry.configure("debug", json=False)
+    telemetry.configure("info", json=True)
+    logging.getLogger("app.test").debug("not this")
+    logging.getLogger("app.test").info("this")
+    (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["message"] == "this"
 
 
@@ -80,20 +134,14 @@ def test_an_unknown_level_is_refused_and_changes_nothing():
     assert logging.getLogger().level == before
 
 
-def test_a_retry_is_one_line_without_what_the_call_was_given(capsys):
+def test_a_retry_is_one_line_without_what_the_call_was_given(capsys, handlers):
     @stamina.retry(on=ValueError, attempts=2, wait_initial=0, wait_jitter=0)
     def store(content: str, *, title: str) -> None:
         raise ValueError(content)
 
-    root = logging.getLogger()
-    before, level = root.handlers[:], root.level
-    try:
-        telemetry.configure("info")
-        with pytest.raises(ValueError, match="Oak"):
-            store(SECRET, title=SECRET)
-    finally:
-        root.handlers[:] = before
-        root.setLevel(level)
+    telemetry.configure("info")
+    with pytest.raises(ValueError, match="Oak"):
+        store(SECRET, title=SECRET)
     written = capsys.readouterr()
     (line,) = (written.err + written.out).splitlines()
     assert (json.loads(line)["message"], json.loads(line)["cause"]) == ("trying again", "ValueError")

@@ -1,8 +1,8 @@
-"""How is a request told from others, and where did its time go?
+"""Gives every request an id and logs one line when its response is complete.
 
-Every response carries X-Request-ID: the caller's own if it is sane, else a new one. An endpoint that sets
-`request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) has them shown in a Server-Timing header and in the
-request's line of the log, which also tells of an `answer` or of documents `stored`.
+Every response carries X-Request-ID: the client's own if it is 1 to 64 letters, digits, `.`, `_` or `-`, else a new one.
+An endpoint that sets `request.state.timings = {"embed": 3.1, "sql": 4.5}` (milliseconds) gets a Server-Timing header
+and these times in the log line, which also summarises `request.state.answer` and `request.state.stored`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from structlog.contextvars import bound_contextvars
 
-from app import telemetry
-
-_SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _NOT_IN_A_TOKEN = re.compile(r"[^A-Za-z0-9_-]+")
 _logger = logging.getLogger(__name__)
 
 
 def install(app: FastAPI) -> None:
-    """Give every request an id. Call it after `problems.install` and `metrics.install`, so that they know it."""
+    """Give every request an id. Call it after `problems.install` and `metrics.install`, which use the id."""
     app.add_middleware(RequestIds)
 
 
 class RequestIds:
-    """Sets `telemetry.request_id` and `request.state.request_id`, and logs one line a request."""
+    """Sets `request.state.request_id` and the `request_id` of log lines, and logs one line a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -44,11 +43,10 @@ class RequestIds:
         request_id = chosen(scope)
         state = scope.setdefault("state", {})
         state["request_id"] = request_id
-        token = telemetry.request_id.set(request_id)
         began = time.perf_counter()
         status = 0
 
-        async def labelled(message: Message) -> None:
+        async def send_with_id(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -58,11 +56,11 @@ class RequestIds:
                     headers["Server-Timing"] = server_timing(timings)
             await send(message)
 
-        try:
-            await self.app(scope, receive, labelled)
-        finally:
-            _log(scope, status, (time.perf_counter() - began) * 1000)
-            telemetry.request_id.reset(token)
+        with bound_contextvars(request_id=request_id):
+            try:
+                await self.app(scope, receive, send_with_id)
+            finally:
+                _log(scope, status, (time.perf_counter() - began) * 1000)
 
 
 def server_timing(timings: Mapping[str, float]) -> str:
@@ -71,23 +69,23 @@ def server_timing(timings: Mapping[str, float]) -> str:
 
 
 def chosen(scope: Scope) -> str:
-    """The caller's own id if it is sane, else a new one."""
+    """The client's own id if it is well-formed, else a new one."""
     given = Headers(scope=scope).get("x-request-id", "")
-    return given if _SANE.fullmatch(given) else uuid.uuid4().hex
+    return given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
 
 
 def _log(scope: Scope, status: int, took_ms: float) -> None:
     fields = {"method": scope["method"], "path": scope["path"][:200], "status": status, "took_ms": round(took_ms, 1)}
-    _logger.info("request", extra=fields | _told(scope.get("state", {})))
+    _logger.info("request", extra=fields | _outcome(scope.get("state", {})))
 
 
-def _told(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What an endpoint left to be told: how a search went, what became of uploads."""
-    told: dict[str, Any] = {}
+def _outcome(state: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that an endpoint's result adds to the line."""
+    outcome: dict[str, Any] = {}
     if timings := state.get("timings"):
-        told["timings"] = {name: round(ms, 2) for name, ms in timings.items()}
+        outcome["timings"] = {name: round(ms, 2) for name, ms in timings.items()}
     if (answer := state.get("answer")) is not None:
-        told |= {"hits": len(answer.hits), "degraded": list(answer.degraded), "relaxed": list(answer.relaxed)}
+        outcome |= {"hits": len(answer.hits), "degraded": list(answer.degraded), "relaxed": list(answer.relaxed)}
     if (stored := state.get("stored")) is not None:
-        told["documents"] = dict(Counter(document.status for document in stored))
-    return told
+        outcome["documents"] = dict(Counter(document.status for document in stored))
+    return outcome

@@ -1,8 +1,7 @@
-"""What do traces hold?
+"""Adds the request id and a search's timings to the spans that FastAPI records, and removes what a user wrote.
 
-FastAPI itself records spans wherever an OpenTelemetry provider exists, and exports them if asked to. Three things are
-changed here: the query string, which may name a user's documents, is emptied; exceptions are not copied into OTel's
-logs, since their messages may quote a user; and a span carries the request id and the times of a search's stages.
+FastAPI records spans where an OpenTelemetry provider exists. The query string, which may name a user's documents, is
+replaced; exceptions are not copied into OpenTelemetry's logs, since their messages may quote a user.
 """
 
 from __future__ import annotations
@@ -14,17 +13,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 def configuration(*, export: bool) -> TelemetryConfig:
-    """What FastAPI is told; `export` sends spans and metrics to OTEL_EXPORTER_OTLP_ENDPOINT."""
+    """FastAPI's telemetry settings; `export` sends spans and metrics to OTEL_EXPORTER_OTLP_ENDPOINT."""
     return {"logs": False, "auto_configure": export}
 
 
 def install(app: FastAPI) -> None:
-    """Mend the span of every request."""
+    """Complete and clean the span of every request."""
     app.add_middleware(Spans)
 
 
 class Spans:
-    """Writes on the request's span, if one is recorded."""
+    """Sets the attributes of the request's span, if one is recorded."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -39,11 +38,11 @@ class Spans:
             span.set_attribute("url.query", "REDACTED")
         span.set_attribute("stepwell.request_id", state.get("request_id", ""))
 
-        async def timed(message: Message) -> None:
-            # The span ends with the last byte of the response, so before that.
+        async def send_with_timings(message: Message) -> None:
+            # The span ends with the last byte of the response.
             if message["type"] == "http.response.start":
                 for stage, milliseconds in (state.get("timings") or {}).items():
                     span.set_attribute(f"stepwell.{stage}_ms", milliseconds)
             await send(message)
 
-        await self.app(scope, receive, timed)
+        await self.app(scope, receive, send_with_timings)

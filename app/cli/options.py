@@ -13,6 +13,7 @@ from rich.console import Console
 
 from app import config, telemetry
 from app.config import Settings
+from app.errors import StepwellError
 from app.pipelines import keys
 
 DataDir = Annotated[
@@ -56,3 +57,8 @@ def checked_user(user: str) -> str:
     """The user's name, if it can be one. Raises BadRequest."""
     keys.check_user(user)
     return user
+
+
+def status(error: StepwellError) -> int:
+    """The exit status of a command that fails with `error`: 2 for wrong input, else 1."""
+    return 2 if error.status < 500 else 1

@@ -21,6 +21,7 @@ from app.cli import (
     keys,
     multihop,
     openapi,
+    options,
     search,
     serve,
 )
@@ -67,7 +68,7 @@ def run(commands: typer.Typer) -> None:
     except errors.StepwellError as error:
         field = f" ({error.field})" if error.field else ""
         stderr.print(f"[red]Error:[/] {escape(error.message)}{escape(field)}")
-        sys.exit(2 if error.status < 500 else 1)
+        sys.exit(options.status(error))
     except pydantic.ValidationError as error:
         for found in error.errors(include_url=False, include_input=False):
             name = ".".join(map(str, found["loc"])) or "settings"

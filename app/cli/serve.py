@@ -1,9 +1,10 @@
-"""`stepwell serve`: the service."""
+"""`stepwell serve` runs the service until a signal stops it."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import signal
 from contextlib import AsyncExitStack
 from typing import Annotated
@@ -15,11 +16,15 @@ from app import config, runtime, telemetry
 from app.api import connections
 from app.cli import options
 from app.config import Settings
+from app.errors import StepwellError
 from app.main import create_app
-from app.pipelines import warmup
+from app.pipelines import local_token, warmup
 from app.pipelines.services import Services
 
-GRACE_S = 15
+log = logging.getLogger(__name__)
+
+GRACE_S = 12
+"""How long requests may go on after SIGTERM; closing takes up to 3 s more."""
 
 
 def serve(
@@ -30,8 +35,16 @@ def serve(
     """Run the service until it is stopped; Swagger UI is at /docs."""
     settings = config.load(data_dir=data_dir, host=host, port=port)
     telemetry.configure(settings.log_level, settings.log_json)
-    # uvloop, where it runs: it carries a burst of requests in two thirds of the time (docs/faults.md).
-    options.run(_serve(settings), loop=uvicorn.Config("", loop="auto").get_loop_factory())
+    telemetry.log_uncaught()
+    options.err.quiet = telemetry.writes_json(settings.log_json)
+    try:
+        # uvloop where it is available: it handles a burst of requests in two thirds of the time (docs/faults.md).
+        options.run(_serve(settings), loop=uvicorn.Config("", loop="auto", log_config=None).get_loop_factory())
+    except StepwellError as error:
+        if not options.err.quiet:
+            raise
+        log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
+        raise typer.Exit(options.status(error)) from error
 
 
 async def _serve(settings: Settings) -> None:
@@ -42,11 +55,7 @@ async def _serve(settings: Settings) -> None:
 
 async def listen(settings: Settings, services: Services, stack: AsyncExitStack) -> None:
     """Serve with services that are open already; `stack` is closed when the server stops."""
-    options.err.print(
-        f"Stepwell listens on http://{settings.host}:{settings.port} (Swagger UI at /docs). Ctrl-C stops it."
-    )
-    if services.local_token:
-        options.err.print(f"Requests need the header Authorization: Bearer {services.local_token}", soft_wrap=True)
+    _announce(settings, services)
     limits = connections.Limits(connections=settings.max_connections)
     server = uvicorn.Server(
         uvicorn.Config(
@@ -62,13 +71,25 @@ async def listen(settings: Settings, services: Services, stack: AsyncExitStack) 
         )
     )
     await warmup.run(services, concurrent=settings.searches_at_once)
-    # What stands now stays: looked through for garbage again and again, it would hold up searches for 50 ms at a time.
+    # What is loaded now lives as long as the process: scanning it for garbage would pause searches for 50 ms at a time.
     gc.collect()
     gc.freeze()
-    # uvicorn finishes what is running and then raises the signal once more, which would end us with a failure's status.
+    # uvicorn finishes what is running and raises the signal again, which would end the process with a failure's status.
     previous = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         await server.serve()
     finally:
         signal.signal(signal.SIGTERM, previous)
         await asyncio.shield(stack.aclose())
+
+
+def _announce(settings: Settings, services: Services) -> None:
+    address = f"http://{settings.host}:{settings.port}"
+    if telemetry.writes_json(settings.log_json):
+        # Logs are kept and passed on: they name the token's file, not the token.
+        token = {"token_file": str(runtime.data_dir(settings) / local_token.FILE_NAME)} if services.local_token else {}
+        log.info("starting", extra={"action": "starting", "address": address, **token})
+        return
+    options.err.print(f"Stepwell listens on {address} (Swagger UI at /docs). Ctrl-C stops it.")
+    if services.local_token:
+        options.err.print(f"Requests need the header Authorization: Bearer {services.local_token}", soft_wrap=True)
