@@ -7,13 +7,13 @@ names the field. Of duplicate keys the last one wins (RFC 8259 leaves it open).
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
 
 from fastapi import FastAPI, params
+from fastapi._compat import ModelField
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
@@ -24,11 +24,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.api import problems
+from app.pipelines import offload
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 MAX_CONTAINERS = 100_000
-_BIG = 200_000
 _INT64 = range(-(2**63), 2**63)
 
 _JSON_TYPE = re.compile(r"application/([a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
@@ -73,6 +73,7 @@ class StrictRoute(APIRoute):
             if takes_json:
                 request = StrictRequest(request.scope, request.receive)
                 await request.read()
+                await request.validate(self.body_field)
             return await handle(request)
 
         return strict
@@ -90,7 +91,20 @@ class StrictRequest(Request):
         raw = await self.body()
         if raw:
             _require_json(content_type or "")
-            self._parsed = await asyncio.to_thread(parse, raw) if len(raw) > _BIG else parse(raw)
+            self._parsed = await offload.run(len(raw), parse, raw)
+
+    async def validate(self, field: ModelField | None) -> None:
+        """Validate a large body in a thread; the framework accepts the resulting model as it is.
+
+        Raises RequestValidationError.
+        """
+        size = len(await self.body())
+        if field is None or size <= offload.INLINE:
+            return
+        value, found = await offload.run(size, field.validate, self._parsed, {}, loc=("body",))
+        if found:
+            raise RequestValidationError(found, body=self._parsed)
+        self._parsed = value
 
     async def json(self) -> object:
         return self._parsed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import auth, bodies, cursors, problems, uploads, wire
+from app.api import auth, bodies, cursors, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
@@ -26,9 +27,9 @@ from app.api.document_models import (
     StoredList,
     StoredModel,
 )
-from app.pipelines import documents, ingest
+from app.pipelines import documents, ingest, offload
 from app.pipelines.services import Services
-from app.shapes import Upload
+from app.shapes import Chunk, Upload
 
 router = APIRouter(prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute)
 
@@ -108,11 +109,11 @@ async def add(request: Request, response: Response, user_id: auth.Writer, use: a
     """
     if uploads.is_multipart(request):
         return await _add_several(await uploads.read(request), request, response, user_id, use)
-    given = await _json(request)
+    given, size = await _json(request)
     if isinstance(given, list):
-        wanted = _validated(_SEVERAL, given)
+        wanted = await offload.run(size, _validated, _SEVERAL, given)
         return await _add_several([document.shape() for document in wanted], request, response, user_id, use)
-    document = _validated(_ONE, given)
+    document = await offload.run(size, _validated, _ONE, given)
     stored = await ingest.run(
         document.shape(),
         user_id,
@@ -144,10 +145,17 @@ async def page(
     return DocumentPage(documents=[DocumentModel.of(document) for document in shown], next_cursor=more)
 
 
-@router.get("/documents/{document_id}", operation_id="get_document", summary="Get a document", responses=_READS)
-async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> DocumentModel:
+@router.get(
+    "/documents/{document_id}",
+    operation_id="get_document",
+    summary="Get a document",
+    response_model=DocumentModel,
+    responses=_READS,
+)
+async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> Response:
     """One document with its cleaned text."""
-    return DocumentModel.of(await documents.get(document_id, user_id, db=use.db))
+    document = await documents.get(document_id, user_id, db=use.db)
+    return await replies.json(len(document.content or ""), lambda: DocumentModel.of(document))
 
 
 @router.put(
@@ -184,7 +192,11 @@ async def delete(document_id: DocumentId, user_id: auth.Writer, use: auth.Use) -
 
 
 @router.get(
-    "/documents/{document_id}/chunks", operation_id="list_chunks", summary="List a document's chunks", responses=_READS
+    "/documents/{document_id}/chunks",
+    operation_id="list_chunks",
+    summary="List a document's chunks",
+    response_model=ChunkPage,
+    responses=_READS,
 )
 async def chunks(
     document_id: DocumentId,
@@ -192,11 +204,17 @@ async def chunks(
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=500, description="Chunks a page.")] = 100,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="Chunks to skip.")] = 0,
-) -> ChunkPage:
+) -> Response:
     """A document's chunks in order."""
     document = await documents.get(document_id, user_id, db=use.db)
     found = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
-    return ChunkPage(chunks=[ChunkModel.of(chunk) for chunk in found], total=document.chunk_count)
+    size = sum(200 + len(chunk.content) for chunk in found)
+    page = partial(_chunk_page, found, document.chunk_count)
+    return await replies.json(size, page)
+
+
+def _chunk_page(found: Sequence[Chunk], total: int) -> ChunkPage:
+    return ChunkPage(chunks=[ChunkModel.of(chunk) for chunk in found], total=total)
 
 
 @router.get("/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 503))
@@ -206,11 +224,12 @@ async def stats(user_id: auth.Searcher, use: auth.Use) -> StatsModel:
     return StatsModel(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
 
-async def _json(request: Request) -> object:
+async def _json(request: Request) -> tuple[object, int]:
+    """The body's value, and its size in bytes."""
     strict = bodies.StrictRequest(request.scope, request.receive)
     await strict.read()
     try:
-        return await strict.json()
+        return await strict.json(), len(await strict.body())
     except AttributeError as error:
         raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
 

@@ -6,7 +6,6 @@ document's identity either, since two files of one name need not be one document
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from starlette.datastructures import UploadFile
@@ -14,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors
-from app.api import wire
+from app.pipelines import offload
 from app.shapes import Upload
 from app.text import cleaning
 
@@ -52,10 +51,11 @@ async def _upload(file: UploadFile) -> Upload | errors.BadRequest:
         kinds = ", ".join((*MARKDOWN, *TEXT[:-1]))
         return errors.BadRequest(f"Only text and Markdown can be read ({kinds}).", field="files")
     try:
-        decoded = await asyncio.to_thread(cleaning.decode, await file.read())
+        raw = await file.read()
+        decoded = await offload.run(len(raw), cleaning.decode, raw)
     except errors.BadRequest as error:
         return error
-    if wire.is_blank(decoded.text):
+    if await offload.run(len(raw), cleaning.is_blank, decoded.text):
         return errors.BadRequest("The file holds no text.", field="files")
     metadata = {"filename": name} if name else {}
     return Upload(decoded.text, title=None, metadata=metadata, markdown=suffix in MARKDOWN)

@@ -22,6 +22,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from app import errors
+from app.text import cleaning
 
 MAX_QUERY = 2_000
 MAX_QUERY_AS_SENT = 8_000
@@ -34,11 +35,6 @@ _MAX_FIELDS = 100
 _FLOAT32_MAX = 3.4028234663852886e38
 
 _ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE)
-_INVISIBLE_KINDS = frozenset({"Cc", "Cf", "Cn", "Cs", "Zl", "Zp", "Zs"})
-# Blank although Unicode counts them as letters, marks or symbols: fillers, variation selectors, empty braille.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 class WireModel(BaseModel):
@@ -74,7 +70,7 @@ def _short(items: int) -> Callable[[object], object]:
 
 def is_blank(text: str) -> bool:
     """Whether nothing of the text can be seen: white space, control and zero-width characters, fillers."""
-    return all(unicodedata.category(c) in _INVISIBLE_KINDS or _INVISIBLE.match(c) for c in text)
+    return cleaning.is_blank(text)
 
 
 def _query(given: str) -> str:

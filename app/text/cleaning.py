@@ -1,16 +1,19 @@
-"""What is the text behind these bytes, without what no reader sees?"""
+"""Decodes bytes and removes from a text what no reader sees."""
 
 from __future__ import annotations
 
 import codecs
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.errors import BadRequest
 from app.text import characters
 
 MAX_MARKS = 30  # a run of combining marks; Unicode's stream-safe text format (UAX #15) draws the same line
+PIECE = 100_000
+"""Code points that are cleaned at once: a substitution holds the interpreter lock until it is done."""
 _SAMPLE = 65_536
 _SIGNATURES = (
     b"%PDF-",
@@ -46,9 +49,15 @@ _STRAY_JOINER = re.compile(
 _HIGH_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_MARKS + 1}}}")  # much cheaper to rule out than a run of marks
 _MARKS = re.compile(f"([{characters.REORDERED_MARK}]{{{MAX_MARKS}}})[{characters.REORDERED_MARK}]++")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
+_REMOVED = (
+    (_SURROGATE, "broken surrogates removed"),
+    (_CONTROL, "control characters removed"),
+    (_INVISIBLE, "invisible characters removed"),
+)
+_STRAY_NOTE, _MARKS_NOTE = "stray joiners removed", "long runs of combining marks shortened"
+_NOTES = (*(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 
@@ -152,20 +161,49 @@ def clean(text: str) -> Cleaned:
     is longer than 30; words that a line end hyphenated are joined in prose; no line ends in a space; at most two
     blank lines follow each other. Linear in the length of the text.
     """
-    warnings: list[str] = []
-    text = _LINE_BREAK.sub("\n", text)
+    noted: list[str] = []
+    text = "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
+    cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _line_end)])
+    cleaned = _without_line_end_hyphens(cleaned)
+    shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _line_end))
+    return Cleaned("".join(shortened).strip("\n"), tuple(note for note in _NOTES if note in noted))
+
+
+def _pieces(text: str, boundary: Callable[[str, int], int]) -> Iterator[str]:
+    """The text in pieces of about PIECE code points, so that no single match or substitution takes long.
+
+    `boundary` gives the next place from which on a text may be cut.
+    """
+    start = 0
+    while len(text) - start > PIECE:
+        end = boundary(text, start + PIECE)
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _unbroken(text: str, start: int) -> int:
+    """The first place from `start` on that is not inside a line break of two characters."""
+    return start + 1 if text[start - 1 : start + 1] == "\r\n" else start
+
+
+def _line_end(text: str, start: int) -> int:
+    """The place behind the first line break from `start` on, and behind those that follow it."""
+    end = text.find("\n", start) + 1
+    while 0 < end < len(text) and text[end] == "\n":
+        end += 1
+    return end or len(text)
+
+
+def _cleaned(text: str, noted: list[str]) -> str:
+    """Some whole lines of a text without what is not seen, composed, and without white space at the end of lines."""
     joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
-    for pattern, what in (
-        (_SURROGATE, "broken surrogates removed"),
-        (_CONTROL, "control characters removed"),
-        (_INVISIBLE, "invisible characters removed"),
-    ):
-        text = _without(pattern, text, what, warnings)
+    for pattern, note in _REMOVED:
+        text = _without(pattern, text, note, noted)
     if joined:
-        text = _without(_STRAY_JOINER, text, "stray joiners removed", warnings)
-    text = _composed(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), warnings)
-    text = _without_line_end_hyphens(_TRAILING_SPACE.sub("", text))
-    return Cleaned(_BLANK_LINES.sub("\n\n\n", text).strip("\n"), tuple(warnings))
+        text = _without(_STRAY_JOINER, text, _STRAY_NOTE, noted)
+    text = _composed(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), noted)
+    return _TRAILING_SPACE.sub("", text)
 
 
 def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]) -> str:
@@ -179,7 +217,7 @@ def _composed(text: str, warnings: list[str]) -> str:
     """NFC, with runs of combining marks cut to 30 before and after: composing can lengthen a run."""
     shorter = capped_marks(text)
     if len(shorter) < len(text):
-        warnings.append("long runs of combining marks shortened")
+        warnings.append(_MARKS_NOTE)
     composed = unicodedata.normalize("NFC", shorter)
     again = capped_marks(composed)
     return composed if again == composed else unicodedata.normalize("NFC", again)
@@ -192,7 +230,7 @@ def capped_marks(text: str) -> str:
 
 def _without_line_end_hyphens(text: str) -> str:
     """Join words cut at a line's end, outside code, lists, tables, quotes and headings."""
-    if not _LINE_END_HYPHEN.search(text):
+    if "-\n" not in text:
         return text
     kept: list[str] = []
     fenced = prose = joinable = False

@@ -170,3 +170,26 @@ def test_what_cannot_be_seen_is_blank(blank):
 @pytest.mark.parametrize("visible", ["a", "...", "😀", "日", " \u200b! ", "0"])
 def test_what_can_be_seen_is_not_blank(visible):
     assert not cleaning.is_blank(visible)
+
+
+@pytest.mark.parametrize("piece", range(1, 12))
+def test_a_text_that_is_cleaned_in_pieces_comes_out_the_same(piece, monkeypatch):
+    parts = [
+        "e\u0301",
+        "\u0301" * 40,
+        "a \t",
+        "\r\n",
+        "\r",
+        "\n\n\n",
+        "\x00",
+        "\n",
+        "wor-\nd",
+        "👩\u200d👩",
+        "\u200d",
+        "ﬁ",
+        "```\n",
+    ]
+    texts = [first + second + third for first in parts for second in parts for third in parts]
+    whole = [cleaning.clean(text) for text in texts]
+    monkeypatch.setattr(cleaning, "PIECE", piece)
+    assert [cleaning.clean(text) for text in texts] == whole
