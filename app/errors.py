@@ -18,6 +18,7 @@ StepwellError                      500  internal_error
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
 │   │   └── ConnectionLost         503  database_unavailable   (a read is tried once more)
+│   ├── Busy                       503  busy                   (another write holds what this one needs)
 │   ├── Overloaded                 503  overloaded
 │   └── TooManyConnections         503  too_many_connections
 ├── DeadlineExceeded               504  search_timeout
@@ -170,6 +171,12 @@ class DatabaseUnavailable(Unavailable):
 
 class ConnectionLost(DatabaseUnavailable):
     """The connection broke, or could not be made."""
+
+
+class Busy(Unavailable):
+    """Another write holds a lock, or the turn, that this one needs."""
+
+    code = "busy"
 
 
 class Overloaded(Unavailable):

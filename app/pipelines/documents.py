@@ -1,4 +1,4 @@
-"""What has a user stored, and how is it looked at or removed?"""
+"""Reads and deletes a user's documents, and checks that the database can serve."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from datetime import datetime
 from uuid import UUID
 
+from app import errors
 from app.shapes import Chunk, Deleted, Document, Stats
 from app.store import documents, schema
 from app.store.db import Database, rereading
@@ -37,7 +38,7 @@ async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, o
 
 
 async def delete(document_id: UUID, user_id: str, *, db: Database) -> Deleted:
-    """Remove a document with everything that hangs on it. Raises NotFound."""
+    """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound."""
     async with db.writing(user_id) as writing:
         return await documents.delete(writing, user_id, document_id)
 
@@ -50,6 +51,9 @@ async def stats(user_id: str, *, db: Database) -> Stats:
 
 
 async def ready(*, db: Database, model: str, dimension: int) -> None:
-    """Whether searches can be served now. Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch."""
-    async with asyncio.timeout(READY_WAIT_S):
-        await schema.check(db, model=model, dimension=dimension)
+    """Return if searches can be served now. Raises DatabaseUnavailable after READY_WAIT_S, and SchemaMismatch."""
+    try:
+        async with asyncio.timeout(READY_WAIT_S):
+            await schema.check(db, model=model, dimension=dimension)
+    except TimeoutError as error:
+        raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

@@ -238,7 +238,7 @@ class _Batch:
         trying = stamina.AsyncRetryingCaller(
             attempts=None, timeout=self.patience_s, wait_initial=0.1, wait_max=longest, wait_jitter=longest / 2
         )
-        return await trying(errors.DatabaseUnavailable, step, *args, **kwargs)
+        return await trying((errors.DatabaseUnavailable, errors.Busy), step, *args, **kwargs)
 
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:

@@ -17,6 +17,8 @@ from app.store.keys import Key, NewKey, Verified
 
 SCOPES = ("search", "write", "metrics", "admin")
 LONGEST_USER = 200
+LOOKUP_S = 1.0
+"""Longest look-up of a key, the wait for a connection included."""
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
@@ -41,10 +43,13 @@ async def create(
 
 
 async def recognise(presented: str, *, db: Database) -> Verified:
-    """The key that was presented. Raises Unauthorized, without saying what is wrong with it."""
+    """The key that was presented.
+
+    Raises Unauthorized, without saying what is wrong with it, and DatabaseUnavailable after LOOKUP_S.
+    """
     found = None
     if form := _FORM.fullmatch(presented):
-        async with db.shared() as reading:
+        async with db.shared(within_s=LOOKUP_S) as reading:
             found = await keys.verify(reading, key_id=form[1], secret_hash=_hash(form[2]))
     if found is None:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")

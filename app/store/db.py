@@ -1,8 +1,8 @@
-"""How does a pipeline get a transaction?
+"""Opens transactions on Postgres with the user's row-level security, time limits and translated errors.
 
-`reading(user)` is one READ ONLY transaction, `writing(user)` one read-write transaction; both set the user for
-row-level security and the search settings through the schema's `enter` function, and nobody else commits.
-Foreign exceptions are translated here and nowhere else.
+`reading(user)` is one READ ONLY transaction, `writing(user)` one read-write transaction. Both set the user and the
+search settings through the schema's `enter` function, and only they commit. Every wait is bounded on the client too: a
+frozen server, or a network that drops packets, leaves sockets open and enforces no timeout.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import socket
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType, ParamSpec, TypeVar
 
@@ -29,14 +31,18 @@ T = TypeVar("T")
 Reading = NewType("Reading", AsyncConnection)
 Writing = NewType("Writing", Reading)
 
-_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
-_ENTER = sa.text(f"SELECT stepwell.enter{_ARGUMENTS}")
-_ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ARGUMENTS}")
+_ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
+_LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
+_STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
+_ENTER = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}")
+_ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
+_ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}")
+_ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
 _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
 _PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
-_REACH = sa.text("SELECT 1")
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 _DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
+_UNRESPONSIVE = "The database does not respond; try again shortly."
 _UNREACHABLE = (
     ConnectionError,
     OSError,
@@ -48,14 +54,28 @@ _UNREACHABLE = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
+CONNECT_S = 5.0
+REACH_S = 2.0
+"""Longest wait for a new connection of a pool, and for a transaction's first statement, which takes a millisecond."""
+SLACK_S = 1.0
+"""How much longer than the server's statement_timeout the client waits for an answer."""
+ROLLBACK_S = 1.0
+CLOSE_S = 0.5
+"""Longest wait for the server to end a connection properly; after that the socket is closed."""
+DISPOSE_S = 2.0
+TURN_S = 2.0
+"""Longest wait of a write for the other writes of its user and of this process."""
+_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
+_UNACKNOWLEDGED_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Statement timeouts in milliseconds, for searches and for writes."""
+    """Timeouts in milliseconds: of a statement that reads, of one that writes, and of a write's wait for a lock."""
 
     read_ms: int = 5_000
     write_ms: int = 60_000
+    lock_ms: int = 2_000
 
 
 class Version(NamedTuple):
@@ -66,17 +86,59 @@ class Version(NamedTuple):
 
 
 class _Died(Exception):
-    """A connection was lent that is gone."""
+    """A pooled connection turned out to be closed."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
 
 
+class _Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
+    """A driver connection with TCP keepalives and a bounded close."""
+
+    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        _keep_alive(transport.get_extra_info("socket"))
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close within CLOSE_S; the driver then aborts the connection and raises TimeoutError."""
+        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
+
+
+class _Connection(AsyncConnection):
+    """A connection whose statements each end within `limit_s`.
+
+    A statement that does not is cancelled, and SQLAlchemy then closes the connection instead of pooling it.
+    """
+
+    limit_s: float = REACH_S
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
+        async with _within(self.limit_s):
+            return await super().execute(*args, **kwargs)
+
+    async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
+        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
+        async with _within(self.limit_s):
+            return await super().run_sync(*args, **kwargs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """How a transaction begins: its first statement with its values, and the time limit of those that follow."""
+
+    first: sa.TextClause
+    values: dict[str, object]
+    limit_s: float
+    read_only: bool = False
+
+
 class Database:
     """A pool of connections as the service's role.
 
-    `on_lost` is awaited when the server cannot be reached, so that an embedded server can be brought back. `is_full`
+    Writes hold at most half of the connections, and those of one user one: they would wait for one another's locks
+    anyway. `on_lost` is awaited when the server cannot be reached, so that an embedded server is restarted. `is_full`
     says whether the server's disk has no room for writes, where that can be seen.
     """
 
@@ -92,6 +154,8 @@ class Database:
         self._engine = engine
         self._limits = limits or Limits()
         self._on_lost = on_lost
+        self._writers = asyncio.Semaphore(max(1, self._pooled() // 2))
+        self._writers_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
 
     @asynccontextmanager
     async def reading(self, user_id: str, *, candidates: int = 100, plain: bool = False) -> AsyncIterator[Reading]:
@@ -100,25 +164,35 @@ class Database:
         In a plain one every statement is planned once a connection, which saves a quarter of a search's time; one that
         needs a plan of its own calls `plan_each` first. Raises DatabaseUnavailable, DeadlineExceeded.
         """
-        binds = {"user_id": user_id, "timeout_ms": self._limits.read_ms, "candidates": candidates}
-        async with self._transaction(_ENTER_PLAIN if plain else _ENTER, binds, read_only=True) as connection:
+        timeout_ms = self._limits.read_ms
+        values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
+        entry = _Entry(_ENTER_PLAIN if plain else _ENTER, values, _limit_s(timeout_ms), read_only=True)
+        async with self._transaction(entry) as connection:
             yield Reading(connection)
 
     @asynccontextmanager
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
         """Open a transaction that may change one user's rows and commits when the block ends without an error.
 
-        Raises DatabaseUnavailable, DeadlineExceeded, DiskFull.
+        Never open one inside another of the same user. Raises Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull.
         """
         self.check_room()
-        binds = {"user_id": user_id, "timeout_ms": self._limits.write_ms, "candidates": 100}
-        async with self._transaction(_ENTER, binds) as connection:
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 100, "lock_ms": lock_ms}
+        entry = _Entry(_ENTER_WRITING, values, _limit_s(timeout_ms))
+        async with self._write_turn(user_id), self._transaction(entry) as connection:
             yield Writing(Reading(connection))
 
     @asynccontextmanager
-    async def shared(self) -> AsyncIterator[Writing]:
-        """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity."""
-        async with self._transaction(_REACH, {}) as connection:
+    async def shared(self, *, within_s: float | None = None) -> AsyncIterator[Writing]:
+        """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity.
+
+        All of it, the wait for a connection included, ends within `within_s` seconds if given. Raises Busy,
+        DatabaseUnavailable, DeadlineExceeded.
+        """
+        timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
+        entry = _Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, _limit_s(timeout_ms))
+        async with _within(within_s), self._transaction(entry) as connection:
             yield Writing(Reading(connection))
 
     def check_room(self) -> None:
@@ -132,26 +206,39 @@ class Database:
             pass
 
     async def close(self) -> None:
-        """Give all connections back."""
-        await self._engine.dispose()
+        """Close all connections within DISPOSE_S; whatever does not answer by then is dropped."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DISPOSE_S):
+                await self._engine.dispose()
 
     def in_use(self) -> int:
-        """How many connections are lent out now."""
+        """The number of connections that are checked out."""
         return int(getattr(self._engine.pool, "checkedout", lambda: 0)())
 
     @asynccontextmanager
-    async def _transaction(
-        self, first: sa.TextClause, binds: dict[str, object], *, read_only: bool = False
-    ) -> AsyncIterator[AsyncConnection]:
-        """A transaction whose first statement has shown that the connection lives.
+    async def _write_turn(self, user_id: str) -> AsyncIterator[None]:
+        """Hold the user's turn to write, and one of the process's turns. Raises Busy after TURN_S."""
+        of_user = self._writers_of.setdefault(user_id, asyncio.Semaphore(1))
+        async with AsyncExitStack() as turns:
+            try:
+                async with asyncio.timeout(TURN_S):
+                    await turns.enter_async_context(of_user)
+                    await turns.enter_async_context(self._writers)
+            except TimeoutError:
+                raise errors.Busy("Other writes are running; try again shortly.") from None
+            yield
 
-        A pooled connection may have died unnoticed: then it goes, and the next is tried, until all of the pool and a
-        new one have been. That spares every other transaction the three round trips of a ping.
+    @asynccontextmanager
+    async def _transaction(self, entry: _Entry) -> AsyncIterator[AsyncConnection]:
+        """A transaction whose first statement has succeeded.
+
+        A pooled connection may have been closed by the server: it is dropped and the next is tried, until all of the
+        pool and a new one have been. That saves every other transaction the three round trips of a ping.
         """
-        async with self._translated(read_only=read_only):
+        async with self._translated(read_only=entry.read_only):
             for left in reversed(range(self._pooled() + 1)):
                 try:
-                    connection, stack = await self._begun(first, binds, read_only)
+                    connection, stack = await self._begun(entry)
                     break
                 except _Died as died:
                     if not left:
@@ -159,28 +246,40 @@ class Database:
             async with stack:
                 yield connection
 
-    async def _begun(
-        self, first: sa.TextClause, binds: dict[str, object], read_only: bool
-    ) -> tuple[AsyncConnection, AsyncExitStack]:
-        """Raises _Died where a connection was lent and is gone; it does not come back to the pool."""
+    async def _begun(self, entry: _Entry) -> tuple[AsyncConnection, AsyncExitStack]:
+        """Raises _Died where a pooled connection is closed, DatabaseUnavailable where the server does not respond."""
+        connection = _Connection(self._engine)
         async with AsyncExitStack() as stack:
-            connection = await stack.enter_async_context(self._engine.connect())
+            await self._check_out(connection, stack, read_only=entry.read_only)
             try:
-                if read_only:
-                    await connection.execution_options(postgresql_readonly=True)
-                await stack.enter_async_context(connection.begin())
-                connection.info[_ENTERED] = (await connection.execute(first, binds)).scalar_one()
+                await stack.enter_async_context(_ended(connection, entry.limit_s))
+                connection.info[_ENTERED] = (await connection.execute(entry.first, entry.values)).one()[0]
             except (exc.DBAPIError, *_UNREACHABLE) as error:
                 if not _is_lost(error):
                     raise
                 await connection.invalidate()
                 raise _Died(error) from error
-            connection.info[_PLAIN] = first is _ENTER_PLAIN
+            connection.info[_PLAIN] = entry.first is _ENTER_PLAIN
+            connection.limit_s = entry.limit_s
             return connection, stack.pop_all()
+
+    async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
+        """Take a connection from the pool, which may have to make one."""
+        try:
+            # The pool's own timeout comes first; this bounds the set-up of a new connection.
+            async with _within(self._pool_wait_s() + REACH_S):
+                await stack.enter_async_context(connection)
+                if read_only:
+                    await connection.execution_options(postgresql_readonly=True)
+        except TimeoutError as error:
+            raise errors.DatabaseUnavailable(_UNRESPONSIVE) from error
 
     def _pooled(self) -> int:
         """How many connections may be kept."""
         return int(getattr(self._engine.pool, "size", lambda: 0)())
+
+    def _pool_wait_s(self) -> float:
+        return float(getattr(self._engine.pool, "timeout", lambda: 0.0)())
 
     @asynccontextmanager
     async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
@@ -204,7 +303,7 @@ class Database:
         if isinstance(
             cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError
         ):
-            return errors.DatabaseUnavailable("The database is busy with another change; try again shortly.")
+            return errors.Busy("Another change to the same data is running; try again shortly.")
         if _is_lost(error):
             log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
             if self._on_lost is not None:
@@ -213,20 +312,70 @@ class Database:
         return error
 
 
+@asynccontextmanager
+async def _within(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block after so many seconds. Raises DatabaseUnavailable then."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        log.warning("database does not respond", extra={"action": "database_unresponsive"})
+        raise errors.DatabaseUnavailable(_UNRESPONSIVE) from error
+
+
+@asynccontextmanager
+async def _ended(connection: AsyncConnection, commit_s: float) -> AsyncIterator[None]:
+    """A transaction that is committed, or rolled back after an error, within a time limit.
+
+    A connection on which either takes longer is closed.
+    """
+    transaction = await connection.begin()
+    try:
+        yield
+    except BaseException:
+        with suppress(errors.DatabaseUnavailable):
+            async with _within(ROLLBACK_S):
+                await transaction.rollback()
+        raise
+    async with _within(commit_s):
+        await transaction.commit()
+
+
+def _limit_s(timeout_ms: int) -> float:
+    return timeout_ms / 1000 + SLACK_S
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    """Have the kernel notice within about half a minute that the other side of a TCP connection is gone."""
+    if connected.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
+    ):
+        if hasattr(socket, name):  # not every platform has each
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
 def version(db: Reading) -> Version:
     """The user's version as a plain transaction sees it; 0 before anything was stored."""
     return Version(*db.info[_ENTERED])
 
 
 async def plan_each(db: Reading) -> None:
-    """From here on every statement of the transaction is planned for its own binds, as it is unless it is plain."""
+    """Plan every further statement of a plain transaction for its own values; no effect in other transactions."""
     if db.info.get(_PLAIN):
         await db.execute(_PLAN_EACH)
         db.info[_PLAIN] = False
 
 
 def pool_of(db: Reading) -> object:
-    """What a transaction's connection was lent from: the key of what a process remembers of that database."""
+    """A key for what a process caches about the database behind a transaction."""
     return db.sync_engine
 
 
@@ -246,18 +395,18 @@ def _is_lost(error: BaseException) -> bool:
     return invalidated or isinstance(_root(error), _UNREACHABLE)
 
 
-def rereading(story: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """A story that reads, told once more where its connection broke: reading twice changes nothing."""
+def rereading(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Decorate a function that only reads: it is called once more if its connection was lost."""
 
-    @functools.wraps(story)
-    async def told(*args: P.args, **kwargs: P.kwargs) -> T:
+    @functools.wraps(read)
+    async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await story(*args, **kwargs)
+            return await read(*args, **kwargs)
         except errors.ConnectionLost:
-            log.info("reading again", extra={"action": "reread", "call": story.__qualname__})
-            return await story(*args, **kwargs)
+            log.info("reading again", extra={"action": "reread", "call": read.__qualname__})
+            return await read(*args, **kwargs)
 
-    return told
+    return retried
 
 
 def normalised(dsn: str) -> str:
@@ -279,17 +428,22 @@ def connect(
 ) -> Database:
     """A Database on `dsn`; nothing is opened yet.
 
-    The connection that came back last is lent first: it has its plans, and its server process its caches.
+    The pool is last in, first out: the connection that was used last has its plans, and its server process its caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     return Database(engine(dsn, **pool), limits=limits, on_lost=on_lost, is_full=is_full)
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:
-    """An engine whose connections prefer answers over notices."""
+    """An engine whose connections suppress notices and whose sockets are probed by both sides."""
     settings = {
         "application_name": "stepwell",
         "client_min_messages": "warning",
         "citus.propagate_set_commands": "local",
+        "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
+        "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
+        "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
+        "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
     }
-    return create_async_engine(normalised(dsn), connect_args={"server_settings": settings, "timeout": 5}, **options)
+    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": _Driver}
+    return create_async_engine(normalised(dsn), connect_args=connecting, **options)

@@ -62,12 +62,12 @@ class Held:
         await until(there)
 
     async def terminate(self) -> int:
-        """End every connection of the service, as an administrator may; returns how many there were."""
+        """End every connection of the service and wait until each has ended; returns how many there were."""
         return int(await self._watcher.fetchval(TERMINATE))
 
 
 TERMINATE = """
-SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_stat_activity
 WHERE datname = current_database() AND usename = 'stepwell_service'
 """
 
@@ -94,10 +94,12 @@ async def listening(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     while not server.started:  # noqa: ASYNC110 - uvicorn sets no event
         await asyncio.sleep(0.01)
     port = server.servers[0].sockets[0].getsockname()[1]
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
-        yield client
-    server.should_exit = True
-    await serving
+    try:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE_S) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        await serving
 
 
 @asynccontextmanager

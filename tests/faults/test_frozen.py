@@ -1,0 +1,176 @@
+"""Postgres is frozen: its sockets stay open, nothing is answered and no server-side timeout runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import folders
+import given
+import httpx
+import psutil
+import pytest
+import standing
+from fastapi import FastAPI
+from given import World
+from standing import DOCUMENTS, SEARCH, unavailable
+
+from app.config import Settings
+from app.providers.minilm import MODEL
+from app.store import db, embedded, schema
+from app.store.db import Database, Limits
+
+WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank")
+KEYED_S, WHOLE_S = 2.0, 10.0
+"""Seconds within which a request with a key, and any request, must be answered."""
+
+
+@pytest.fixture(scope="module")
+async def freezable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+    """A migrated server whose processes a test may stop and continue."""
+    with folders.passable() as folder:
+        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as server:
+            await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+            yield server
+
+
+@contextmanager
+def _frozen(server: embedded.EmbeddedPostgres) -> Iterator[None]:
+    assert server.postmaster_pid is not None
+    postmaster = psutil.Process(server.postmaster_pid)
+    stopped = [postmaster, *postmaster.children(recursive=True)]
+    try:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
+        yield
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGCONT)
+
+
+@asynccontextmanager
+async def _serving(
+    server: embedded.EmbeddedPostgres, auth: Any, *, limits: Limits | None = None
+) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
+    """The service with one document of the user of its key, over a socket."""
+    database = db.connect(server.service_dsn, limits=limits)
+    try:
+        user_id = "local" if auth == "none" else given.user()
+        await World(database, user_id=user_id).add("We use lime.", "lime")
+        key = await given.key(database, user_id, "admin")
+        services = await given.services(database)
+        settings = Settings(auth=auth, max_concurrent_searches=8)
+        async with given.running(settings, services) as app, standing.listening(app) as client:
+            client.headers["X-API-Key"] = key
+            yield app, client, database
+    finally:
+        await database.close()
+
+
+def _requests(app: FastAPI) -> Iterator[tuple[str, str, Any]]:
+    """Every operation with the first of its examples: method, path and (content type, body)."""
+    for path, item in app.openapi()["paths"].items():
+        for method, operation in item.items():
+            named = {p["name"]: p for p in operation.get("parameters", []) if p["in"] == "path"}
+            sent = path.format(**{name: next(iter(p["examples"].values()))["value"] for name, p in named.items()})
+            content = operation.get("requestBody", {}).get("content", {})
+            examples = [(kind, e["value"]) for kind, c in content.items() for e in c.get("examples", {}).values()]
+            yield method, sent, examples[0] if examples else None
+
+
+async def _timed(client: httpx.AsyncClient, request: tuple[str, str, Any]) -> tuple[httpx.Response, float]:
+    method, path, body = request
+    began = time.perf_counter()
+    if body is None:
+        return await client.request(method, path), time.perf_counter() - began
+    kind, value = body
+    content = value if isinstance(value, str) else json.dumps(value)
+    response = await client.request(method, path, content=content, headers={"Content-Type": kind})
+    return response, time.perf_counter() - began
+
+
+@pytest.mark.parametrize("auth", ["none", "api_key"])
+async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_again_afterwards(
+    freezable: embedded.EmbeddedPostgres, auth: str
+) -> None:
+    async with _serving(freezable, auth) as (app, client, database):
+        assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
+        requests = list(_requests(app))
+        with _frozen(freezable):
+            async with asyncio.timeout(WHOLE_S):
+                answered = await asyncio.gather(*(_timed(client, request) for request in requests))
+        for (_method, path, _body), (response, _took) in zip(requests, answered, strict=True):
+            if response.status_code == 503:
+                assert response.json()["code"] in ("database_unavailable", "busy", "overloaded")
+                assert response.headers["retry-after"]
+            else:
+                assert path in WITHOUT_DATABASE, (path, response.text)
+                assert response.status_code == 200
+        slowest = max(took for _response, took in answered)
+        print(f"frozen, {auth}: {len(requests)} operations at once, the slowest answered after {slowest:.2f} s")
+        await standing.until(lambda: _idle(database))
+        assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
+        assert (await client.post(DOCUMENTS, json={"content": "Clay."})).status_code == 201
+        assert (await client.get("/readyz")).status_code == 200
+
+
+async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedded.EmbeddedPostgres) -> None:
+    async with _serving(freezable, "api_key") as (_app, client, _database):
+        with _frozen(freezable):
+            for request in (("GET", DOCUMENTS, None), ("GET", "/readyz", None)):
+                response, took = await _timed(client, request)
+                unavailable(response)
+                assert took < KEYED_S
+
+
+async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(
+    freezable: embedded.EmbeddedPostgres,
+) -> None:
+    limits = Limits(read_ms=500)
+    async with _serving(freezable, "none", limits=limits) as (_app, client, database):
+        place = _Place(freezable)
+        async with standing.held(place) as hold:
+            asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
+            await hold.reached(1)
+            with _frozen(freezable):
+                async with asyncio.timeout(WHOLE_S):
+                    response, _took = await asked
+                unavailable(response)
+                await standing.until(lambda: _idle(database))
+            await hold.release()
+        assert await asyncio.gather(*(_first(client) for _ in range(4))) == ["lime"] * 4
+
+
+async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: embedded.EmbeddedPostgres) -> None:
+    database = db.connect(freezable.service_dsn)
+    await asyncio.gather(*(database.ping() for _ in range(8)))
+    with _frozen(freezable):
+        async with asyncio.timeout(db.DISPOSE_S + db.CLOSE_S + 1):
+            await database.close()
+
+
+class _Place:
+    def __init__(self, server: embedded.EmbeddedPostgres) -> None:
+        self._server = server
+
+    async def connect(self) -> Any:
+        import asyncpg
+
+        return await asyncpg.connect(self._server.dsn(user=embedded.OWNER, driver="postgresql"))
+
+
+async def _first(client: httpx.AsyncClient) -> str:
+    uri: str = (await client.post(SEARCH, json={"query": "lime"})).json()["results"][0]["uri"]
+    return uri
+
+
+async def _idle(database: Database) -> bool:
+    return database.in_use() == 0

@@ -1,0 +1,118 @@
+"""Many writes of one user wait for a lock: the others are still served, and those that wait are told to come back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import given
+import pytest
+import standing
+from given import World
+from standing import DOCUMENTS, SEARCH, unavailable
+
+from app import errors
+from app.config import Settings
+from app.store import db
+from app.store.db import Database, Limits
+
+LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
+
+
+async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_reads_and_to_other_users(
+    place: Any,
+) -> None:
+    database = db.connect(place.service_dsn, pool_size=4, limits=Limits(lock_ms=700))
+    owner = await place.connect()
+    try:
+        greedy, modest = given.user("greedy"), given.user("modest")
+        await World(database, user_id=greedy).add("We use lime.", "lime")
+        keys = [{"X-API-Key": await given.key(database, name)} for name in (greedy, modest)]
+        settings = Settings(auth="api_key")
+        services = await given.services(database)
+        async with given.running(settings, services) as app, standing.listening(app) as client:
+            async with owner.transaction():
+                await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
+                writes = [
+                    asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
+                    for n in range(12)
+                ]
+                await standing.until(lambda: _waits(place))
+                stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])
+                listed = await client.get(DOCUMENTS, headers=keys[0])
+                found = await client.post(SEARCH, json={"query": "lime"}, headers=keys[0])
+                assert [one.status_code for one in (stored, listed, found)] == [201, 200, 200]
+                for response in await asyncio.gather(*writes):
+                    unavailable(response, "busy")
+            assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
+            await standing.until(lambda: _idle(database))
+    finally:
+        await owner.close()
+        await database.close()
+
+
+async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
+    place: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(db, "TURN_S", 0.1)
+    database = db.connect(place.service_dsn, pool_size=4)
+    written = asyncio.Event()
+
+    async def write(begun: asyncio.Event) -> None:
+        async with database.writing(given.user()):
+            begun.set()
+            await written.wait()
+
+    try:
+        begun = [asyncio.Event() for _ in range(2)]
+        writers = [asyncio.create_task(write(one)) for one in begun]
+        await asyncio.gather(*(one.wait() for one in begun))
+        with pytest.raises(errors.Busy):
+            await write(asyncio.Event())
+        assert await asyncio.gather(*(_reads(database) for _ in range(4))) == [None] * 4
+        written.set()
+        await asyncio.gather(*writers)
+        await write(asyncio.Event())
+    finally:
+        await database.close()
+
+
+async def test_a_cancelled_write_gives_its_turn_back(place: Any) -> None:
+    database = db.connect(place.service_dsn, pool_size=2)
+    user_id, begun = given.user(), asyncio.Event()
+
+    async def write() -> None:
+        async with database.writing(user_id):
+            begun.set()
+            await asyncio.Event().wait()
+
+    try:
+        writing, waiting = asyncio.create_task(write()), asyncio.create_task(_writes(database, user_id))
+        await begun.wait()
+        writing.cancel()
+        await waiting
+        assert database.in_use() == 0
+    finally:
+        await database.close()
+
+
+async def _writes(database: Database, user_id: str) -> None:
+    async with database.writing(user_id):
+        pass
+
+
+async def _reads(database: Database) -> None:
+    async with database.reading(given.user()):
+        pass
+
+
+async def _waits(place: Any) -> bool:
+    watcher = await place.connect()
+    try:
+        return int(await watcher.fetchval(standing.WAITING)) > 0
+    finally:
+        await watcher.close()
+
+
+async def _idle(database: Database) -> bool:
+    return database.in_use() == 0
