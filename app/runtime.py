@@ -21,7 +21,7 @@ from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder
 from app.providers.chat import ChatLlm
 from app.providers.minilm import MiniLM
-from app.providers.reranking import ADDRESSES, HttpReranker
+from app.providers.rerankers import ADDRESSES, HttpReranker
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
 from app.store.db import Database, Limits
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from app.providers.gemini import GeminiLlm
 
 OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
+PROVIDER_GRACE_S = 0.25
+"""How much later than a provider's own time limit a pipeline gives up, so that the circuit breaker counts it."""
 START_RETRY_S = 20.0
 """How long a start waits for a database that is not there yet."""
 
@@ -60,8 +62,8 @@ async def open_services(
             budget=Budget(
                 settings.embed_timeout_s,
                 settings.search_timeout_s,
-                settings.llm_timeout_s,
-                settings.reranker_timeout_s,
+                settings.llm_timeout_s + PROVIDER_GRACE_S,
+                settings.reranker_timeout_s + PROVIDER_GRACE_S,
             ),
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,

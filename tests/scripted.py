@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ class Script:
     headers: dict[str, str] = field(default_factory=dict)
     silent: bool = False
     hang_up: bool = False
+    trickle: bool = False
+    delay_s: float = 0.0
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     url: str = ""
 
@@ -63,8 +65,11 @@ async def server() -> AsyncIterator[Script]:
             script.asked.append((head.split()[1], question))
             if script.answering is not None:
                 script.body = script.answering(question)
+            await asyncio.sleep(script.delay_s)
             if script.silent:
                 await released.wait()
+            elif script.trickle:
+                await _trickle(writer, _response(script), released)
             elif not script.hang_up:
                 writer.write(_response(script))
                 await writer.drain()
@@ -87,6 +92,16 @@ async def fails(llm: Llm) -> None:
     with pytest.raises(ProviderError):
         await llm.terms("Who?", ["Ada\nAda wrote the notes."])
     await llm.aclose()
+
+
+async def _trickle(writer: asyncio.StreamWriter, response: bytes, released: asyncio.Event) -> None:
+    """Send one byte every 20 ms until the client or the test has left."""
+    for byte in response:
+        if released.is_set() or writer.is_closing():
+            return
+        writer.write(bytes([byte]))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(released.wait(), 0.02)
 
 
 def _response(script: Script) -> bytes:

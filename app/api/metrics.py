@@ -8,13 +8,15 @@ codes, an endpoint stores it in the request's state, and it is counted when the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import __version__
@@ -25,6 +27,7 @@ REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 PLACES = (0, 1, 2, 3, 5, 10, 20, 50)
+BREAKER_STATES = ("closed", "half_open", "open")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -145,6 +148,7 @@ def install(app: FastAPI, *, access: str) -> None:
     metrics.watch("stepwell_searches_waiting", "Searches that wait for a turn now.", lambda: app.state.gate.waiting)
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
         metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_now, app, _embedding(kind)))
+    metrics.registry.register(_Breakers(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 
@@ -183,6 +187,21 @@ def _lent(services: Any) -> float:
 
 def _embedding(kind: str) -> Callable[[Any], float]:
     return lambda services: float(getattr(services.embedder, f"{kind}_in_flight", 0))
+
+
+class _Breakers(Collector):
+    """Reads the circuit breakers of the running services' providers."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    def collect(self) -> Iterator[Metric]:
+        """One gauge for each provider and model."""
+        meaning = "Circuit breaker of a remote provider: 0 closed, 1 half-open, 2 open."
+        gauge = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=["role", "provider", "model"])
+        for breaker in getattr(getattr(self._app.state, "services", None), "breakers", ()):
+            gauge.add_metric(list(breaker.target), BREAKER_STATES.index(breaker.state))
+        yield gauge
 
 
 class Counting:

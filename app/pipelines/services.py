@@ -8,6 +8,7 @@ from app.pipelines.budget import Budget
 from app.pipelines.entity_cache import EntityCache
 from app.pipelines.ingest import Cutting
 from app.providers.base import Embedder, Llm, Reranker
+from app.providers.breaker import Breaker
 from app.shapes import Guidance
 from app.store.db import Database
 
@@ -34,3 +35,9 @@ class Services:
     guidance: Guidance = field(default_factory=Guidance)
     local_token: str = ""
     entity_cache: EntityCache = field(default_factory=EntityCache)
+
+    @property
+    def breakers(self) -> list[Breaker]:
+        """The circuit breakers of the remote providers."""
+        found = (getattr(provider, "breaker", None) for provider in (self.llm, self.reranker))
+        return [breaker for breaker in found if isinstance(breaker, Breaker)]

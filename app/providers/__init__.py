@@ -1,1 +1,1 @@
-"""THE WINDOWS: the only room that looks outside the process or loads a model."""
+"""Embedders, language models and re-rankers: the only package that loads a model or calls another service."""

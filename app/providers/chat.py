@@ -1,4 +1,4 @@
-"""How is a chat model behind HTTP asked for terms: any OpenAI-compatible endpoint, or Ollama?"""
+"""Asks a chat model for search terms over HTTP: any OpenAI-compatible endpoint, or Ollama."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.providers import asking
+from app.providers import prompts
+from app.providers.breaker import Breaker, Target
 from app.providers.endpoint import Endpoint
 
 
 class ChatLlm:
-    """Asks one endpoint, in the shape of its `kind`."""
+    """A model behind one endpoint, whose API is chosen by `kind`. `timeout_s` limits a whole call."""
 
     def __init__(
         self,
@@ -25,6 +26,7 @@ class ChatLlm:
         self._kind = kind
         self._model = model
         self._endpoint = Endpoint("The language model", url=url, api_key=api_key, timeout_s=timeout_s)
+        self.breaker = Breaker(Target("llm", kind, model), timeout_s=timeout_s)
 
     @property
     def name(self) -> str:
@@ -33,27 +35,27 @@ class ChatLlm:
 
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
         """Propose terms. Raises ProviderError."""
-        path, body = self._request(*asking.messages(query, passages))
-        return asking.proposed(self._answer(await self._endpoint.ask(path, body)))
+        path, body = self._request(*prompts.messages(query, passages))
+        async with self.breaker.guard():
+            answer = await self._endpoint.post(path, body)
+        return prompts.parse(self._content(answer))
 
     async def aclose(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._endpoint.aclose()
 
-    def _request(self, task: str, data: str) -> tuple[str, dict[str, Any]]:
-        messages = [{"role": "system", "content": task}, {"role": "user", "content": data}]
+    def _request(self, system: str, user: str) -> tuple[str, dict[str, Any]]:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         body: dict[str, Any] = {"model": self._model, "messages": messages}
         if self._kind == "ollama":
-            options = {"temperature": 0, "num_predict": asking.MOST_TOKENS}
-            return "api/chat", {**body, "stream": False, "format": asking.SCHEMA, "options": options}
-        limits = {"temperature": 0, "max_tokens": asking.MOST_TOKENS}
+            options = {"temperature": 0, "num_predict": prompts.MAX_TOKENS}
+            return "api/chat", {**body, "stream": False, "format": prompts.SCHEMA, "options": options}
+        limits = {"temperature": 0, "max_tokens": prompts.MAX_TOKENS}
         return "chat/completions", {**body, **limits, "response_format": {"type": "json_object"}}
 
-    def _answer(self, told: Any) -> object:
+    def _content(self, answer: Any) -> object:
         try:
-            message = told["message"] if self._kind == "ollama" else told["choices"][0]["message"]
+            message = answer["message"] if self._kind == "ollama" else answer["choices"][0]["message"]
             return message["content"]
         except (KeyError, IndexError, TypeError) as error:
-            raise errors.ProviderError(
-                "The language model answered in another shape than its interface has."
-            ) from error
+            raise errors.ProviderError("The language model's answer does not follow its API.") from error

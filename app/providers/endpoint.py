@@ -1,4 +1,4 @@
-"""How is a provider behind HTTP asked, and when is it left alone?"""
+"""Sends JSON requests to a provider's HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 import httpx
 
 from app import errors
-from app.providers import pausing
+from app.providers import breaker
 
-MOST_BYTES = 1_000_000
-"""Of an answer; terms and a hundred scores take a few thousand, and the passages fit where a server sends them back."""
+MAX_BYTES = 1_000_000
+"""Of an answer. Terms and a hundred scores take a few thousand; a server may send the passages back."""
 
 
 class Endpoint:
-    """One address that answers JSON with JSON; `who` begins the sentences of its errors.
+    """An address that answers JSON to JSON. `who` is the subject of its error messages.
 
-    After a 429 or 503 it is left alone for as long as its Retry-After says, at most a minute. `timeout_s` bounds each
-    step of a question (connecting, sending, each part of the answer), in seconds.
+    `timeout_s` limits each step of a request (connecting, sending, each part of the answer), in seconds.
     """
 
     def __init__(self, who: str, *, url: str, api_key: str | None, timeout_s: float) -> None:
@@ -27,28 +26,29 @@ class Endpoint:
         self._client = httpx.AsyncClient(
             base_url=url.rstrip("/") + "/", headers=headers, timeout=timeout_s, trust_env=False
         )
-        self._pause = pausing.Pause()
 
-    async def ask(self, path: str, question: dict[str, Any]) -> Any:
-        """What it answers to a POST, as JSON of whatever shape. Raises ProviderError."""
-        if self._pause.lasts:
-            raise errors.ProviderError(f"{self._who} asked to be left alone for a while.")
+    async def post(self, path: str, body: dict[str, Any]) -> Any:
+        """The JSON answer to a POST, whatever its shape.
+
+        Raises ProviderDown where the endpoint cannot be reached or fails, ProviderError for any other failure.
+        """
         try:
-            async with self._client.stream("POST", path, json=question) as response:
-                self._pause.note(response.status_code, response.headers)
-                response.raise_for_status()
-                return json.loads(await self._body(response))
+            async with self._client.stream("POST", path, json=body) as response:
+                if not response.is_success:
+                    message = f"{self._who} answered with status {response.status_code}."
+                    raise breaker.down(response.status_code, response.headers, message)
+                return json.loads(await self._read(response))
         except (httpx.HTTPError, httpx.InvalidURL, ValueError, RecursionError) as error:
-            raise errors.ProviderError(f"{self._who} could not be asked.") from error
+            raise breaker.ProviderDown(f"{self._who} could not be reached or did not answer with JSON.") from error
 
     async def aclose(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         await self._client.aclose()
 
-    async def _body(self, response: httpx.Response) -> bytes:
-        read = bytearray()
+    async def _read(self, response: httpx.Response) -> bytes:
+        content = bytearray()
         async for part in response.aiter_bytes():
-            read += part
-            if len(read) > MOST_BYTES:
-                raise errors.ProviderError(f"{self._who} answered at too great a length.")
-        return bytes(read)
+            content += part
+            if len(content) > MAX_BYTES:
+                raise errors.ProviderError(f"{self._who} sent more than {MAX_BYTES:,} bytes.")
+        return bytes(content)

@@ -20,7 +20,7 @@ async def test_a_healthy_service_says_so_without_a_key(app: FastAPI) -> None:
     async with given.calling(app) as client:
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
-    assert (ready.status_code, ready.json()) == (200, {"status": "ready"})
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "providers": {}})
 
 
 async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503(database: Database) -> None:

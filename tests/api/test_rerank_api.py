@@ -16,7 +16,7 @@ from scripted import Script
 
 from app.config import Settings
 from app.providers.fake import FakeEmbedder
-from app.providers.reranking import HttpReranker
+from app.providers.rerankers import HttpReranker
 from app.store.db import Database
 
 URL = "/api/rag/rerank"

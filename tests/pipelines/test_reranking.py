@@ -15,7 +15,7 @@ from app.pipelines import search
 from app.pipelines.budget import Budget
 from app.providers.base import Reranker
 from app.providers.fake import FakeEmbedder
-from app.providers.reranking import HttpReranker
+from app.providers.rerankers import HttpReranker
 from app.shapes import Answer, Query, Vector
 
 SHELF = {

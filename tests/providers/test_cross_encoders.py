@@ -12,8 +12,8 @@ from scripted import Script, server
 from app import runtime
 from app.config import Settings
 from app.errors import ProviderError
-from app.providers import endpoint, reranking
-from app.providers.reranking import HttpReranker, Kind
+from app.providers import endpoint, rerankers
+from app.providers.rerankers import HttpReranker, Kind
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
 
@@ -66,14 +66,14 @@ async def test_logits_become_probabilities_and_probabilities_stay(script: Script
     script.rerank([-2.0, 3.5, 0.5])
     found = await _scores(_reranker(script))
     assert found == [pytest.approx(1 / (1 + math.exp(-logit))) for logit in (-2.0, 3.5, 0.5)]
-    assert reranking.squashed([0, 1, 0.5]) == [0, 1, 0.5]
-    assert all(0 <= score <= 1 for score in reranking.squashed([1e308, -1e308, 0]))
+    assert rerankers.probabilities([0, 1, 0.5]) == [0, 1, 0.5]
+    assert all(0 <= score <= 1 for score in rerankers.probabilities([1e308, -1e308, 0]))
 
 
 async def test_long_passages_are_cut(script: Script) -> None:
     script.rerank([0.5])
     await _scores(_reranker(script), ["x" * 100_000])
-    assert len(script.asked[0][1]["documents"][0]) == reranking.LONGEST_PASSAGE
+    assert len(script.asked[0][1]["documents"][0]) == rerankers.MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ async def test_long_passages_are_cut(script: Script) -> None:
         *({"results": [{"index": n, "relevance_score": bad} for n in range(3)]} for bad in ("0.5", None, True, [])),
         json.dumps({"results": [{"index": n, "relevance_score": math.nan} for n in range(3)]}).encode(),
         b'{"results": [{"index": 0, "relevance_score": 1' + b"0" * 400 + b"}]}",
-        b" " * (endpoint.MOST_BYTES + 1),
+        b" " * (endpoint.MAX_BYTES + 1),
     ],
     ids=lambda body: repr(body)[:40],
 )

@@ -8,7 +8,7 @@ import pytest
 from scripted import Script, fails, server
 
 from app.errors import ProviderError
-from app.providers import asking
+from app.providers import prompts
 from app.providers.gemini import MODEL, GeminiLlm
 
 PASSAGES = ["Ada\nAda wrote the notes."]
@@ -21,7 +21,7 @@ async def test_gemini_proposes_terms_under_a_schema(script: Script) -> None:
     path, body = script.asked[0]
     assert f"models/{MODEL}:generateContent" in path
     assert body["generationConfig"]["responseMimeType"] == "application/json"
-    assert body["generationConfig"]["responseJsonSchema"] == asking.SCHEMA
+    assert body["generationConfig"]["responseJsonSchema"] == prompts.SCHEMA
     assert llm.name == MODEL
     await llm.aclose()
 

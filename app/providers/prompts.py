@@ -1,7 +1,7 @@
-"""What is a language model asked, and what counts as its answer?
+"""Builds the prompt that asks a language model for search terms, and parses its answer.
 
-Passages come from strangers. They are data: JSON in one string, fenced by a word that nobody could know beforehand, and
-without a character that could close the fence. What comes back is parsed here and checked by the corridor.
+Passages come from untrusted documents. They are sent as JSON in one string between two lines with a random word, and
+without the characters that could imitate those lines. The caller checks the terms.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from app import errors
 
-MOST_CHARACTERS = 20_000
-MOST_TOKENS = 200
+MAX_CHARACTERS = 20_000
+"""Of an answer."""
+MAX_TOKENS = 200
+"""That a model may generate."""
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"terms": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 5}},
@@ -30,23 +32,23 @@ TASK = (
 
 
 def messages(query: str, passages: Sequence[str]) -> tuple[str, str]:
-    """The instruction, and the fenced data."""
+    """The system message, and the user message with the delimited data."""
     nonce = secrets.token_hex(8)
     data = json.dumps({"question": query, "passages": list(passages)}, ensure_ascii=True)
     data = data.replace("<", "\\u003c").replace(">", "\\u003e")
     return TASK.format(nonce=nonce), f"<data {nonce}>\n{data}\n</data {nonce}>"
 
 
-def proposed(answer: object) -> list[object]:
-    """The terms in a model's answer, unchecked. Raises ProviderError where it is not the JSON that was asked for."""
-    if not isinstance(answer, str) or len(answer) > MOST_CHARACTERS:
-        raise errors.ProviderError("The language model gave no usable answer.")
+def parse(answer: object) -> list[object]:
+    """The terms in a model's answer, unchecked. Raises ProviderError where it is not the requested JSON."""
+    if not isinstance(answer, str) or len(answer) > MAX_CHARACTERS:
+        raise errors.ProviderError("The language model returned no usable answer.")
     bare = answer.strip().removeprefix("```json").removeprefix("```").removesuffix("```")
     try:
-        told = json.loads(bare)
+        value = json.loads(bare)
     except (ValueError, RecursionError) as error:
         raise errors.ProviderError("The language model did not answer with JSON.") from error
-    terms = told.get("terms") if isinstance(told, dict) else told
+    terms = value.get("terms") if isinstance(value, dict) else value
     if not isinstance(terms, list):
-        raise errors.ProviderError("The language model answered with other JSON than asked for.")
+        raise errors.ProviderError("The language model answered with JSON of another shape than requested.")
     return terms

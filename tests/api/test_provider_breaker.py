@@ -1,0 +1,95 @@
+"""A language model or re-ranker that hangs costs a few searches their wait, and then none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import given
+import httpx
+import pytest
+from scripted import Script
+
+from app import runtime
+from app.config import Settings
+from app.providers import breaker
+from app.store.db import Database
+
+MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
+RERANK = ("/api/rag/search", {"query": "director", "rerank": "provider"}, "reranker_failed")
+TEXTS = ("Silent Harbour is a film whose director is Ilse Brandt.", "Ilse Brandt spent her youth in Lundby.")
+LIMIT_S = 0.1
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def client(place: Any, database: Database, script: Script) -> AsyncIterator[httpx.AsyncClient]:
+    """The application as its settings make it; its language model and re-ranker are one misbehaving server."""
+    settings = Settings(
+        auth="api_key",
+        metrics="open",
+        database_url=place.service_dsn,
+        llm="openai",
+        llm_url=script.url,
+        llm_model="tiny",
+        llm_timeout_s=LIMIT_S,
+        reranker="cohere",
+        reranker_url=script.url,
+        reranker_timeout_s=LIMIT_S,
+    )
+    async with (
+        runtime.open_services(settings) as services,
+        given.running(settings, services) as app,
+        given.calling(app, Authorization=f"Bearer {await given.key(database, given.user())}") as client,
+    ):
+        for text in TEXTS:
+            assert (await client.post("/api/rag/documents", json={"content": text})).status_code == 201
+        yield client
+
+
+def _answers(script: Script, path: str) -> None:
+    """Answer well from now on."""
+    script.silent = False
+    if path == MULTIHOP[0]:
+        script.openai('{"terms": ["Ilse Brandt"]}')
+    else:
+        script.answering = lambda asked: {
+            "results": [{"index": i, "relevance_score": 0.5} for i in range(len(asked["documents"]))]
+        }
+
+
+async def _gauge(client: httpx.AsyncClient, role: str) -> float:
+    lines = (await client.get("/metrics")).text.splitlines()
+    (line,) = (line for line in lines if line.startswith("stepwell_provider_breaker_state{") and f'"{role}"' in line)
+    return float(line.rsplit(" ", 1)[1])
+
+
+@pytest.mark.parametrize(("path", "body", "code"), [MULTIHOP, RERANK])
+async def test_after_three_hanging_calls_the_provider_is_not_asked_until_it_recovers(
+    client: httpx.AsyncClient, script: Script, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
+) -> None:
+    async def degraded() -> list[str]:
+        response = await client.post(path, json=body)
+        assert response.status_code == 200, response.text
+        codes: list[str] = response.json()["degraded"]
+        return codes
+
+    role = code.removesuffix("_failed")
+    script.silent = True
+    for _ in range(breaker.FAILURES):
+        assert await _gauge(client, role) == 0
+        assert code in await degraded()
+    assert len(script.asked) == breaker.FAILURES
+
+    assert code in await degraded()
+    assert len(script.asked) == breaker.FAILURES
+    ready = await client.get("/readyz")
+    assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
+    assert await _gauge(client, role) == 2
+
+    monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + breaker.PAUSE_S)
+    assert await _gauge(client, role) == 1
+    _answers(script, path)
+    assert code not in await degraded()
+    assert await _gauge(client, role) == 0
