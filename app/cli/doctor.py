@@ -1,4 +1,4 @@
-"""`stepwell doctor`: what is wrong with this installation, and which setting or command would change it?"""
+"""`stepwell doctor`: checks an installation and names the setting or command that corrects each finding."""
 
 from __future__ import annotations
 
@@ -22,35 +22,40 @@ from app.pipelines import doctor as story
 from app.pipelines.doctor import Finding
 from app.store import health
 
+FULL_TIMEOUT_S = 3_600.0
+"""Statement timeout where all rows are compared."""
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
 def doctor(
     user: Annotated[
-        list[str] | None, typer.Option("--user", help="Whose statistics are checked too; may be repeated.")
+        list[str] | None, typer.Option("--user", help="A user whose rows are checked too; may be repeated.")
     ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Compare all stored rows of these users with their texts, not a sample.")
+    ] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Look at the database, the model and the settings; the exit status is 1 if anything is broken."""
+    """Check the database, the model and the settings; the exit status is 1 if anything is broken."""
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
         findings, shown = _unusable(error), {}
     else:
-        findings = options.run(_examined(settings, (options.LOCAL, *(user or ()))))
+        findings = options.run(_examined(settings, (options.LOCAL, *(user or ())), full=full))
         shown = _settings(settings)
     if as_json:
-        told = [dataclasses.asdict(finding) for finding in findings]
-        typer.echo(json.dumps({"findings": told, "settings": {name: value for name, (value, _) in shown.items()}}))
+        printed = [dataclasses.asdict(finding) for finding in findings]
+        typer.echo(json.dumps({"findings": printed, "settings": {name: value for name, (value, _) in shown.items()}}))
     else:
         _print(findings, {name: value for name, (value, changed) in shown.items() if changed})
     if any(finding.level == "error" for finding in findings):
         raise typer.Exit(1)
 
 
-async def _examined(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
-    findings = [_auth(settings), *await _database(settings, users), await _embedder(settings)]
+async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
+    findings = [_auth(settings), *await _database(settings, users, full=full), await _embedder(settings)]
     if settings.database_url is None:
         folder = runtime.data_dir(settings)
         findings.append(story.disk(health.free_bytes(folder), str(folder)))
@@ -63,10 +68,18 @@ def _auth(settings: Settings) -> Finding:
     return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
 
 
-async def _database(settings: Settings, users: tuple[str, ...]) -> list[Finding]:
+async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
     model, dimension = settings.embedding
-    chosen = tuple(dict.fromkeys(users))
-    expected = story.Expected(model, dimension, many_users=settings.auth == "api_key", users=chosen)
+    expected = story.Expected(
+        model,
+        dimension,
+        many_users=settings.auth == "api_key",
+        users=tuple(dict.fromkeys(users)),
+        entity_keys=runtime.entity_keys(settings),
+        full=full,
+    )
+    if full:
+        settings = settings.model_copy(update={"sql_timeout_s": FULL_TIMEOUT_S})
     try:
         async with AsyncExitStack() as stack:
             database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))

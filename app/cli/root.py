@@ -22,6 +22,7 @@ from app.cli import (
     multihop,
     openapi,
     options,
+    repair,
     search,
     serve,
 )
@@ -42,6 +43,7 @@ app.command("eval")(evaluate.evaluate)
 app.command("doctor")(doctor.doctor)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
+app.command("repair")(repair.repair)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")

@@ -1,4 +1,4 @@
-"""Is everything as it should be, and if not, what should be changed?"""
+"""Checks a database, the settings that concern it and the embedder; each finding names its fix."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.pipelines import keys
+from app.pipelines import keys, repair
 from app.providers import base
 from app.store import health, schema
 from app.store.db import Database
+from app.text import tags
 
 Level = Literal["ok", "warning", "error"]
 MOST_USERS = 20
@@ -21,7 +22,7 @@ PGVECTOR, PGVECTOR_SOUND = (0, 8, 0), (0, 8, 4)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `fix` names the setting or the command that would change it."""
+    """The result of one check; `fix` names the setting or the command that corrects it."""
 
     name: str
     level: Level
@@ -31,18 +32,27 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the settings ask of a database. `many_users`: row-level security must bind the role."""
+    """What the settings ask of a database.
+
+    Attributes:
+        many_users: Row-level security must bind the role.
+        users: Whose rows are checked besides those of users with keys.
+        entity_keys: The metadata keys that name entities.
+        full: Compare all rows instead of a sample.
+    """
 
     model: str
     dimension: int
     many_users: bool
     users: tuple[str, ...] = ()
+    entity_keys: tuple[str, ...] = tags.KEYS
+    full: bool = False
 
 
 async def database(db: Database, expected: Expected, *, owner: Database | None = None) -> list[Finding]:
     """Every finding about a database, in the order in which they should be put right. Raises nothing.
 
-    API keys are seen only by its `owner`.
+    API keys, and which users there are, are seen only by its `owner`.
     """
     try:
         server = await health.server(db)
@@ -66,7 +76,6 @@ async def _inside(db: Database, expected: Expected, owner: Database | None) -> A
         ("embedding", lambda: _embedding(db, expected)),
         ("schema", lambda: _schema(db, expected)),
         ("leakproof", lambda: _leakproof(db)),
-        ("statistics", lambda: _statistics(db, expected, owner)),
         ("keys", lambda: _keys(owner, many_users=expected.many_users)),
     )
     for name, check in checks:
@@ -76,6 +85,11 @@ async def _inside(db: Database, expected: Expected, owner: Database | None) -> A
             yield Finding(
                 name, "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
             )
+    try:
+        async for finding in _rows(db, expected, owner):
+            yield finding
+    except Exception as error:
+        yield Finding("rows", "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again.")
 
 
 def _postgres(server: health.Server) -> Finding:
@@ -166,26 +180,40 @@ async def _leakproof(db: Database) -> Finding:
     )
 
 
-async def _statistics(db: Database, expected: Expected, owner: Database | None) -> Finding:
-    found_keys = await keys.listed(db=owner) if owner else []
-    known = sorted({key.user_id for key in found_keys} - set(expected.users))
-    users = (*expected.users, *known)[:MOST_USERS]
-    chunks = 0
-    for user_id in users:
-        found = await health.statistics(db, user_id)
-        chunks += found.chunks
-        if (found.counted_chunks, found.counted_tokens) != (found.chunks, found.tokens) or found.wrong:
-            message = (
-                f"A user's statistics count {found.counted_chunks} chunks and {found.counted_tokens} tokens, the rows "
-                f"are {found.chunks} and {found.tokens}; {found.wrong} of {found.sampled} lexemes have another "
-                "number of postings than documented."
-            )
-            return Finding("statistics", "error", message, "BM25 scores are off: ingest this user's documents again.")
-        if found.vectors != found.chunks:
-            message = f"{found.chunks - found.vectors} of a user's chunks have no vector."
-            return Finding("statistics", "warning", message, "Ingest this user's documents again.")
-    of = f" of {len(known) + len(expected.users)}" if len(known) + len(expected.users) > len(users) else ""
-    return Finding("statistics", "ok", f"right for {len(users)}{of} users with {chunks} chunks")
+async def _rows(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
+    """Whether postings, statistics, vectors and mentions are what the stored texts say."""
+    known = await repair.users(db=owner) if owner else []
+    every = tuple(dict.fromkeys((*expected.users, *known)))
+    users = every if expected.full else every[:MOST_USERS]
+    check = repair.check if expected.full else repair.check_sample
+    checked = [await check(user_id, db=db, keys=expected.entity_keys) for user_id in users]
+    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
+    if len(users) < len(every):
+        looked_at += f" of {len(every)}"
+    if not all(one.complete for one in checked):
+        looked_at += ", a sample (--full compares all)"
+    for kind, level, wrong, right in _ROWS:
+        count = sum(getattr(one.damage, kind) for one in checked)
+        if count:
+            message = f"{count} {wrong}; compared: {looked_at}."
+            yield Finding(kind, level, message, "Run `stepwell repair`, which rebuilds them from the stored texts.")
+        else:
+            yield Finding(kind, "ok", f"{right}: {looked_at}")
+
+
+_ROWS: tuple[tuple[str, Level, str, str], ...] = (
+    ("texts", "error", "chunks have a tsvector or length that is not their text's", "tsvectors fit their texts"),
+    ("postings", "error", "postings or document frequencies disagree with the texts", "postings fit the texts"),
+    (
+        "statistics",
+        "error",
+        "text-search configurations have wrong counts of chunks or tokens",
+        "statistics fit",
+    ),
+    ("vectors", "warning", "chunks have no vector, so only their words are found", "every chunk has a vector"),
+    ("dangling", "error", "mentions or headings belong to no chunk or no entity", "mentions belong to chunks"),
+    ("mentions", "error", "documents have other mentions than their texts say", "mentions fit the texts"),
+)
 
 
 async def _keys(owner: Database | None, *, many_users: bool) -> Finding:

@@ -162,10 +162,15 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
 
 def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
     """A chunk with what is embedded and indexed for it: the document's title, its heading path and its content."""
-    headings = [heading for heading in passage.heading_path if heading != title]
-    whole = "\n".join(part for part in (title, " › ".join(headings), passage.content) if part)
+    whole = embedded_text(title, passage.heading_path, passage.content)
     key = UUID(bytes=hashlib.sha256(f"{model}\n{whole}".encode()).digest()[:16])
     return ChunkDraft(passage, embedded=whole, indexed=lexical.index_text(whole, config), embedding_key=key)
+
+
+def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
+    """The text that is embedded for a chunk, and indexed after `lexical.index_text`."""
+    headings = [heading for heading in heading_path if heading != title]
+    return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 
 
 def _title(upload: Upload, parsed: markdown.Parsed) -> str:

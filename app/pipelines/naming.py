@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from app import errors
 from app.pipelines import gazetteers
 from app.shapes import IndexText
 from app.store import changes, headings, mentions
-from app.store.db import Database, Writing
+from app.store.db import Database, Reading, Writing
 from app.store.headings import Standing
 from app.store.mentions import Mention, Named, Place
 from app.text import headings as sections
@@ -68,6 +68,39 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
         await _link_slice(db, user_id, read, title, known, keys)
 
 
+async def expected(
+    db: Reading, user_id: str, document_id: UUID, *, keys: Sequence[str]
+) -> tuple[set[Mention], set[Standing]] | None:
+    """The mentions and headings that `link` would store for a document now; None if it has no chunks. Writes nothing.
+
+    Not for a user whose names have changed since the stored texts were linked.
+    """
+    whole = await mentions.places(db, user_id, document_id)
+    if not whole or whole[0].opening is None:
+        return None
+    title = names.of_title(whole[0].opening.title)
+    known = (await gazetteers.current(db, user_id)).gazetteer
+    found: set[Mention] = set()
+    for start in range(0, len(whole), SLICE):
+        read = await asyncio.to_thread(_read, whole[start : start + SLICE], known)
+        titles = await mentions.known(db, user_id, {key for one in read for key in one.sequences})
+        found.update(_mentioned(read, titles, title, known, keys))
+    standing = await asyncio.to_thread(_sections, whole)
+    return found, {
+        Standing(name.entity_id, section, chunk, document_id)
+        for name, section, chunk in standing
+        if title is None or name.key != title.key
+    }
+
+
+async def link_again(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a stored document. Under the user's lock."""
+    await gazetteers.current(db, user_id)
+    before = await mentions.of_document(db, user_id, document_id)
+    await link(db, user_id, document_id, keys=keys)
+    await mentions.prune(db, user_id, before)
+
+
 async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> int:
     """Read the names of all documents that lack them; returns how many were read.
 
@@ -94,10 +127,7 @@ async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Seque
         await mentions.lock(writing, user_id)
         if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
             return False
-        await gazetteers.current(writing, user_id)
-        before = await mentions.of_document(writing, user_id, document_id)
-        await link(writing, user_id, document_id, keys=keys)
-        await mentions.prune(writing, user_id, before)
+        await link_again(writing, user_id, document_id, keys=keys)
         return True
 
 
@@ -219,6 +249,17 @@ async def _link_slice(
     distinct = {name.key: _named(name) for one in read for name in one.large}
     await mentions.ensure(db, user_id, list(distinct.values()), origin="text")
     titles = await mentions.known(db, user_id, {key for one in read for key in one.sequences})
+    await mentions.add(db, user_id, _mentioned(read, titles, title, known, keys))
+
+
+def _mentioned(
+    read: Sequence[_Read],
+    titles: Mapping[str, Sequence[UUID]],
+    title: Name | None,
+    known: Gazetteer,
+    keys: Sequence[str],
+) -> list[Mention]:
+    """The mentions in chunks; `titles` are the names among their sequences of words that are matched in any case."""
     found: dict[tuple[UUID, int, str], Mention] = {}
     for one in read:
         place = one.place
@@ -230,7 +271,7 @@ async def _link_slice(
         new = [Mention(entity, place.chunk_no, place.document_id, kind, count) for entity, kind, count in kinds]
         for mention in (*new, *_tagged(place, keys), *said(place, known, keys)):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
-    await mentions.add(db, user_id, [found[key] for key in sorted(found)])
+    return [found[key] for key in sorted(found)]
 
 
 def _named(name: Name) -> Named:

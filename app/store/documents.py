@@ -148,6 +148,12 @@ async def get(db: Reading, user_id: str, document_id: UUID) -> Document:
     return _document(row._mapping)
 
 
+async def exists(db: Reading, user_id: str, document_id: UUID) -> bool:
+    """Whether the user has this document."""
+    query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.document_id == document_id)
+    return await db.scalar(query) is not None
+
+
 async def page(
     db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
 ) -> list[Document]:

@@ -1,7 +1,4 @@
-"""What can be seen of the database's health?
-
-Facts only; the corridor judges them.
-"""
+"""Reads facts about a server, its schema and its disk that `doctor` judges."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import sqlalchemy as sa
 from app import errors
 from app.store import catalogue, db, sql, tables
 
-SAMPLE = 50
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
 _WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
@@ -35,19 +31,6 @@ class Server:
     migrated: bool
     may_use: bool
     bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Statistics:
-    """A user's counts as they are kept (`counted_…`) and as the rows say."""
-
-    counted_chunks: int
-    chunks: int
-    counted_tokens: int
-    tokens: int
-    vectors: int
-    sampled: int
-    wrong: int
 
 
 async def server(database: db.Database) -> Server:
@@ -80,21 +63,13 @@ async def embedding(database: db.Database) -> tuple[str, int] | None:
 
 
 async def differences(database: db.Database, *, dimension: int) -> list[str]:
-    """What columns and indexes lack or add, and which index is invalid, a sentence each."""
+    """Missing and additional columns and indexes, and invalid indexes, as a sentence each."""
     async with database.shared() as connection:
         return await connection.run_sync(catalogue.differences, dimension)
 
 
-async def statistics(database: db.Database, user_id: str) -> Statistics:
-    """One user's statistics beside what they should be."""
-    async with database.reading(user_id) as reading:
-        bound = {"user_id": user_id, "sample": SAMPLE}
-        row = (await reading.execute(sql.statement("health_statistics"), bound)).one()
-        return Statistics(**row._mapping)
-
-
 def free_bytes(folder: Path) -> int:
-    """What is free on the disk of a folder, which need not exist yet."""
+    """Free bytes on the disk of a folder, which need not exist yet."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
@@ -106,7 +81,7 @@ def is_full(folder: Path) -> bool:
 
 
 def reason(error: BaseException) -> str:
-    """Why the database could not be used, without a word of its address."""
+    """Why the database could not be used, without its address."""
     cause = db._root(error)
     if isinstance(cause, _WRONG_PASSWORD):
         return "Postgres refuses the role or its password."

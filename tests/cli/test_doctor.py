@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -10,10 +11,11 @@ from typer.testing import CliRunner
 from app.cli import doctor as command
 from app.cli.root import app
 from app.config import Settings
-from app.pipelines import doctor
+from app.pipelines import doctor, repair
 from app.pipelines.doctor import Expected
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, health
+from app.text import tags
 from tests import given
 
 PASSWORD = "hunter2canary"
@@ -38,7 +40,7 @@ async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, emb
     assert {finding.level for finding in findings.values()} == {"ok"}
     assert "stepwell_service" in findings["database"].message
     assert findings["postgres"].message.startswith("Postgres ")
-    assert findings["statistics"].message == "right for 1 users with 2 chunks"
+    assert findings["statistics"].message == "statistics fit: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
 
 
@@ -72,6 +74,7 @@ async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(
     await owner.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_chunks_tsv'::regclass")
     await owner.execute("ALTER FUNCTION pg_catalog.ts_match_vq(tsvector, tsquery) NOT LEAKPROOF")
     await owner.execute("UPDATE stepwell.lexemes SET df = df + 1 WHERE lexeme = 'mortar'")
+    await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
     await owner.close()
     findings = await found(broken, Expected("another", 64, many_users=True, users=(user,)))
     await broken.close()
@@ -83,25 +86,50 @@ async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(
     assert findings["leakproof"].level == "warning"
     assert "ALTER FUNCTION pg_catalog.ts_match_vq(tsvector,tsquery) LEAKPROOF;" in findings["leakproof"].fix
     assert findings["statistics"].level == "error"
-    assert "1 of " in findings["statistics"].message
-    assert "mortar" not in findings["statistics"].message
+    assert "stepwell repair" in findings["statistics"].fix
+    assert findings["postings"].level == "error"
+    assert "mortar" not in findings["postings"].message
     assert "stepwell keys create" in findings["keys"].fix
 
 
-async def test_miscounted_chunks_and_missing_vectors_are_told_apart(new_place, template, embedder, user):
+CORRUPTIONS = {
+    "texts": "UPDATE stepwell.chunks SET tsv = ''",
+    "postings": "UPDATE stepwell.postings SET items[1] = items[1] + (1 << 16) WHERE lexeme = 'mortar'",
+    "statistics": "UPDATE stepwell.text_statistics SET tokens = tokens + 7",
+    "vectors": "DELETE FROM stepwell.embeddings",
+    "dangling": "UPDATE stepwell.mentions SET document_id = gen_random_uuid() WHERE kind = 'text'",
+    "mentions": "DELETE FROM stepwell.mentions",
+}
+
+
+@pytest.mark.parametrize("full", [False, True])
+async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_place, template, embedder, expected, user, full):
     place = await new_place(template)
-    database = db.connect(place.service_dsn, pool_size=1)
-    await given.World(database, embedder, user_id=user).add("Lime mortar sets slowly.")
-    expected = Expected("fake", 64, many_users=False, users=(user,))
-    owner = await place.connect()
-    await owner.execute("DELETE FROM stepwell.embeddings")
-    missing = (await found(database, expected))["statistics"]
-    await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
-    miscounted = (await found(database, expected))["statistics"]
+    database, owner = db.connect(place.service_dsn, pool_size=1), await place.connect()
+    world = given.World(database, embedder, user_id=user)
+    await world.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.")
+    expected = dataclasses.replace(expected, users=(user,), full=full)
+    for kind, corruption in CORRUPTIONS.items():
+        await owner.execute(corruption)
+        finding = (await found(database, expected))[kind]
+        assert finding.level == ("warning" if kind == "vectors" else "error")
+        assert "stepwell repair" in finding.fix
+        await repair.run(user, db=database, embedder=embedder, keys=tags.KEYS)
+        rows = await found(database, expected)
+        assert {rows[one].level for one in CORRUPTIONS} == {"ok"}, kind
     await owner.close()
     await database.close()
-    assert (missing.level, missing.message) == ("warning", "1 of a user's chunks have no vector.")
-    assert miscounted.level == "error"
+
+
+async def test_a_large_user_is_sampled_and_the_finding_says_so(database, embedder, expected, user):
+    world = given.World(database, embedder, user_id=user)
+    text = "\n\n".join(f"# Part {n}\n" + f"Lime mortar number {n} sets slowly. " * 20 for n in range(250))
+    await world.add(text)
+    sampled = await found(database, dataclasses.replace(expected, users=(user,)))
+    full = await found(database, dataclasses.replace(expected, users=(user,), full=True))
+    assert "a sample (--full compares all)" in sampled["postings"].message
+    assert "sample" not in full["postings"].message
+    assert {sampled[kind].level for kind in CORRUPTIONS} == {full[kind].level for kind in CORRUPTIONS} == {"ok"}
 
 
 @pytest.mark.parametrize(

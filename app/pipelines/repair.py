@@ -1,0 +1,260 @@
+"""Rebuilds a user's derived rows from the stored texts: tsvectors, postings, statistics, vectors and mentions.
+
+Each kind is compared without a lock and rewritten in slices, each in a transaction of its own under the user's lock, so
+that searches and other users are not affected and the user's own writes wait for one slice at most. Running it again
+finds nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from app import errors
+from app.pipelines import ingest, naming, relinking
+from app.providers import base
+from app.providers.base import Embedder
+from app.store import changes, documents, mentions, repairs, vectors
+from app.store.db import Database
+from app.store.repairs import Postings, Text
+from app.text import lexical
+
+T = TypeVar("T")
+TEXTS_A_SLICE = 500
+VECTORS_A_SLICE = 64
+LEXEMES_A_SLICE = 500
+ROWS_A_SLICE = 1_000
+CHUNKS_A_PASS = 50_000
+"""Chunks for which one pass compares all lexemes; more take several passes over them, so that memory stays bounded."""
+SAMPLED_RUNS, RUN = 20, 10
+SAMPLED_LEXEMES, SAMPLED_POSTINGS = 50, 10_000
+COUNTED_CHUNKS = 50_000
+"""Chunks up to which the statistics are compared exactly by a sampled check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """What is wrong with a user's derived rows.
+
+    Attributes:
+        texts: Chunks whose tsvector or length is not that of their text.
+        postings: Lexemes whose postings or document frequency disagree with the tsvectors.
+        statistics: Text-search configurations whose numbers of chunks or tokens are wrong.
+        vectors: Chunks without a vector.
+        dangling: Mentions and headings of chunks or entities that do not exist.
+        mentions: Documents whose mentions or headings are others than their texts say.
+    """
+
+    texts: int = 0
+    postings: int = 0
+    statistics: int = 0
+    vectors: int = 0
+    dangling: int = 0
+    mentions: int = 0
+
+    def __bool__(self) -> bool:
+        return any(dataclasses.astuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found, how many chunks it looked at, and whether those were all."""
+
+    damage: Damage
+    chunks: int
+    complete: bool
+
+
+async def users(*, db: Database) -> list[str]:
+    """Every user with data. `db` is the owner's."""
+    async with db.shared() as shared:
+        return await repairs.users(shared)
+
+
+async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[str]) -> Damage:
+    """Rebuild what is wrong for one user; returns what was. `db` is the owner's, or the service's for this user.
+
+    Raises DatabaseUnavailable, DiskFull, ProviderError; what was rebuilt before stays.
+    """
+    await relinking.settle(db, user_id, keys=keys)
+    return Damage(
+        texts=await _texts(user_id, db=db, rewrite=True),
+        postings=await _postings(user_id, db=db, rewrite=True),
+        statistics=await _statistics(user_id, db=db, rewrite=True),
+        vectors=await _vectors(user_id, db=db, embedder=embedder),
+        dangling=await _dangling(user_id, db=db, rewrite=True),
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=True),
+    )
+
+
+async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare all of a user's derived rows with the stored texts; writes nothing."""
+    async with db.reading(user_id) as reading:
+        chunks = await repairs.count_chunks(reading, user_id, most=2**31)
+    damage = Damage(
+        texts=await _texts(user_id, db=db, rewrite=False),
+        postings=await _postings(user_id, db=db, rewrite=False),
+        statistics=await _statistics(user_id, db=db, rewrite=False),
+        vectors=await _vectors(user_id, db=db, embedder=None),
+        dangling=await _dangling(user_id, db=db, rewrite=False),
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False),
+    )
+    return Checked(damage, chunks, complete=True)
+
+
+async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks."""
+    async with db.reading(user_id) as reading:
+        chunks = await repairs.count_chunks(reading, user_id, most=COUNTED_CHUNKS + 1)
+        found: dict[int, Text] = {}
+        for start in _starts(await repairs.next_chunk_no(reading, user_id)):
+            found |= {text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN)}
+        sampled = await repairs.sample(reading, user_id, list(found))
+        _compared, lexemes = await repairs.sample_lexemes(
+            reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
+        )
+        wrong = await repairs.wrong_texts(reading, user_id, {no: _indexed(text) for no, text in found.items()})
+        of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN])
+    damage = Damage(
+        texts=len(wrong),
+        postings=max(sampled.postings, lexemes),
+        statistics=await _statistics(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
+        vectors=sampled.vectors,
+        dangling=sampled.mentions,
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False, among=of_documents),
+    )
+    return Checked(damage, len(found), complete=len(found) == chunks)
+
+
+def _starts(next_no: int) -> Iterator[int]:
+    """Where the sampled runs of chunk numbers begin: all of them where there are few."""
+    if next_no <= SAMPLED_RUNS * RUN:
+        return iter(range(0, next_no, RUN))
+    return iter(random.sample(range(next_no - 1), SAMPLED_RUNS))
+
+
+async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
+    count, after = 0, 0
+    while True:
+        async with db.reading(user_id) as reading:
+            found = await repairs.texts(reading, user_id, after=after, limit=TEXTS_A_SLICE)
+            indexed = {text.chunk_no: _indexed(text) for text in found}
+            wrong = await repairs.wrong_texts(reading, user_id, indexed)
+        if wrong and rewrite:
+            async with db.writing(user_id) as writing:
+                await mentions.lock(writing, user_id)
+                await repairs.rewrite_texts(writing, user_id, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
+        count += len(wrong)
+        if len(found) < TEXTS_A_SLICE:
+            return count
+        after = found[-1].chunk_no
+
+
+def _indexed(text: Text) -> str:
+    return lexical.index_text(ingest.embedded_text(text.title, text.heading_path, text.content), text.config)
+
+
+async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
+    async with db.reading(user_id) as reading:
+        passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_A_PASS + 1
+    count = 0
+    for slice_no in range(passes):
+        async with db.reading(user_id) as reading:
+            since = await repairs.next_chunk_no(reading, user_id)
+            wrong = await repairs.wrong_postings(reading, user_id, slice_no=slice_no, slices=passes)
+        for some in _sliced(wrong, LEXEMES_A_SLICE) if rewrite else ():
+            await _rewrite_postings(user_id, some, since, db=db)
+        count += len(wrong)
+    return count
+
+
+async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        await repairs.rewrite_postings(writing, user_id, wrong, since=since)
+
+
+async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
+    async with db.reading(user_id) as reading:
+        found = await repairs.drift(reading, user_id)
+    if found and rewrite:
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await repairs.add_drift(writing, user_id, found)
+    return len(found)
+
+
+async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> int:
+    """Chunks without a vector, which get one unless there is no embedder."""
+    count, after = 0, 0
+    while True:
+        async with db.reading(user_id) as reading:
+            found = await repairs.texts_without_vector(reading, user_id, after=after, limit=VECTORS_A_SLICE)
+            known = await documents.known_vectors(reading, user_id, keys=[text.embedding_key for text in found])
+        if not found:
+            return count
+        if embedder is not None:
+            new = {text.chunk_no: known.get(text.embedding_key) or "" for text in found}
+            new |= await _embedded([text for text in found if not new[text.chunk_no]], embedder)
+            async with db.writing(user_id) as writing:
+                await mentions.lock(writing, user_id)
+                await repairs.add_vectors(writing, user_id, new)
+        count += len(found)
+        after = found[-1].chunk_no
+
+
+async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
+    if not texts:
+        return {}
+    whole = [ingest.embedded_text(text.title, text.heading_path, text.content) for text in texts]
+    computed = await embedder.embed_documents(whole)
+    if len(computed) != len(texts) or not all(base.is_usable(one, embedder.model.dimension) for one in computed):
+        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+    return {text.chunk_no: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
+
+
+async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
+    async with db.reading(user_id) as reading:
+        found = await repairs.dangling(reading, user_id)
+    for some in _sliced(found, ROWS_A_SLICE) if rewrite else ():
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await repairs.delete_dangling(writing, user_id, some)
+    return len(found)
+
+
+async def _mentions(
+    user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
+) -> int:
+    """Documents whose mentions or headings are wrong; 0 while the stored texts do not follow changed names yet."""
+    async with db.reading(user_id) as reading:
+        if await changes.pending(reading, user_id, await changes.version(reading, user_id)):
+            return 0
+        wanted = await repairs.document_ids(reading, user_id) if among is None else among
+    count = 0
+    for document_id in wanted:
+        async with db.reading(user_id) as reading:
+            expected = await naming.expected(reading, user_id, document_id, keys=keys)
+            stored = await repairs.stored_names(reading, user_id, document_id)
+        if expected is None or expected == stored:
+            continue
+        count += 1
+        if rewrite:
+            await _relink(user_id, document_id, db=db, keys=keys)
+    return count
+
+
+async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> None:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if await documents.exists(writing, user_id, document_id):
+            await naming.link_again(writing, user_id, document_id, keys=keys)
+
+
+def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

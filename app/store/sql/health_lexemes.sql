@@ -1,0 +1,26 @@
+-- Compares the document frequencies of lexemes with the number of their postings, and looks for postings of chunks
+-- that do not exist. Lexemes of more than `most` chunks are left out.
+-- Columns: sampled, wrong (lexemes).
+-- :user_id text
+-- :chunk_nos bigint[]  chunks whose lexemes are taken
+-- :most bigint
+-- :sample bigint  how many lexemes
+WITH sampled AS MATERIALIZED (
+    SELECT DISTINCT l.lexeme, l.df
+    FROM unnest(:chunk_nos) AS g (chunk_no)
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
+    CROSS JOIN LATERAL unnest(c.tsv) AS t
+    JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = t.lexeme COLLATE "C"
+    WHERE l.df <= :most
+    ORDER BY l.lexeme, l.df
+    LIMIT :sample
+),
+posted AS MATERIALIZED (
+    SELECT s.lexeme, s.df, count(i.item) AS postings, count(*) FILTER (WHERE c.chunk_no IS NULL) AS stray
+    FROM sampled AS s
+    LEFT JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = s.lexeme
+    LEFT JOIN LATERAL unnest(p.items) AS i (item) ON true
+    LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = i.item >> 24
+    GROUP BY s.lexeme, s.df
+)
+SELECT count(*) AS sampled, count(*) FILTER (WHERE df <> postings OR stray > 0) AS wrong FROM posted

@@ -1,0 +1,43 @@
+-- Stores the postings and document frequencies of lexemes whose old postings have been deleted.
+-- The postings were read before the lock was taken: those of chunks deleted since are left out, and those of chunks
+-- stored since are added. The caller holds the user's lock.
+-- Columns: none.
+-- :user_id text
+-- :lexemes text[]  the lexemes, without repetition
+-- :owners text[]  the lexeme of each posting
+-- :items bigint[]  the postings
+-- :since bigint  number of the first chunk that may have been stored since
+WITH present AS MATERIALIZED (
+    SELECT g.owner COLLATE "C" AS lexeme, g.item
+    FROM unnest(:owners, :items) AS g (owner, item)
+    WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = g.item >> 24)
+    UNION
+    SELECT t.lexeme COLLATE "C",
+           (c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535)
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+    WHERE c.user_id = :user_id AND c.chunk_no >= :since AND t.lexeme = ANY (:lexemes)
+),
+placed AS (
+    SELECT lexeme, item, (row_number() OVER (PARTITION BY lexeme ORDER BY item) - 1) / 128 AS block FROM present
+),
+blocks AS MATERIALIZED (
+    SELECT lexeme, block, array_agg(item ORDER BY item) AS items, min(item) >> 24 AS first_no
+    FROM placed
+    GROUP BY lexeme, block
+),
+stored AS (
+    INSERT INTO stepwell.postings (user_id, lexeme, first_no, items)
+    SELECT :user_id, lexeme, first_no, items FROM blocks ORDER BY lexeme, first_no
+),
+counted AS (
+    INSERT INTO stepwell.lexemes AS l (user_id, lexeme, df, tail_no, tail_size)
+    SELECT :user_id, lexeme, sum(cardinality(items)), max(first_no),
+           (array_agg(cardinality(items) ORDER BY block DESC))[1]
+    FROM blocks
+    GROUP BY lexeme
+    ORDER BY lexeme
+    ON CONFLICT (user_id, lexeme) DO UPDATE
+    SET df = excluded.df, tail_no = excluded.tail_no, tail_size = excluded.tail_size
+)
+DELETE FROM stepwell.lexemes AS l
+WHERE l.user_id = :user_id AND l.lexeme = ANY (:lexemes) AND NOT EXISTS (SELECT FROM blocks AS b WHERE b.lexeme = l.lexeme)

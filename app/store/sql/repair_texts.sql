@@ -1,0 +1,15 @@
+-- Rewrites the tsvector and the length of chunks from their text. The caller holds the user's lock.
+-- Columns: none.
+-- :user_id text
+-- :chunk_nos bigint[]
+-- :indexed text[]  the text to index of each chunk
+WITH analysed AS MATERIALIZED (
+    SELECT c.chunk_no, to_tsvector(CAST(c.config AS regconfig), g.indexed) AS tsv
+    FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
+)
+UPDATE stepwell.chunks AS c
+SET tsv = a.tsv,
+    length = CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(a.tsv) AS t) AS integer)
+FROM analysed AS a
+WHERE c.user_id = :user_id AND c.chunk_no = a.chunk_no

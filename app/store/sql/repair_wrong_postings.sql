@@ -1,0 +1,49 @@
+-- Compares the postings and document frequencies of a slice of a user's lexemes with the tsvectors of all chunks.
+-- A lexeme is wrong where its postings are others than its chunks say, where a block is empty, too long or overlaps
+-- the next, where its document frequency differs, or where its row names an earlier last block than there is.
+-- Columns: lexeme, items (what its postings should be, ascending; empty where no chunk holds the lexeme).
+-- :user_id text
+-- :slices integer  number of slices by hash
+-- :slice integer  which of them, from 0
+WITH expected AS MATERIALIZED (
+    SELECT t.lexeme COLLATE "C" AS lexeme,
+           array_agg((c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535)
+                     ORDER BY c.chunk_no) AS items
+    FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
+    WHERE c.user_id = :user_id AND (hashtext(t.lexeme) & 2147483647) % :slices = :slice
+    GROUP BY t.lexeme COLLATE "C"
+),
+blocks AS MATERIALIZED (
+    SELECT p.lexeme, p.first_no, p.items, lead(p.first_no) OVER (PARTITION BY p.lexeme ORDER BY p.first_no) AS next_no
+    FROM stepwell.postings AS p
+    WHERE p.user_id = :user_id AND (hashtext(p.lexeme) & 2147483647) % :slices = :slice
+),
+sound AS MATERIALIZED (
+    SELECT b.lexeme, max(b.first_no) AS last_no,
+           max(cardinality(b.items)) FILTER (WHERE b.next_no IS NULL) AS last_size,
+           bool_and(cardinality(b.items) BETWEEN 1 AND 128 AND b.first_no <= b.items[1] >> 24
+                    AND (b.next_no IS NULL OR b.next_no > b.items[cardinality(b.items)] >> 24)) AS is_sound
+    FROM blocks AS b
+    GROUP BY b.lexeme
+),
+posted AS MATERIALIZED (
+    SELECT b.lexeme, array_agg(i.item ORDER BY b.first_no, i.place) AS items
+    FROM blocks AS b CROSS JOIN LATERAL unnest(b.items) WITH ORDINALITY AS i (item, place)
+    GROUP BY b.lexeme
+),
+counted AS MATERIALIZED (
+    SELECT l.lexeme, l.df, l.tail_no, l.tail_size
+    FROM stepwell.lexemes AS l
+    WHERE l.user_id = :user_id AND (hashtext(l.lexeme) & 2147483647) % :slices = :slice
+)
+SELECT lexeme, coalesce(e.items, '{}') AS items
+FROM expected AS e
+FULL JOIN posted AS p USING (lexeme)
+FULL JOIN sound AS s USING (lexeme)
+FULL JOIN counted AS c USING (lexeme)
+WHERE e.items IS DISTINCT FROM p.items
+   OR s.is_sound IS NOT TRUE
+   OR c.df IS DISTINCT FROM cardinality(e.items)
+   OR c.tail_size NOT BETWEEN 1 AND 128
+   OR c.tail_no < s.last_no
+   OR (c.tail_no = s.last_no AND c.tail_size < s.last_size)

@@ -1,0 +1,10 @@
+-- Finds chunks whose stored tsvector or length is not that of their text.
+-- Columns: chunk_no.
+-- :user_id text
+-- :chunk_nos bigint[]
+-- :indexed text[]  the text to index of each chunk
+SELECT c.chunk_no
+FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
+JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
+WHERE c.tsv IS DISTINCT FROM to_tsvector(CAST(c.config AS regconfig), g.indexed)
+   OR c.length <> (SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(c.tsv) AS t)
