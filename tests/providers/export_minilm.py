@@ -1,4 +1,4 @@
-"""How is app/providers/minilm.onnx made? Run this file; it needs `onnx` and the installed weights' header, not torch.
+"""Builds app/providers/minilm.onnx. Run this file; it needs `onnx` and the header of the installed weights, not torch.
 
 The graph is BERT as all-MiniLM-L6-v2's config.json describes it (6 layers, 12 heads, hidden 384, erf GELU, LayerNorm
 epsilon 1e-12), then its 1_Pooling (mean over the mask) and 2_Normalize. Weights are ONNX external data: byte ranges of

@@ -1,4 +1,4 @@
-"""A provider that keeps failing is left alone, probed once at a time, and used again when it answers."""
+"""A provider that keeps failing is not called for a while, then probed by one call."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) 
     assert guard.state == "closed"
 
 
-async def test_a_busy_provider_is_left_alone_after_one_answer(guard: Breaker) -> None:
+async def test_retry_after_opens_it_at_the_first_failure(guard: Breaker) -> None:
     await _fail(guard, pause_s=30.0)
     assert guard.state == "open"
 
@@ -145,7 +145,7 @@ def test_retry_after_may_be_a_date() -> None:
     assert 15 < (error.pause_s or 0) <= 20
 
 
-async def test_a_hanging_model_is_asked_three_times_and_then_not_at_all(script: Script) -> None:
+async def test_a_hanging_model_is_called_three_times_and_then_not_at_all(script: Script) -> None:
     script.silent = True
     llm = ChatLlm(kind="openai", url=script.url, model="tiny", timeout_s=0.05)
     for _ in range(breaker.FAILURES + 2):
@@ -156,7 +156,7 @@ async def test_a_hanging_model_is_asked_three_times_and_then_not_at_all(script: 
     assert llm.breaker.state == "open"
 
 
-async def test_a_model_that_trickles_is_cut_off_at_the_whole_call_s_limit(script: Script) -> None:
+async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(script: Script) -> None:
     script.openai(GOOD)
     script.trickle = True
     llm = ChatLlm(kind="openai", url=script.url, model="tiny", timeout_s=0.3)

@@ -11,7 +11,7 @@ from app.providers import base, caching, fake
 
 
 class GatedEmbedder:
-    """An embedder that answers when its gate opens."""
+    """An embedder that answers once its gate is set."""
 
     def __init__(self) -> None:
         self.inner = fake.FakeEmbedder(dimension=8)
@@ -38,7 +38,7 @@ class GatedEmbedder:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def unhandled():
-    """What reached the event loop's own exception handler, which nobody awaits."""
+    """Exceptions that reached the event loop's own handler."""
     loop, seen = asyncio.get_running_loop(), []
     loop.set_exception_handler(lambda _, context: seen.append(context))
     yield seen
@@ -58,7 +58,7 @@ async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
     assert inner.queries == ["well", "well"]  # the second is this test's own
 
 
-async def test_queries_that_differ_in_case_or_space_are_embedded_apart():
+async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
     inner = fake.FakeEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     for text in ("well", "Well", "well "):
@@ -66,7 +66,7 @@ async def test_queries_that_differ_in_case_or_space_are_embedded_apart():
     assert inner.queries == ["well", "Well", "well "]
 
 
-async def test_the_query_unused_for_longest_is_forgotten_first():
+async def test_the_least_recently_used_query_is_evicted_first():
     inner = fake.FakeEmbedder()
     cached = caching.CachingEmbedder(inner, size=2).for_user("ana")
     for text in ("a", "b", "a", "c", "a", "b"):
@@ -74,7 +74,7 @@ async def test_the_query_unused_for_longest_is_forgotten_first():
     assert inner.queries == ["a", "b", "c", "b"]
 
 
-async def test_a_caller_may_change_its_vector_without_changing_the_next_callers():
+async def test_callers_get_copies_of_the_cached_vector():
     cached = caching.CachingEmbedder(fake.FakeEmbedder(dimension=4)).for_user("ana")
     first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
     expected = list(first)
@@ -109,7 +109,7 @@ async def test_callers_with_different_texts_do_not_wait_for_each_other():
     assert first != second
 
 
-async def test_a_cancelled_caller_does_not_end_the_computation_of_the_others():
+async def test_a_cancelled_caller_does_not_cancel_the_computation_of_the_others():
     inner = GatedEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     first, second = (asyncio.create_task(cached.embed_query("well")) for _ in range(2))
@@ -122,7 +122,7 @@ async def test_a_cancelled_caller_does_not_end_the_computation_of_the_others():
     assert (inner.started, inner.cancelled) == (1, 0)
 
 
-async def test_the_computation_ends_with_its_last_caller():
+async def test_the_computation_is_cancelled_with_its_last_caller():
     inner = GatedEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     calls = [asyncio.create_task(cached.embed_query("well")) for _ in range(2)]
@@ -134,7 +134,7 @@ async def test_the_computation_ends_with_its_last_caller():
     assert (inner.started, inner.cancelled) == (1, 1)
 
 
-async def test_a_caller_who_comes_as_the_last_one_leaves_starts_afresh_and_is_joined_by_the_next(unhandled):
+async def test_a_caller_after_the_last_cancellation_starts_a_new_computation_that_others_join(unhandled):
     inner = GatedEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     hasty = asyncio.create_task(cached.embed_query("well"))
@@ -150,7 +150,7 @@ async def test_a_caller_who_comes_as_the_last_one_leaves_starts_afresh_and_is_jo
     assert unhandled == []
 
 
-async def test_a_failure_reaches_every_waiter_and_is_not_remembered(unhandled):
+async def test_a_failure_reaches_every_waiter_and_is_not_cached(unhandled):
     inner = GatedEmbedder()
     inner.inner.failing = True
     cached = caching.CachingEmbedder(inner).for_user("ana")
@@ -165,7 +165,7 @@ async def test_a_failure_reaches_every_waiter_and_is_not_remembered(unhandled):
     assert unhandled == []
 
 
-async def test_a_user_s_query_is_computed_anew_for_every_other_user():
+async def test_a_cached_or_running_query_is_not_shared_with_other_users():
     inner = GatedEmbedder()
     inner.gate.set()
     shared = caching.CachingEmbedder(inner)
@@ -183,7 +183,7 @@ async def test_a_user_s_query_is_computed_anew_for_every_other_user():
     await asyncio.gather(*calls)
 
 
-async def test_all_users_share_one_bound():
+async def test_the_size_limit_covers_all_users_together():
     inner = fake.FakeEmbedder()
     shared = caching.CachingEmbedder(inner, size=2)
     for user in ("ana", "ben", "cleo", "ana"):
@@ -191,7 +191,7 @@ async def test_all_users_share_one_bound():
     assert len(inner.queries) == 4
 
 
-async def test_documents_pass_through_uncached():
+async def test_documents_are_not_cached():
     inner = fake.FakeEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
@@ -200,6 +200,6 @@ async def test_documents_pass_through_uncached():
     assert inner.queries == ["a"]
 
 
-def test_the_wrapper_shows_the_wrapped_model():
+def test_the_cache_has_the_model_of_its_embedder():
     inner = fake.FakeEmbedder(dimension=12, name="twelve")
     assert caching.CachingEmbedder(inner).model == inner.model

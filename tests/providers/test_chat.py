@@ -1,4 +1,4 @@
-"""Is a chat model asked safely, and is every kind of failure one error?"""
+"""Requests to chat models protect their data, and every kind of failure is a ProviderError."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def test_ollama_proposes_terms_under_a_schema(script: Script) -> None:
     assert (path, body["format"], body["stream"]) == ("/v1/api/chat", prompts.SCHEMA, False)
 
 
-async def test_passages_reach_the_model_as_escaped_data_in_a_fence_that_they_cannot_close(script: Script) -> None:
+async def test_passages_are_sent_as_escaped_data_between_random_delimiters(script: Script) -> None:
     script.openai(GOOD)
     llm = _llm(script)
     await llm.terms("Who <wrote> them?", PASSAGES)
@@ -63,37 +63,37 @@ async def test_passages_reach_the_model_as_escaped_data_in_a_fence_that_they_can
 @pytest.mark.parametrize(
     "content", ["PWNED", "", None, 5, "{", '{"terms": "Ada"}', '{"other": []}', "[" * 100_000, json.dumps("x")]
 )
-async def test_an_answer_that_is_not_the_json_asked_for_is_a_provider_error(script: Script, content: object) -> None:
+async def test_an_answer_other_than_the_requested_json_is_a_provider_error(script: Script, content: object) -> None:
     script.openai(content)
     await fails(_llm(script))
 
 
-SHAPELESS = (b"<html>", b"[" * 100_000, b"\xff", b" " * (endpoint.MAX_BYTES + 1))
+MALFORMED = (b"<html>", b"[" * 100_000, b"\xff", b" " * (endpoint.MAX_BYTES + 1))
 
 
 @pytest.mark.parametrize(
     "body",
-    [*SHAPELESS, {}, {"choices": []}, [], {"choices": [{"message": None}]}],
+    [*MALFORMED, {}, {"choices": []}, [], {"choices": [{"message": None}]}],
     ids=lambda body: repr(body)[:40],
 )
-async def test_an_answer_of_another_shape_is_a_provider_error(script: Script, body: object) -> None:
+async def test_an_answer_that_does_not_follow_openais_api_is_a_provider_error(script: Script, body: object) -> None:
     script.body = body
     await fails(_llm(script))
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{", {}, [], {"message": None}, {"message": {}}, {"error": "no model"}])
-async def test_an_answer_of_another_shape_than_ollamas_is_a_provider_error(script: Script, body: object) -> None:
+async def test_an_answer_that_does_not_follow_ollamas_api_is_a_provider_error(script: Script, body: object) -> None:
     script.body = body
     await fails(_llm(script, "ollama"))
 
 
 @pytest.mark.parametrize("content", ["PWNED", "", None, "{", '{"terms": "Ada"}'])
-async def test_ollama_without_the_json_asked_for_is_a_provider_error(script: Script, content: object) -> None:
+async def test_ollama_without_the_requested_json_is_a_provider_error(script: Script, content: object) -> None:
     script.ollama(content)
     await fails(_llm(script, "ollama"))
 
 
-async def test_json_in_a_code_fence_is_read(script: Script) -> None:
+async def test_json_in_a_code_fence_is_parsed(script: Script) -> None:
     script.openai(f"```json\n{GOOD}\n```")
     llm = _llm(script)
     assert await llm.terms("Who?", PASSAGES) == ["Ada", "notes"]
@@ -101,7 +101,7 @@ async def test_json_in_a_code_fence_is_read(script: Script) -> None:
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_a_busy_model_is_left_alone_for_as_long_as_it_asks(script: Script, kind: Kind) -> None:
+async def test_retry_after_is_honoured_on_429(script: Script, kind: Kind) -> None:
     script.body = {"error": "busy"}
     script.status, script.headers = 429, {"Retry-After": "30"}
     llm = _llm(script, kind)
@@ -112,7 +112,7 @@ async def test_a_busy_model_is_left_alone_for_as_long_as_it_asks(script: Script,
     await llm.aclose()
 
 
-async def test_a_pause_of_nothing_lets_the_next_question_through(script: Script) -> None:
+async def test_a_retry_after_of_zero_allows_the_next_call(script: Script) -> None:
     script.openai(GOOD)
     script.status, script.headers = 429, {"Retry-After": "0"}
     llm = _llm(script)
@@ -124,7 +124,7 @@ async def test_a_pause_of_nothing_lets_the_next_question_through(script: Script)
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_silence_a_hang_up_and_an_error_are_provider_errors(script: Script, kind: Kind) -> None:
+async def test_timeouts_closed_connections_and_error_statuses_are_provider_errors(script: Script, kind: Kind) -> None:
     for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 500)):
         script.openai(GOOD)
         script.silent, script.hang_up, script.status = silent, hang_up, status
@@ -132,7 +132,7 @@ async def test_silence_a_hang_up_and_an_error_are_provider_errors(script: Script
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_nobody_at_the_address_is_a_provider_error(kind: Kind) -> None:
+async def test_a_refused_connection_is_a_provider_error(kind: Kind) -> None:
     async with server() as gone:
         pass
     await fails(_llm(gone, kind))

@@ -9,8 +9,8 @@ from app.providers.caching import CachingEmbedder
 from app.providers.fake import FakeEmbedder
 
 
-class Looking(FakeEmbedder):
-    """Notes what is in flight while it is asked."""
+class Observer(FakeEmbedder):
+    """Records the numbers in flight during a call."""
 
     counted: CachingEmbedder
     seen: tuple[int, int]
@@ -27,24 +27,24 @@ class Looking(FakeEmbedder):
 
 
 @pytest.fixture
-def looking():
-    embedder = Looking()
+def observer():
+    embedder = Observer()
     embedder.counted = CachingEmbedder(embedder)
     return embedder
 
 
-async def test_vectors_pass_through_and_are_counted_while_they_are_made(looking):
-    counted = looking.counted
-    assert counted.model == looking.model
+async def test_queries_and_passages_are_counted_while_they_are_embedded(observer):
+    counted = observer.counted
+    assert counted.model == observer.model
     assert await counted.for_user("ana").embed_query("lime") == await FakeEmbedder().embed_query("lime")
-    assert looking.seen == (1, 0)
+    assert observer.seen == (1, 0)
     assert await counted.embed_documents(["a", "b"]) == await FakeEmbedder().embed_documents(["a", "b"])
-    assert looking.seen == (0, 2)
+    assert observer.seen == (0, 2)
     assert (counted.queries_in_flight, counted.passages_in_flight) == (0, 0)
 
 
-async def test_a_failure_leaves_nothing_in_flight(looking):
+async def test_a_failure_leaves_nothing_in_flight(observer):
     with pytest.raises(errors.ProviderError):
-        await looking.counted.embed_documents(["broken", "b", "c"])
-    assert looking.seen == (0, 3)
-    assert looking.counted.passages_in_flight == 0
+        await observer.counted.embed_documents(["broken", "b", "c"])
+    assert observer.seen == (0, 3)
+    assert observer.counted.passages_in_flight == 0

@@ -1,4 +1,4 @@
-"""Can tests trust the embedder that ships for them?"""
+"""The embedder for tests is deterministic and behaves like a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def test_the_same_text_gives_the_same_vector_in_every_process():
     assert vector == pytest.approx([number / math.hypot(*whole) for number in whole], abs=1e-12)
 
 
-async def test_a_query_and_a_document_of_the_same_text_meet():
+async def test_a_query_and_a_document_of_the_same_text_have_the_same_vector():
     embedder = fake.FakeEmbedder()
     assert await embedder.embed_documents(["a well", "a step"]) == [
         await embedder.embed_query("a well"),
@@ -31,7 +31,7 @@ async def test_a_query_and_a_document_of_the_same_text_meet():
 
 
 @pytest.mark.parametrize("text", ["stepwell", "", "   ", "?!", "🚀", "\ud800", "well " * 1000])
-async def test_every_text_gives_a_unit_vector_of_the_dimension_asked_for(text):
+async def test_every_text_gives_a_unit_vector_of_the_chosen_dimension(text):
     vector = await fake.FakeEmbedder(dimension=768).embed_query(text)
     assert len(vector) == 768
     assert math.hypot(*vector) == pytest.approx(1, abs=1e-9)
@@ -45,7 +45,7 @@ async def test_texts_with_words_in_common_are_closer_than_texts_without():
     assert abs(cosine(asked, far)) < 0.2
 
 
-async def test_the_switch_makes_every_call_fail_until_it_is_turned_back():
+async def test_every_call_fails_while_failing_is_set():
     embedder = fake.FakeEmbedder(failing=True)
     with pytest.raises(ProviderError):
         await embedder.embed_query("well")
@@ -62,6 +62,6 @@ async def test_it_lists_the_texts_that_it_embedded():
     assert (embedder.queries, embedder.documents) == (["q"], ["a", "b"])
 
 
-async def test_the_model_tells_its_name_and_dimension():
+async def test_the_model_has_the_given_name_and_dimension():
     model = fake.FakeEmbedder(dimension=12, name="twelve").model
     assert (model.name, model.dimension) == ("twelve", 12)

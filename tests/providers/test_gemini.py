@@ -1,4 +1,4 @@
-"""Is Gemini asked under a schema, and is every failure one error?"""
+"""Gemini gets a response schema, and every kind of failure is a ProviderError."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def test_gemini_proposes_terms_under_a_schema(script: Script) -> None:
 
 
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
-async def test_a_refusal_is_a_provider_error(script: Script, status: int) -> None:
+async def test_an_error_status_is_a_provider_error(script: Script, status: int) -> None:
     script.body = {"error": {"code": status, "message": "no", "status": "NO"}}
     script.status = status
     await fails(GeminiLlm(api_key="key", url=script.url))
@@ -40,19 +40,19 @@ async def test_an_answer_without_text_is_a_provider_error(script: Script, body: 
 
 
 @pytest.mark.parametrize("body", [b"<html>", b'{"candidates": ', b"\xff\xfe", [], "text"])
-async def test_an_answer_that_is_no_answer_of_geminis_is_a_provider_error(script: Script, body: object) -> None:
+async def test_an_answer_that_does_not_follow_geminis_api_is_a_provider_error(script: Script, body: object) -> None:
     script.body = body
     await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("text", ["PWNED", "", "{", '{"terms": "Ada"}', '{"other": []}'])
-async def test_an_answer_that_is_not_the_json_asked_for_is_a_provider_error(script: Script, text: str) -> None:
+async def test_an_answer_other_than_the_requested_json_is_a_provider_error(script: Script, text: str) -> None:
     script.gemini(text)
     await fails(GeminiLlm(api_key="key", url=script.url))
 
 
 @pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_gemini_is_left_alone_for_as_long_as_it_asks(script: Script, status: int) -> None:
+async def test_retry_after_is_honoured_on_429_and_503(script: Script, status: int) -> None:
     script.body, script.status, script.headers = {"error": {"code": status}}, status, {"Retry-After": "30"}
     llm = GeminiLlm(api_key="key", url=script.url)
     for _ in range(3):
@@ -62,7 +62,7 @@ async def test_a_busy_gemini_is_left_alone_for_as_long_as_it_asks(script: Script
     await llm.aclose()
 
 
-async def test_a_pause_of_nothing_lets_the_next_question_through(script: Script) -> None:
+async def test_a_retry_after_of_zero_allows_the_next_call(script: Script) -> None:
     script.body, script.status, script.headers = {"error": {"code": 429}}, 429, {"Retry-After": "0"}
     llm = GeminiLlm(api_key="key", url=script.url)
     with pytest.raises(ProviderError):
@@ -73,7 +73,7 @@ async def test_a_pause_of_nothing_lets_the_next_question_through(script: Script)
     await llm.aclose()
 
 
-async def test_a_hang_up_and_nobody_at_the_address_are_provider_errors(script: Script) -> None:
+async def test_closed_and_refused_connections_are_provider_errors(script: Script) -> None:
     script.hang_up = True
     async with server() as gone:
         pass
@@ -81,6 +81,6 @@ async def test_a_hang_up_and_nobody_at_the_address_are_provider_errors(script: S
         await fails(GeminiLlm(api_key="key", url=asked.url, timeout_s=2.0))
 
 
-async def test_silence_is_a_provider_error(script: Script) -> None:
+async def test_a_timeout_is_a_provider_error(script: Script) -> None:
     script.silent = True
     await fails(GeminiLlm(api_key="key", url=script.url, timeout_s=0.2))

@@ -1,4 +1,4 @@
-"""Does the offline model answer as its reference implementation does, and fail as the corridor expects?
+"""The offline model returns the vectors of its reference implementation, and fails with ProviderError.
 
 canonical_minilm.json holds what sentence-transformers on PyTorch makes of the same folder, one text at a time:
 SentenceTransformer(folder, device="cpu").encode(text), rounded to 7 digits; it names the versions.
@@ -47,15 +47,15 @@ async def test_documents_of_mixed_length_agree_with_the_reference_and_keep_their
     assert apart(await model.embed_documents(TEXTS[::-1]), VECTORS[::-1]) < TOLERANCE
 
 
-async def test_more_documents_than_are_tokenised_at_once_all_come_back_in_order(model):
-    texts = [f"passage {number}" for number in range(minilm.TOKENISED_AT_ONCE + 1)]
+async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
+    texts = [f"passage {number}" for number in range(minilm.TOKENIZER_BATCH + 1)]
     vectors = await model.embed_documents(texts)
     assert len(vectors) == len(texts)
     for place in (0, 1, -2, -1):
         assert apart(vectors[place], await model.embed_query(texts[place])) < TOLERANCE
 
 
-async def test_no_documents_give_no_vectors(model):
+async def test_an_empty_list_gives_an_empty_list(model):
     assert await model.embed_documents([]) == []
 
 
@@ -66,7 +66,7 @@ async def test_a_vector_has_the_models_dimension_and_length_one(model):
     assert all(type(number) is float for number in vector)
 
 
-async def test_words_behind_the_256th_token_change_nothing(model):
+async def test_words_after_the_256th_token_are_ignored(model):
     long = "word " * (model.model.max_tokens - 2)  # [CLS] and [SEP] take two
     assert await model.embed_query(long + "stepwell") == await model.embed_query(long)
     assert apart(await model.embed_query("stepwell " + long), await model.embed_query(long)) > 1e-3
@@ -83,7 +83,7 @@ async def test_odd_code_points_still_give_a_unit_vector(model, text):
     assert np.linalg.norm(await model.embed_query(text)) == pytest.approx(1, abs=1e-6)
 
 
-async def test_a_lone_surrogate_reads_as_nothing_and_a_pair_as_its_character(model):
+async def test_a_lone_surrogate_is_ignored_and_a_pair_is_its_character(model):
     assert await model.embed_query("water\ud800") == await model.embed_query("water")
     assert await model.embed_query("\ud83d\ude80") == await model.embed_query("🚀")
 
@@ -100,7 +100,7 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
     await embedder.aclose()
 
 
-async def test_calls_cut_off_by_a_timeout_leave_the_embedder_usable(model):
+async def test_calls_cancelled_by_a_timeout_leave_the_embedder_usable(model):
     documents = asyncio.create_task(model.embed_documents(["a long passage about water " * 30] * 400))
     await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
@@ -113,7 +113,7 @@ async def test_calls_cut_off_by_a_timeout_leave_the_embedder_usable(model):
     assert apart(await model.embed_documents(TEXTS[:1]), VECTORS[:1]) < TOLERANCE
 
 
-async def test_many_callers_at_once_each_get_their_own_text_back(model):
+async def test_concurrent_callers_get_the_vectors_of_their_own_texts(model):
     answers = await asyncio.gather(*(model.embed_query(text) for text in TEXTS * 3))
     assert apart(answers, np.concatenate([VECTORS] * 3)) < TOLERANCE
 
@@ -128,7 +128,7 @@ async def test_a_closed_embedder_raises_provider_error():
         await embedder.embed_documents(["water"])
 
 
-async def test_weights_that_differ_from_the_published_ones_are_refused(tmp_path):
+async def test_weights_that_differ_from_the_published_ones_are_rejected(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not the published weights")
     with pytest.raises(ProviderError, match="not the published ones"):
         await minilm.MiniLM.load(folder=tmp_path)
@@ -146,7 +146,7 @@ async def test_a_package_that_is_not_installed_is_a_provider_error_that_names_it
 
 
 @pytest.mark.parametrize("numbers", [{"threads": 0}, {"batch_size": 0}])
-async def test_numbers_below_one_are_refused(numbers):
+async def test_numbers_below_one_are_rejected(numbers):
     with pytest.raises(ValueError, match="start at 1"):
         await minilm.MiniLM.load(**numbers)
 
