@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from app.pipelines import gazetteers
+from app.pipelines import gazetteers, offload
 from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import entities
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
@@ -129,7 +129,8 @@ async def _names_in(db: Reading, user_id: str, text: str) -> _QueryNames:
     exact = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
     taken = {place for name in found for place in range(name.start, name.end)}
     similar: dict[str, _SimilarName] = {}
-    for alike in (await known.likeness()).within(text)[:MOST_SIMILAR]:
+    likeness = await known.likeness()
+    for alike in (await offload.run(known.comparing(query.words), likeness.within, text))[:MOST_SIMILAR]:
         similar[alike.key] = _SimilarName(" ".join(query.words[alike.start : alike.end]), alike.similarity)
         taken |= set(range(alike.start, alike.end))
     single = dict.fromkeys(query.words[place] for place in spans.alone(query) if place not in taken)

@@ -1,7 +1,8 @@
-"""Which names does a user have now?
+"""Caches the names of users, and brings them up to date from the changes since.
 
-Every process remembers the names of the users it served last, with the version they had. Whoever needs them reads the
-version in its own transaction and follows the changes since, so that what another worker committed counts at once.
+Every process caches the names of the users it served last with their version. A reader compares the version within its
+own transaction and applies the changes since, so that what another worker committed counts at once. Large gazetteers
+are built outside the event loop.
 """
 
 from __future__ import annotations
@@ -9,25 +10,29 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from app.pipelines import offload
 from app.store import changes, db
 from app.store.db import Reading, Writing
-from app.text import parts
-from app.text.gazetteer import Gazetteer
+from app.text import likeness, parts
+from app.text.gazetteer import Entry, Gazetteer
 from app.text.likeness import Likeness
 
 MOST_NAMES = 400_000
-"""Names that a process remembers, of all users together; the user who was served last always stays."""
+"""Most names that a process caches, of all users together; those of the user served last always stay."""
 MOST_CHANGES = 2_000
-"""Changes that are followed one by one; after more, all names are read again."""
-_IN_A_THREAD = 2_000
+"""Most changes that are applied one by one; after more, all names are read again."""
+COMPARED_AT_ONCE = 50
+"""Names that numpy compares with a word in the time of one unit of `offload.run`."""
+WORK_A_NAME = 50
+"""What adding one name costs, in the units of `offload.run`."""
 
 
 @dataclass(slots=True)
 class Names:
-    """A user's names at a version. `likeness` and `parts` are built when they are first wanted."""
+    """A user's names at a version. `likeness` and `parts` are built when they are first needed."""
 
     version: int
     gazetteer: Gazetteer
@@ -36,18 +41,25 @@ class Names:
     _building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def likeness(self) -> Likeness:
-        """The same names, ready to be resembled."""
+        """The index of these names by similarity of spelling."""
         async with self._building:
             if self._likeness is None:
-                self._likeness = await asyncio.to_thread(Likeness.build, list(self.gazetteer.keys()))
+                self._likeness = await offload.run(self._size(), Likeness.build, list(self.gazetteer.keys()))
             return self._likeness
 
     async def parts(self) -> Mapping[str, tuple[str, ...]]:
         """The keys of several words by their first and their last word."""
         async with self._building:
             if self._parts is None:
-                self._parts = await asyncio.to_thread(parts.of, self.gazetteer)
+                self._parts = await offload.run(self._size(), parts.of, self.gazetteer)
             return self._parts
+
+    def comparing(self, words: Sequence[str]) -> int:
+        """What comparing the words of a query with all names costs, in the units of `offload.run`."""
+        return min(len(words), likeness.MOST_WORDS) * len(self.gazetteer) // COMPARED_AT_ONCE
+
+    def _size(self) -> int:
+        return WORK_A_NAME * len(self.gazetteer)
 
     def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> Names:
         """The names after the changes of some keys."""
@@ -60,7 +72,7 @@ class Names:
 
 
 class _Memory:
-    """The names of the users that were served last, on one database."""
+    """The names of the users served last, on one database."""
 
     def __init__(self) -> None:
         self._names: OrderedDict[str, Names] = OrderedDict()
@@ -83,9 +95,9 @@ _memories: weakref.WeakKeyDictionary[object, _Memory] = weakref.WeakKeyDictionar
 
 
 async def current(reading: Reading, user_id: str, *, version: int | None = None) -> Names:
-    """The user's names; remembered, so only for a transaction that changed none of them.
+    """The user's names; they are cached, so the transaction must not have changed any of them.
 
-    `version` is the user's names_version where the transaction has read it already.
+    `version` is the user's names_version, if the transaction has read it already.
     """
     memory = _memories.setdefault(db.pool_of(reading), _Memory())
     known = memory.get(user_id)
@@ -96,7 +108,7 @@ async def current(reading: Reading, user_id: str, *, version: int | None = None)
 
 
 async def within(writing: Writing, user_id: str) -> Names:
-    """The user's names as this transaction sees them, its own changes among them; never remembered."""
+    """The user's names as this transaction sees them, with its own changes; never cached."""
     memory = _memories.setdefault(db.pool_of(writing), _Memory())
     return await _followed(writing, user_id, memory.get(user_id))
 
@@ -111,14 +123,17 @@ async def _followed(reading: Reading, user_id: str, known: Names | None) -> Name
     if len(changed) > MOST_CHANGES:
         return await _read(reading, user_id, version)
     keys = {change.key for change in changed}
-    patched = known.gazetteer.patched(await changes.entries_of(reading, user_id, keys))
-    return known.followed(version, patched, keys)
+    entries = await changes.entries_of(reading, user_id, keys)
+    size = len(known.gazetteer) + WORK_A_NAME * len(keys)
+    return await offload.run(size, _patched, known, version, entries)
+
+
+def _patched(known: Names, version: int, entries: Mapping[str, list[Entry]]) -> Names:
+    return known.followed(version, known.gazetteer.patched(entries), set(entries))
 
 
 async def _read(reading: Reading, user_id: str, version: int) -> Names:
     if version == 0:
         return Names(0, Gazetteer.build(()))
     entries = await changes.entries(reading, user_id)
-    if len(entries) < _IN_A_THREAD:
-        return Names(version, Gazetteer.build(entries))
-    return Names(version, await asyncio.to_thread(Gazetteer.build, entries))
+    return Names(version, await offload.run(WORK_A_NAME * len(entries), Gazetteer.build, entries))

@@ -60,16 +60,20 @@ async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: 
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
     """Every name and alias that is looked for in texts, with whose it is."""
-    rows = await db.execute(sql.statement("looked_for"), {"user_id": user_id})
-    return [(row.name, row.entity_id) for row in rows]
+    rows = await db.execute(sql.statement("all_looked_for"), {"user_id": user_id})
+    found: list[tuple[str, UUID]] = []
+    for row in rows:
+        found += zip(row.names, row.entity_ids, strict=True)
+    return found
 
 
 async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
     """The same for some keys; a key that names nothing has an empty list."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
-    binds = {"user_id": user_id, "keys": [key.encode() for key in found]}
-    for row in await db.execute(sql.statement("looked_for", "some"), binds):
-        found[row.name_key.decode()].append((row.name, row.entity_id))
+    for start in range(0, len(wanted := list(found)), SLICE):
+        binds = {"user_id": user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
+        for row in await db.execute(sql.statement("looked_for"), binds):
+            found[row.name_key.decode()].append((row.name, row.entity_id))
     return found
 
 

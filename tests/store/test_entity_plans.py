@@ -53,7 +53,7 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
     return {
         "own_entities": ((), {"types": ["person"] * 20, "keys": keys}),
         "named_entities": ((), {"keys": keys}),
-        "looked_for": (("some",), {"keys": keys}),
+        "looked_for": ((), {"keys": keys}),
         "known_names": ((), {"keys": keys}),
         "standing_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),

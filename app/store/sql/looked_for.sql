@@ -1,23 +1,14 @@
--- Which names and aliases are looked for in texts, and whose are they? All of them, or those with some keys.
+-- Those names and aliases with some keys that are looked for in texts, with whose they are.
 -- Columns: name_key, name, entity_id.
 -- :user_id text
 -- :keys bytea[]
 SELECT n.name_key, n.name, n.entity_id
-FROM
--- if some
-    unnest(:keys) AS g (name_key)
-    CROSS JOIN LATERAL (
-        SELECT o.name_key, o.name, o.entity_id
-        FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = g.name_key OFFSET 0
-    ) AS n
--- end
--- unless some
-    stepwell.entity_names AS n
--- end
+FROM unnest(:keys) AS g (name_key)
+CROSS JOIN LATERAL (
+    SELECT o.name_key, o.name, o.entity_id
+    FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.name_key = g.name_key OFFSET 0
+) AS n
 CROSS JOIN LATERAL (
     SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
 ) AS e
 WHERE e.origin IN ('user', 'metadata')
--- unless some
-  AND n.user_id = :user_id
--- end

@@ -1,0 +1,14 @@
+-- All names and aliases that are looked for in texts, with whose they are, in groups of 1,000 names a row.
+-- Columns: names, entity_ids.
+-- :user_id text
+SELECT array_agg(f.name) AS names, array_agg(f.entity_id) AS entity_ids
+FROM (
+    SELECT n.name, n.entity_id, row_number() OVER () / 1000 AS part
+    FROM stepwell.entity_names AS n
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o
+        WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
+    ) AS e
+    WHERE n.user_id = :user_id AND e.origin IN ('user', 'metadata')
+) AS f
+GROUP BY f.part
