@@ -2,10 +2,13 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, volumes: one file a command
+├── cli/             bench, world, bm25, volumes, soak: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
 ├── company/         generated evaluation set about a fictional company
+├── soak/            mixed load with kills over minutes to hours; verifies every acknowledged write
 ├── service.py       starts `stepwell serve` in a process of its own
+├── folders.py       temporary data folders
+├── raw_http.py      requests sent byte by byte
 ├── bm25.py          compares the text leg with bm25s
 └── volumes.py       measures multi-hop search on documents bound into volumes with headings
 """

@@ -1,0 +1,103 @@
+"""The soak test's ledger detects lost, doubled and mixed writes; the long form runs in the fault drills."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from random import Random
+
+import pytest
+
+from benchmarks import folders
+from benchmarks.soak import ledger, samples, soak
+from benchmarks.soak.ledger import DocumentKey, Found, Ledger
+from benchmarks.soak.load import Observations
+
+KEY = DocumentKey("ana", "note-1")
+
+
+def stored(version: int, *, text_of: int | None = None, document_id: str = "d1") -> Found:
+    text = ledger.text(KEY, text_of or version)
+    content_hash = hashlib.sha256(text.encode()).hexdigest()
+    return Found(KEY, document_id, ledger.title(KEY, version), content_hash, 1)
+
+
+def written(*versions: int) -> Ledger:
+    books = Ledger()
+    for version in versions:
+        books.attempted(KEY, version)
+        books.acknowledge(KEY, version)
+    return books
+
+
+def test_an_acknowledged_version_is_the_only_permitted_one() -> None:
+    assert written(1, 2).check("ana", [stored(2)]) == []
+    assert "version 1" in written(1, 2).check("ana", [stored(1)])[0]
+
+
+def test_a_lost_document_is_a_violation() -> None:
+    assert "version None" in written(1).check("ana", [])[0]
+
+
+def test_a_document_that_was_deleted_or_never_written_is_a_violation() -> None:
+    books = written(1)
+    books.attempted(KEY, None)
+    books.acknowledge(KEY, None)
+    assert len(books.check("ana", [stored(1)])) == 1
+    assert len(Ledger().check("ana", [stored(1)])) == 1
+
+
+def test_a_document_stored_twice_is_a_violation() -> None:
+    assert "twice" in written(1).check("ana", [stored(1), stored(1, document_id="d2")])[0]
+
+
+def test_a_title_and_a_text_of_different_writes_are_a_violation() -> None:
+    assert "different writes" in written(1, 2).check("ana", [stored(2, text_of=1)])[0]
+
+
+def test_an_unacknowledged_write_permits_both_states_until_one_is_seen() -> None:
+    for actual in (1, 2):
+        books = written(1)
+        books.attempted(KEY, 2)
+        assert books.check("ana", [stored(actual)]) == []
+        assert len(books.check("ana", [stored(3 - actual)])) == 1
+
+
+def test_a_document_is_written_by_one_client_at_a_time() -> None:
+    books = Ledger()
+    with books.reserved([KEY, KEY]) as first, books.reserved([KEY]) as second:
+        assert (first, second) == ([KEY], [])
+    with books.reserved([KEY]) as again:
+        assert again == [KEY]
+
+
+def test_growing_memory_is_told_from_noise() -> None:
+    rng = Random(1)
+    flat = samples.summary([(float(at), 250 + rng.uniform(-8, 8)) for at in range(0, 600, 5)])
+    growing = samples.summary([(float(at), 250 + at * 0.15) for at in range(0, 600, 5)])
+    assert flat is not None
+    assert growing is not None
+    assert (flat.is_flat, growing.is_flat) == (True, False)
+    assert growing.slope_mb_per_hour == pytest.approx(0.15 * 3600)
+
+
+def test_only_503_and_507_are_permitted_failures() -> None:
+    seen = Observations()
+    for code in (200, 503, 507):
+        seen.status("search", code, (200,))
+    assert seen.violations == []
+    seen.status("search", 500, (200,))
+    seen.status("search", 404, (200,))
+    seen.status("hostile body", 422)
+    assert len(seen.violations) == 2
+
+
+@pytest.mark.skipif(os.environ.get("STEPWELL_FAULTS") != "full", reason="takes more than a minute: make faults")
+async def test_a_minute_of_load_and_kills_violates_nothing() -> None:
+    with folders.data_dir(None) as data_dir:
+        outcome = await soak.run(data_dir, minutes=1, rate=4, seed=1, report=print)
+    print(dataclasses.asdict(outcome))
+    assert outcome.violations == []
+    assert outcome.acknowledged_writes > 0
+    assert outcome.restarts > 0
