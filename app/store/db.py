@@ -15,11 +15,13 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple, NewType, ParamSpec, TypeVar
+from urllib.parse import urlencode
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy import exc
+from sqlalchemy import exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app import errors
@@ -39,6 +41,8 @@ _ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
 _ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}")
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
 _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
+_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 _PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 _DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
@@ -296,6 +300,8 @@ class Database:
             return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(_DISK_FULL)
         if isinstance(cause, asyncpg.InvalidCatalogNameError):
             return errors.SchemaMismatch("The server has no database of this name: check DATABASE_URL.")
+        if isinstance(cause, asyncpg.ClientConfigurationError):
+            return errors.SchemaMismatch(f"The TLS parameters of DATABASE_URL cannot be used: {cause}")
         if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
             return errors.SchemaMismatch("The server refuses the role in DATABASE_URL, or its password.")
         if isinstance(cause, exc.TimeoutError):
@@ -445,5 +451,22 @@ def engine(dsn: str, **options: Any) -> AsyncEngine:
         "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
         "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
     }
-    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": _Driver}
-    return create_async_engine(normalised(dsn), connect_args=connecting, **options)
+    url, tls = _split_tls(make_url(normalised(dsn)))
+    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": _Driver, **tls}
+    return create_async_engine(url, connect_args=connecting, **options)
+
+
+def _split_tls(url: sa.URL) -> tuple[sa.URL, dict[str, str]]:
+    """The address without libpq's TLS parameters, and these as an argument of asyncpg.connect.
+
+    SQLAlchemy would pass each as a keyword, which asyncpg does not take; in an address it reads them as libpq does.
+    """
+    tls = {name: str(value) for name, value in url.query.items() if name.startswith("ssl") and name != "ssl"}
+    if not tls:
+        return url, {}
+    if tls.get("sslmode", "prefer") not in _TLS_MODES:
+        raise errors.BadRequest(f"sslmode must be one of {', '.join(_TLS_MODES)}.", field="DATABASE_URL")
+    for name in _TLS_FILES & set(tls):
+        if not Path(tls[name]).is_file():
+            raise errors.BadRequest(f"The file that {name} names does not exist.", field="DATABASE_URL")
+    return url.difference_update_query(tls), {"dsn": f"postgresql://?{urlencode(tls)}"}
