@@ -1,4 +1,4 @@
-"""How does the service come by a Postgres when none is configured?
+"""Runs a Postgres server on the data dir when no database is configured.
 
 A real server (Postgres 18 with pgvector, from a wheel) is started on the data dir, or joined if it runs. It is shared
 by every process that uses the data dir, brought back within seconds if it dies, and stopped by the last one to leave.

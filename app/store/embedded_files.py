@@ -1,13 +1,14 @@
-"""Where does the embedded Postgres keep its things, which system user runs it, and who may reach them?
+"""Names and checks the embedded Postgres' folders, and the system user that runs it.
 
     <data dir>/postgres/       the room: ours, 0700 (as root 0711, for the server's own user must pass)
     ├── data/  log/            the cluster and its rotated logs: the server's user only
     ├── run/                   the socket: the server's user only (a short folder elsewhere if the path is too long)
     ├── engine-<version>/      a copy of the programs, only where the server's user cannot reach the installed ones
     ├── *.conf                 written anew at every start
+    ├── sockets                names the socket's folder if another user occupies the usual one
     └── lock  clients  server  locked by whoever starts or stops, by each client, by each server process
 
-Folders that exist keep their permissions and owners: what does not fit is refused, never changed.
+Existing folders keep their permissions and owners: one that cannot be used safely is refused, never changed.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ import pwd
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from app.errors import EmbeddedServerError
@@ -29,6 +31,8 @@ from app.errors import EmbeddedServerError
 ROOT_ACCOUNT = "stepwell-db"
 """The system user that runs Postgres where Stepwell runs as root (Postgres refuses root)."""
 SOCKET_FILE = ".s.PGSQL.5432"
+SOCKETS_RECORD = "sockets"
+"""The file in the room that names the socket's folder if another user occupies the usual one."""
 SOCKET_PATH_BYTES = 103
 """The shortest limit among the systems we run on (macOS; Linux takes 107)."""
 ROOT_DATA_DIR = Path("/var/lib/stepwell")
@@ -69,13 +73,18 @@ class Layout:
 
     @classmethod
     def of(cls, data_dir: Path, socket_root: Path) -> Layout:
-        """The paths for `data_dir`; a socket whose path is too long moves to a short folder in `socket_root`."""
+        """The paths for `data_dir`; a socket whose path is too long moves to a short folder in `socket_root`.
+
+        That is the one that `usable_sockets` recorded, if it did.
+        """
         room = data_dir.expanduser().resolve() / "postgres"
         if not str(room).isprintable():
             raise EmbeddedServerError("STEPWELL_DATA_DIR holds a control character: choose a plain folder name.")
         sockets = room / "run"
         if len(os.fsencode(sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
             sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(room)).hexdigest()[:16]}"
+            with suppress(FileNotFoundError):
+                sockets = Path((room / SOCKETS_RECORD).read_text(encoding="utf-8"))
         return cls(room=room, sockets=sockets)
 
     @property
@@ -190,6 +199,25 @@ def private_folder(folder: Path, account: Account) -> None:
             f"{folder} is not a private folder of the user {account.name}: "
             "remove it, or set STEPWELL_DATA_DIR to another folder."
         )
+
+
+def usable_sockets(layout: Layout, account: Account) -> Layout:
+    """The layout with a private folder for the socket.
+
+    In a folder that all users share, another user may have made the usual one first: then it is left alone, and a new
+    folder is made and recorded. Raises EmbeddedServerError where the folder inside the room cannot be used.
+    """
+    try:
+        private_folder(layout.sockets, account)
+    except EmbeddedServerError:
+        if layout.sockets.parent == layout.room:
+            raise
+    else:
+        return layout
+    chosen = Path(tempfile.mkdtemp(prefix="stepwell-", dir=layout.sockets.parent))
+    private_folder(chosen, account)
+    (layout.room / SOCKETS_RECORD).write_text(str(chosen), encoding="utf-8")
+    return replace(layout, sockets=chosen)
 
 
 def may_pass(folder: Path, account: Account) -> bool:

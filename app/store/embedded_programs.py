@@ -1,4 +1,4 @@
-"""Which programs make up the embedded Postgres, and how is each run as the right user?
+"""Finds the programs of the embedded Postgres and runs each as the right system user.
 
 Only the wheel's programs are used: importing the package would warn, take a lock file shared by all users and, as root,
 open every folder above the data and the programs to everybody.

@@ -1,4 +1,4 @@
-"""Is the embedded Postgres up, who else uses it, and how is it started and stopped?
+"""Starts, joins and stops the server process that the clients of a data dir share.
 
 Everything rests on kernel locks (flock), which vanish with the process that held them, however it died:
 
@@ -35,6 +35,7 @@ class Server:
     """One client's hold on the server of a data dir."""
 
     def __init__(self, data_dir: Path, *, tuning: embedded_settings.Tuning, socket_root: Path) -> None:
+        self._roots = data_dir, socket_root
         self.layout = embedded_files.Layout.of(data_dir, socket_root)
         self._tuning = tuning
         self._account: embedded_files.Account | None = None
@@ -87,12 +88,13 @@ class Server:
                 self._stop(self._account)
 
     def _ensure_up(self, account: embedded_files.Account) -> None:
+        self.layout = embedded_files.Layout.of(*self._roots)  # another client may have recorded a folder since
         if self._settled():
             return
+        self.layout = embedded_files.usable_sockets(self.layout, account)
         self._clear_remains()
         found = embedded_programs.locate(self.layout, account)
-        for folder in (self.layout.sockets, self.layout.log):
-            embedded_files.private_folder(folder, account)
+        embedded_files.private_folder(self.layout.log, account)
         life = self._open("server", fcntl.LOCK_SH)
         try:
             if not self.layout.version_file.exists():

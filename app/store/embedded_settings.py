@@ -1,4 +1,4 @@
-"""How is the embedded Postgres tuned, and whom does it let in?
+"""Writes the configuration files of the embedded Postgres: tuning, logs and access.
 
 The files are written anew at every start and handed to the server by path, so a change here reaches existing data at
 the next start. What an operator sets with ALTER SYSTEM still wins.
