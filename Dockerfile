@@ -1,9 +1,11 @@
 # The service alone: `compose.yaml` brings Postgres. The model's weights come with the packages, so it runs offline.
+# The base image is named by its full version; `.ci/pin-images --write` adds the digest that the tag has now.
 
-FROM python:3.12-slim AS builder
+FROM python:3.12.12-slim-bookworm AS builder
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 \
     UV_COMPILE_BYTECODE=1 UV_LINK_MODE=copy UV_NO_CACHE=1 UV_PYTHON_DOWNLOADS=never
-RUN python -m venv /opt/tools && /opt/tools/bin/pip install --quiet "uv>=0.9,<1"
+COPY requirements-uv.lock ./
+RUN python -m venv /opt/tools && /opt/tools/bin/pip install --quiet --require-hashes --requirement requirements-uv.lock
 RUN python -m venv --without-pip /opt/stepwell
 
 # This layer changes with the lock only.
@@ -18,7 +20,7 @@ RUN /opt/tools/bin/uv pip install --python /opt/stepwell/bin/python --no-deps --
     && /opt/tools/bin/uv pip uninstall --python /opt/stepwell/bin/python uv hatchling editables
 
 
-FROM python:3.12-slim
+FROM python:3.12.12-slim-bookworm
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends ca-certificates \
     && rm -rf /var/lib/apt/lists/* \

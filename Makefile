@@ -1,5 +1,6 @@
 # make demo   from nothing to an answered question        make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
+# make audit  known advisories of the locked packages
 # make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests
 
 VENV := .venv
@@ -9,9 +10,10 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
 	$$p -c '$(RECENT)' >/dev/null 2>&1 && echo $$p && break; done)
 UV := $(BIN)/python -m uv
 COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-version 3.11 --generate-hashes --quiet --no-header
+PIP_AUDIT := 2.10.1
 RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
-.PHONY: demo serve test fuzz faults check format lock schema openapi clean
+.PHONY: demo serve test fuzz faults check format lock audit schema openapi clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -45,14 +47,22 @@ openapi schema: $(VENV)/.dev
 lock: $(BIN)/uv
 	$(COMPILE) -o requirements.lock
 	$(COMPILE) --group dev -o requirements-dev.lock
+	echo uv | $(UV) pip compile - --constraint requirements.lock --universal --python-version 3.11 --generate-hashes --quiet \
+		--no-header --output-file requirements-uv.lock
+
+# Compares the locked packages with the advisories on PyPI. It needs a network, and stays out of `check` and CI: a new
+# advisory must not stop a change that has nothing to do with it.
+audit: $(BIN)/uv
+	$(UV) tool run pip-audit==$(PIP_AUDIT) --requirement requirements.lock --disable-pip --require-hashes --progress-spinner off
 
 clean:
 	rm -rf $(VENV)
 
-$(BIN)/uv:
+$(BIN)/uv: requirements-uv.lock
 	@test -n "$(PYTHON)" && $(PYTHON) -c '$(RECENT)' || { echo "Stepwell needs Python 3.11 or newer."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-uv.lock
+	@touch $@
 
 # A sync removes what its lock does not name; uv and pip stay.
 $(VENV)/.run: requirements.lock pyproject.toml | $(BIN)/uv

@@ -11,10 +11,13 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import asyncpg
@@ -28,7 +31,8 @@ from app.config import Settings
 from app.store import roles
 
 ROOT = Path(__file__).parents[1]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
+COMPOSE_TEXT = (ROOT / "compose.yaml").read_text()
+COMPOSE: dict[str, Any] = yaml.safe_load(COMPOSE_TEXT)
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 PASSWORD = "s3rvice-p@ss"
 PATIENCE_S = 60.0
@@ -75,6 +79,73 @@ def test_the_image_copies_only_files_that_exist_and_that_reach_the_builder():
         assert any(fnmatch.fnmatch(source.removeprefix("./"), pattern) for pattern in allowed), source
 
 
+def test_uv_is_installed_by_hash_and_is_the_locked_version():
+    pinned = (ROOT / "requirements-uv.lock").read_text()
+    (version,) = re.findall(r"^uv==(\S+)", pinned, flags=re.MULTILINE)
+    assert f"uv=={version} " in (ROOT / "requirements.lock").read_text()
+    assert pinned.count("--hash=sha256:") > 10
+    for recipe in (DOCKERFILE, (ROOT / "Makefile").read_text()):
+        assert re.search(r"pip install .*--require-hashes --requirement requirements-uv\.lock", recipe)
+        assert not re.search(r"pip install .*[\"' ]uv[>=\"']", recipe)
+
+
+@pytest.fixture
+def pin_images() -> ModuleType:
+    module = ModuleType("pin_images")
+    module.__file__ = str(ROOT / ".ci" / "pin-images")
+    exec(compile(Path(module.__file__).read_text(), module.__file__, "exec"), vars(module))
+    return module
+
+
+def test_every_image_is_named_with_a_full_version(pin_images):
+    named = [image for text in (DOCKERFILE, COMPOSE_TEXT) for image in pin_images.images(text)]
+    assert [name for name, _ in named] == ["python", "pgvector/pgvector"]
+    assert all(re.match(r"\d+\.\d+\.\d+-", tag) for _, tag in named)
+
+
+def test_digests_are_put_after_the_tags_and_replaced(pin_images):
+    old, new = (f"sha256:{digit * 64}" for digit in "ab")
+    for text in (DOCKERFILE, COMPOSE_TEXT):
+        once = pin_images.pinned(text, dict.fromkeys(pin_images.images(text), old))
+        assert once.count(old) == len(pin_images.IMAGE.findall(text)) >= 1
+        assert re.sub(f"@{old}", "", once) == text
+        assert pin_images.images(once) == pin_images.images(text)
+        assert pin_images.pinned(once, dict.fromkeys(pin_images.images(once), new)) == once.replace(old, new)
+
+
+def test_a_digest_is_asked_for_as_a_registry_wants_it(pin_images):
+    digest, asked = f"sha256:{'c' * 64}", []
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            body = b'{"token": "t"}'
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_HEAD(self):
+            asked.append((self.path, self.headers["Authorization"], "image.index" in self.headers["Accept"]))
+            self.send_response(200)
+            if "nothing" not in self.path:
+                self.send_header("Docker-Content-Digest", digest)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Registry) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        assert pin_images.digest("python", "3.12.12-slim", auth=place, registry=place) == digest
+        with pytest.raises(ValueError, match="no digest"):
+            pin_images.digest("a/nothing", "1", auth=place, registry=place)
+        server.shutdown()
+    assert asked[0] == "/token?service=registry.docker.io&scope=repository:library/python:pull"
+    assert asked[1] == ("/v2/library/python/manifests/3.12.12-slim", "Bearer t", True)
+
+
 def test_the_image_runs_as_nobody_in_particular_and_gets_its_signals():
     final = DOCKERFILE.rpartition("\nFROM ")[2]
     last = {name: rest for name, rest in _instructions()}
@@ -96,11 +167,18 @@ def _health_command() -> list[str]:
 
 def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it():
     db = COMPOSE["services"]["db"]
-    assert re.fullmatch(r"pgvector/pgvector:0\.8\.\d+-pg18", db["image"])
+    assert re.fullmatch(r"pgvector/pgvector:0\.8\.\d+-pg18(@sha256:[0-9a-f]{64})?", db["image"])
     assert db["volumes"] == ["pgdata:/var/lib/postgresql"]
     assert set(COMPOSE["volumes"]) == {"pgdata"}
     assert "-h 127.0.0.1" in " ".join(db["healthcheck"]["test"])
     assert "ports" not in db
+
+
+def test_every_container_has_bounds_on_memory_processes_and_logs():
+    for service in COMPOSE["services"].values():
+        assert re.fullmatch(r"\$\{STEPWELL_\w+:-\dg\}", service["mem_limit"])
+        assert service["pids_limit"] == 512
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}
 
 
 def test_compose_migrates_as_the_owner_and_serves_as_the_bound_role():
