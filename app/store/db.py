@@ -15,9 +15,7 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple, NewType, ParamSpec, TypeVar
-from urllib.parse import urlencode
 
 import asyncpg
 import sqlalchemy as sa
@@ -25,6 +23,7 @@ from sqlalchemy import exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app import errors
+from app.store import tls_parameters
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +40,6 @@ _ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
 _ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}")
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
 _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
-_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
-_TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 _PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 _DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
@@ -451,22 +448,6 @@ def engine(dsn: str, **options: Any) -> AsyncEngine:
         "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
         "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
     }
-    url, tls = _split_tls(make_url(normalised(dsn)))
+    url, tls = tls_parameters.split(make_url(normalised(dsn)))
     connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": _Driver, **tls}
     return create_async_engine(url, connect_args=connecting, **options)
-
-
-def _split_tls(url: sa.URL) -> tuple[sa.URL, dict[str, str]]:
-    """The address without libpq's TLS parameters, and these as an argument of asyncpg.connect.
-
-    SQLAlchemy would pass each as a keyword, which asyncpg does not take; in an address it reads them as libpq does.
-    """
-    tls = {name: str(value) for name, value in url.query.items() if name.startswith("ssl") and name != "ssl"}
-    if not tls:
-        return url, {}
-    if tls.get("sslmode", "prefer") not in _TLS_MODES:
-        raise errors.BadRequest(f"sslmode must be one of {', '.join(_TLS_MODES)}.", field="DATABASE_URL")
-    for name in _TLS_FILES & set(tls):
-        if not Path(tls[name]).is_file():
-            raise errors.BadRequest(f"The file that {name} names does not exist.", field="DATABASE_URL")
-    return url.difference_update_query(tls), {"dsn": f"postgresql://?{urlencode(tls)}"}
