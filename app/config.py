@@ -50,7 +50,7 @@ class Settings(BaseSettings):
         description="Any Postgres 15+ with pgvector 0.8+, as the service's role; unset: the embedded server.",
     )
     migration_url: SecretStr | None = Field(
-        None, description="The owner's address, for `db upgrade`, `keys` and other administration; unset: DATABASE_URL."
+        None, description="The owner's address, for `db`, `keys`, `users`, `audit`, backups; unset: DATABASE_URL."
     )
     pool_size: int = Field(10, ge=1, le=80, description="Connections kept open to Postgres.")
     pool_wait_s: float = Field(1.0, gt=0, description="How long a request waits for a connection before 503.")

@@ -31,7 +31,7 @@ from app.api import (
 )
 from app.api.gate import Gate
 from app.config import Settings
-from app.pipelines import naming, relinking
+from app.pipelines import audit, naming, relinking
 from app.pipelines.services import Services
 
 DESCRIPTION = """
@@ -77,6 +77,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
+    app.state.key_uses = audit.KeyUses()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
     for router in (search.router, multihop.router, documents.router, entities.router, health.router):
         app.include_router(router)
@@ -92,11 +93,12 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 
 @asynccontextmanager
 async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Background workers: linking stored texts to changed names, reading names by new rules, measuring loop lag."""
+    """Background workers: linking stored texts to changed names, reading names by new rules, lag, key uses."""
     keys, counted = services.cutting.entity_keys, app.state.metrics.relinked
     workers = [
         asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted)),
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
+        asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
     ]
     if services.owner is not None:
         workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys, db=services.db)))

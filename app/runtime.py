@@ -34,6 +34,8 @@ PROVIDER_GRACE_S = 0.25
 """How much later than a provider's own time limit a pipeline gives up, so that the circuit breaker counts it."""
 START_RETRY_S = 20.0
 """How long a start waits for a database that is not there yet."""
+OWNER_STATEMENT_MS = 3_600_000
+"""Longest statement of an administrative command: deleting a large user takes minutes."""
 
 
 @asynccontextmanager
@@ -125,7 +127,8 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
     async with open_owner_dsn(settings) as dsn:
         if settings.database_url is None and settings.migration_url is None:
             await _upgraded(settings, dsn)
-        owner = db.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+        limits = Limits(write_ms=OWNER_STATEMENT_MS)
+        owner = db.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
         try:
             await roles.check_owner(owner)
             await schema.check_revision(owner)

@@ -159,7 +159,8 @@ async def owning(db: Database) -> AsyncIterator[Database]:
 async def key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
     """A new API key, made as the database's owner."""
     async with owning(db) as owner:
-        return await keys.create(user_id, db=owner, scopes=scopes or ("search", "write"), **fields)
+        grant = keys.Grant(scopes or ("search", "write"), **fields)
+        return await keys.create(user_id, grant, db=owner, actor="test")
 
 
 async def eventually(story: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:

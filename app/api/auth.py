@@ -13,6 +13,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
+from app.api import auditing
 from app.pipelines import keys, local_token
 from app.pipelines.services import Services
 
@@ -51,6 +52,7 @@ class Scope:
         key = await keys.recognise(presented, db=request.app.state.services.db)
         if not {self.needed, "admin"} & set(key.scopes):
             raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
+        auditing.count_use(request, key.key_id, self.needed)
         return key.user_id
 
 

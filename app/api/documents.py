@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import auth, bodies, cursors, problems, replies, uploads, wire
+from app.api import auditing, auth, bodies, cursors, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
@@ -185,9 +185,9 @@ async def replace(
     summary="Delete a document",
     responses={**_READS, **problems.responses(507)},
 )
-async def delete(document_id: DocumentId, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
+async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
     """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
-    deleted = await documents.delete(document_id, user_id, db=use.db)
+    deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
     return DeletedModel(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
-from app.api import auth, bodies, cursors, entity_lines, problems, replies, wire
+from app.api import auditing, auth, bodies, cursors, entity_lines, problems, replies, wire
 from app.api.entity_models import (
     EXAMPLE_ENTITY,
     MOST_AT_ONCE,
@@ -180,9 +180,10 @@ async def change(
     summary="Delete an entity",
     responses={**_READS, **problems.responses(409, 507)},
 )
-async def delete(entity_id: EntityId, user_id: auth.Writer, use: auth.Use) -> EntityDeleted:
+async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeleted:
     """Remove an entity of your own with its links; what documents themselves name stays."""
-    return EntityDeleted(entities_deleted=1, mentions_deleted=await entities.remove(entity_id, user_id, db=use.db))
+    gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
+    return EntityDeleted(entities_deleted=1, mentions_deleted=gone)
 
 
 @router.get(

@@ -1,23 +1,18 @@
-"""`stepwell keys`: create, list and revoke API keys, as the database's owner."""
+"""`stepwell keys`: create, list, rotate and revoke API keys, as the database's owner."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from app import runtime
-from app.cli import options
-from app.config import Settings
-from app.pipelines import keys as story
-from app.store.db import Database
+from app.cli import options, owning
+from app.pipelines import keys
 
-app = typer.Typer(help="API keys: create, list, revoke.", no_args_is_help=True)
-Result = TypeVar("Result")
+app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_help=True)
 
 
 @app.command()
@@ -32,10 +27,8 @@ def create(
     """Create a key for a user. It is shown this once."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
-    key = _with_database(
-        options.settings(data_dir),
-        lambda db: story.create(user, db=db, scopes=scopes, name=name, expires_at=expires),
-    )
+    grant = keys.Grant(scopes, name, expires)
+    key = owning.run(data_dir, lambda db: keys.create(user, grant, db=db, actor=owning.actor()))
     if as_json:
         typer.echo(json.dumps({"key": key, "user": user, "scopes": scopes}))
         return
@@ -50,7 +43,7 @@ def listed(
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = _with_database(options.settings(data_dir), lambda db: story.listed(db=db, user_id=user))
+    found = owning.run(data_dir, lambda db: keys.listed(db=db, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at")
     rows = [{name: getattr(key, name) for name in fields} for key in found]
     if as_json:
@@ -63,21 +56,30 @@ def listed(
 
 
 @app.command()
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
+    grace: Annotated[int, typer.Option(min=0, max=365, help="Days for which the old key still works.")] = 1,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Replace a key by a new one of the same user, scopes and name. It is shown this once."""
+    key = owning.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=timedelta(days=grace), actor=owning.actor()))
+    if as_json:
+        typer.echo(json.dumps({"key": key, "grace_days": grace}))
+        return
+    left = f"works for {grace} more days" if grace else "works no longer"
+    options.err.print(f"The old key {left}. The new one is not shown again:")
+    typer.echo(key)
+
+
+@app.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
     data_dir: options.DataDir = None,
 ) -> None:
     """Revoke a key from now on."""
-    _with_database(options.settings(data_dir), lambda db: story.revoke(key_id, db=db))
+    owning.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=owning.actor()))
     options.err.print("Revoked.")
-
-
-def _with_database(settings: Settings, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    async def opened() -> Result:
-        async with runtime.open_owner(settings) as database:
-            return await work(database)
-
-    return options.run(opened())
 
 
 def _shown(value: object) -> str:

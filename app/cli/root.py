@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from app import __version__, errors
 from app.cli import (
+    audit,
     backup,
     database,
     demo,
@@ -25,6 +26,7 @@ from app.cli import (
     repair,
     search,
     serve,
+    users,
 )
 
 app = typer.Typer(
@@ -44,9 +46,11 @@ app.command("doctor")(doctor.doctor)
 app.command("backup")(backup.backup)
 app.command("restore")(backup.restore)
 app.command("repair")(repair.repair)
+app.command("audit")(audit.audit)
 app.command("openapi")(openapi.openapi)
 app.add_typer(database.app, name="db")
 app.add_typer(keys.app, name="keys")
+app.add_typer(users.app, name="users")
 app.add_typer(entities.app, name="entities")
 
 

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from app import errors
 from app.shapes import Chunk, Deleted, Document, Stats
-from app.store import documents, schema
+from app.store import audit, documents, schema
+from app.store.audit import Event
 from app.store.db import Database, rereading
 
 READY_WAIT_S = 1.0
@@ -37,10 +38,16 @@ async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, o
         return await documents.chunks(reading, user_id, document_id, limit=limit, offset=offset)
 
 
-async def delete(document_id: UUID, user_id: str, *, db: Database) -> Deleted:
-    """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound."""
+async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> Deleted:
+    """Remove a document with its chunks, vectors, postings and mentions, and record that `actor` did.
+
+    Raises NotFound.
+    """
     async with db.writing(user_id) as writing:
-        return await documents.delete(writing, user_id, document_id)
+        deleted = await documents.delete(writing, user_id, document_id)
+        counts = {"chunks": deleted.chunks_deleted, "mentions": deleted.mentions_deleted}
+        await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
+        return deleted
 
 
 @rereading

@@ -16,7 +16,8 @@ from app.pipelines import gazetteers, offload
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft, LinkedDocument, Origin, Vector
-from app.store import changes, entities, mentions, vectors
+from app.store import audit, changes, entities, mentions, vectors
+from app.store.audit import Event
 from app.store.db import Database, Reading, Writing
 from app.store.entities import Written
 from app.text import gazetteer, lexical, names
@@ -82,13 +83,17 @@ async def change(
         return await entities.get(writing, user_id, entity_id)
 
 
-async def remove(entity_id: UUID, user_id: str, *, db: Database) -> int:
-    """Remove an entity of the user's own; returns how many mentions went with it. Raises NotFound, Conflict."""
+async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
+    """Remove an entity of the user's own, and record that `actor` did; returns how many mentions went with it.
+
+    Raises NotFound, Conflict.
+    """
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         before = await _own(writing, user_id, entity_id)
         gone = await entities.delete(writing, user_id, entity_id)
         await changes.note(writing, user_id, keyed(draft_of(before)))
+        await audit.record(writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": gone}))
         return gone
 
 

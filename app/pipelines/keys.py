@@ -1,4 +1,4 @@
-"""Creates, lists, verifies and revokes API keys.
+"""Creates, lists, verifies, rotates and revokes API keys.
 
 A key reads `sw_<id>_<secret>`. `recognise` works as the service's role; the other functions need the database's owner.
 """
@@ -8,37 +8,68 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from app import errors
-from app.store import keys
-from app.store.db import Database
+from app.store import audit, keys
+from app.store.audit import Event
+from app.store.db import Database, Writing
 from app.store.keys import Key, NewKey, Verified
 
 SCOPES = ("search", "write", "metrics", "admin")
 LONGEST_USER = 200
 LOOKUP_S = 1.0
 """Longest look-up of a key, the wait for a connection included."""
+_UNKNOWN = "No live key has this id."
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
-async def create(
-    user_id: str,
-    *,
-    db: Database,
-    scopes: tuple[str, ...] = ("search", "write"),
-    name: str = "",
-    expires_at: datetime | None = None,
-) -> str:
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a key is good for: operations of the scopes, until it expires. `name` is for its owner."""
+
+    scopes: tuple[str, ...] = ("search", "write")
+    name: str = ""
+    expires_at: datetime | None = None
+
+
+async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
     """A new key for a user. It is returned once and never shown again. Raises BadRequest naming the field."""
+    grant = grant or Grant()
     check_user(user_id)
-    if unknown := set(scopes) - set(SCOPES):
+    if unknown := set(grant.scopes) - set(SCOPES):
         raise errors.BadRequest(
             f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of those given are none.", field="scopes"
         )
-    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     async with db.shared() as writing:
-        await keys.add(writing, NewKey(key_id, user_id, _hash(secret), scopes, name, expires_at))
+        key = await _add(writing, user_id, grant)
+        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key)))
+    return key
+
+
+async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:
+    """A new key of the same user, scopes and name; the old one expires after `grace`.
+
+    A key that expires is replaced by one that lives as long, from now on. The id or the whole key may be given. Raises
+    NotFound.
+    """
+    async with db.shared() as writing:
+        old = await keys.live(writing, key_id=_id_of(key_id))
+        if old is None:
+            raise errors.NotFound(_UNKNOWN)
+        now = datetime.now(UTC)
+        expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
+        key = await _add(writing, old.user_id, Grant(old.scopes, old.name, expires_at))
+        await keys.expire(writing, key_id=old.key_id, at=now + grace)
+        await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
+        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key)))
+    return key
+
+
+async def _add(db: Writing, user_id: str, grant: Grant) -> str:
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    await keys.add(db, NewKey(key_id, user_id, _hash(secret), grant.scopes, grant.name, grant.expires_at))
     return f"sw_{key_id}_{secret}"
 
 
@@ -62,18 +93,25 @@ async def listed(*, db: Database, user_id: str | None = None) -> list[Key]:
         return await keys.listed(reading, user_id=user_id)
 
 
-async def revoke(key_id: str, *, db: Database) -> None:
+async def revoke(key_id: str, *, db: Database, actor: str) -> None:
     """Revoke a key from now on; its id or the whole key may be given. Raises NotFound."""
-    form = _FORM.fullmatch(key_id)
     async with db.shared() as writing:
-        if await keys.revoke(writing, key_id=form[1] if form else key_id) is None:
-            raise errors.NotFound("No live key has this id.")
+        user_id = await keys.revoke(writing, key_id=_id_of(key_id))
+        if user_id is None:
+            raise errors.NotFound(_UNKNOWN)
+        await audit.record(writing, Event(user_id, actor, "key.revoked", _id_of(key_id)))
 
 
 def check_user(user_id: str) -> None:
     """Raises BadRequest unless the name can be a user's."""
     if not user_id.strip() or len(user_id) > LONGEST_USER or not user_id.isprintable():
         raise errors.BadRequest(f"A user is 1 to {LONGEST_USER} printable characters.", field="user")
+
+
+def _id_of(key: str) -> str:
+    """The id in a whole key; what else is given is taken for an id."""
+    form = _FORM.fullmatch(key)
+    return form[1] if form else key
 
 
 def _hash(secret: str) -> bytes:

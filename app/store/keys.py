@@ -90,6 +90,21 @@ async def revoke(db: Writing, *, key_id: str) -> str | None:
     return found
 
 
+async def live(db: Writing, *, key_id: str) -> Key | None:
+    """A key that is neither revoked nor expired, locked until the transaction ends."""
+    query = sa.select(tables.api_keys).where(
+        _k.key_id == key_id, _k.revoked_at.is_(None), sa.or_(_k.expires_at.is_(None), _k.expires_at > sa.func.now())
+    )
+    row = (await db.execute(query.with_for_update())).one_or_none()
+    return _key(row) if row else None
+
+
+async def expire(db: Writing, *, key_id: str, at: datetime) -> None:
+    """Let a key expire at a time, or when it does already if that is earlier."""
+    change = sa.update(tables.api_keys).where(_k.key_id == key_id)
+    await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, at)))
+
+
 def _key(row: sa.Row[tuple[object, ...]]) -> Key:
     fields = {name: row._mapping[name] for name in Key.__dataclass_fields__}
     return Key(**{**fields, "scopes": tuple(fields["scopes"])})

@@ -32,7 +32,8 @@ async def measure(questions: Sequence[BenchmarkQuestion], *, services: Services,
 
     The multi-hop question has its words in another order, so that its vector is not cached.
     """
-    key = await keys.create(USER, db=services.owner or services.db, scopes=("search",), name="bench")
+    grant = keys.Grant(("search",), name="bench")
+    key = await keys.create(USER, grant, db=services.owner or services.db, actor="bench")
     async with serving(Launch(data_dir, {"AUTH": "api_key"})) as service:
         headers = {"Authorization": f"Bearer {key}"}
         async with httpx.AsyncClient(base_url=service.address, headers=headers, trust_env=False) as client:

@@ -80,7 +80,7 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
 async def test_a_revoked_key_is_401_at_once(app: FastAPI, database: Database, caller: Caller) -> None:
     assert await _status(app, {"X-API-Key": caller.key}) == 200
     async with given.owning(database) as owner:
-        await keys.revoke(caller.key, db=owner)
+        await keys.revoke(caller.key, db=owner, actor="test")
     assert await _status(app, {"X-API-Key": caller.key}) == 401
 
 

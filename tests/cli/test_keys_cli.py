@@ -1,9 +1,14 @@
-"""`stepwell keys` works as the database's owner, and a running service keeps no owner's session open."""
+"""Key management, users and the audit log work as the owner, and a running service keeps no owner's session open."""
 
 from __future__ import annotations
 
 import asyncio
+import io
+import json
+import stat
+import zipfile
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,7 @@ import pytest
 from app import runtime
 from app.config import Settings
 from app.main import create_app
-from app.store import embedded
+from app.store import embedded, tables
 from app.store.embedded import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
@@ -63,3 +68,121 @@ def test_keys_are_not_managed_through_the_services_address(
         assert "(STEPWELL_MIGRATION_URL)" in ran.err
     monkeypatch.setenv("STEPWELL_MIGRATION_URL", server.owner_dsn)
     assert stepwell("keys", "create", "ana").out.startswith("sw_")
+
+
+def _keys(stepwell: Stepwell, user: str) -> dict[str, dict[str, Any]]:
+    return {key["key_id"]: key for key in stepwell("keys", "list", "--user", user, "--json").json}
+
+
+def _actions(stepwell: Stepwell, user: str) -> list[tuple[str, str]]:
+    events = stepwell("audit", "--user", user, "--json").json["events"]
+    assert all(event["actor"].startswith("cli:") and event["user_id"] == user for event in events)
+    return [(event["action"], event["target"]) for event in events]
+
+
+def test_a_rotated_key_has_the_same_rights_and_the_old_one_works_for_the_grace(stepwell: Stepwell) -> None:
+    user = given.user()
+    old = stepwell("keys", "create", user, "--scope", "metrics", "--name", "probe", "--days", 30).out.strip()
+    new = stepwell("keys", "rotate", old, "--grace", 2).out.strip()
+    found = _keys(stepwell, user)
+    before, after = found[old.split("_")[1]], found[new.split("_")[1]]
+    assert before["key_id"] != after["key_id"]
+    assert [after[name] for name in ("scopes", "name", "revoked_at")] == [["metrics"], "probe", None]
+    lifetime = _moment(after["expires_at"]) - _moment(after["created_at"])
+    assert abs(lifetime.total_seconds() - 30 * 86_400) < 60
+    left = _moment(before["expires_at"]) - _moment(after["created_at"])
+    assert abs(left.total_seconds() - 2 * 86_400) < 60
+    assert stepwell("keys", "rotate", after["key_id"], "--grace", 0).code == 0
+    assert stepwell("keys", "rotate", after["key_id"]).code == 2, "it has expired"
+    assert stepwell("keys", "rotate", "0123456789ab").code == 2
+    assert ("key.rotated", before["key_id"]) in _actions(stepwell, user)
+
+
+def test_rotation_never_lets_a_key_live_longer(stepwell: Stepwell) -> None:
+    user = given.user()
+    old = stepwell("keys", "create", user, "--days", 1).out.strip()
+    expires = _keys(stepwell, user)[old.split("_")[1]]["expires_at"]
+    assert stepwell("keys", "rotate", old, "--grace", 100).code == 0
+    assert _keys(stepwell, user)[old.split("_")[1]]["expires_at"] == expires
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.fixture
+def filled(stepwell: Stepwell, tmp_path: Path) -> str:
+    """A user with documents, entities of both kinds and a key."""
+    user = given.user()
+    text = "---\ntitle: Mortar\n---\nAna Lind mixes lime.\nShe is 'quick'."
+    (tmp_path / "lime.md").write_text(text, encoding="utf-8")
+    (tmp_path / "tide.md").write_text("The tide turns at noon.", encoding="utf-8")
+    entities = tmp_path / "people.jsonl"
+    entities.write_text(
+        json.dumps({"type": "person", "name": "Ana Lind", "aliases": ["Annie"], "facts": ["Mixes lime."]}) + "\n",
+        encoding="utf-8",
+    )
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    assert stepwell("entities", "import", entities, "--user", user).code == 0
+    assert stepwell("keys", "create", user).code == 0
+    return user
+
+
+def test_users_are_listed_with_what_they_have(stepwell: Stepwell, filled: str) -> None:
+    found = {user["user_id"]: user for user in stepwell("users", "list", "--json").json}
+    assert {name: found[filled][name] for name in ("keys", "documents", "chunks")} == {
+        "keys": 1, "documents": 2, "chunks": 2,
+    }  # fmt: skip
+    assert found[filled]["entities"] >= 2
+    assert filled in stepwell("users", "list").out
+
+
+def test_an_export_holds_what_a_user_gave_and_no_hash(stepwell: Stepwell, filled: str, tmp_path: Path) -> None:
+    file = tmp_path / "export.zip"
+    counts = stepwell("users", "export", filled, file, "--json").json
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: [json.loads(line) for line in archive.open(name)] for name in archive.namelist()}
+        raw = b"".join(archive.read(name) for name in archive.namelist())
+    assert {name.removesuffix(".jsonl"): len(lines) for name, lines in parts.items()} == counts
+    documents = {document["title"]: document for document in parts["documents.jsonl"]}
+    assert documents["Mortar"]["content"].endswith("She is 'quick'.")
+    (ana,) = [entity for entity in parts["entities.jsonl"] if entity["origin"] == "user"]
+    assert (ana["name"], ana["aliases"], ana["facts"]) == ("Ana Lind", ["Annie"], ["Mixes lime."])
+    assert [key["scopes"] for key in parts["keys.jsonl"]] == [["search", "write"]]
+    assert b"hash" not in raw
+    assert [event["action"] for event in parts["events.jsonl"]] == ["key.created"]
+    refused = stepwell("users", "export", filled, file)
+    assert (refused.code, "File exists" in refused.err) == (2, True)
+    assert stepwell("users", "export", given.user(), tmp_path / "nobody.zip").code == 2
+    assert not (tmp_path / "nobody.zip").exists()
+    assert ("user.exported", filled) in _actions(stepwell, filled)
+
+
+def test_a_deleted_user_leaves_no_row_but_in_the_audit_log_and_others_stay(
+    stepwell: Stepwell, filled: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = given.user()
+    assert stepwell("keys", "create", other).code == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert stepwell("users", "delete", filled).code == 1
+    assert _keys(stepwell, filled)
+    result = stepwell("users", "delete", filled, "--yes", "--json").json
+    assert set(result["left"].values()) == {0}
+    assert result["deleted"]["documents"] == 2
+    assert result["deleted"]["api_keys"] == 1
+    assert all(result["deleted"][name] for name in ("chunks", "embeddings", "entities", "lexemes", "tenants"))
+    assert set(result["deleted"]) == {t.name for t in tables.metadata.sorted_tables if "user_id" in t.c} - {"audit_log"}
+    assert filled not in {user["user_id"] for user in stepwell("users", "list", "--json").json}
+    assert _keys(stepwell, other)
+    (event, *_) = stepwell("audit", "--user", filled, "--json").json["events"]
+    assert (event["action"], event["counts"]) == ("user.deleted", result["deleted"])
+    assert stepwell("users", "delete", filled, "--yes").code == 2
+
+
+def test_the_audit_log_is_shown_as_tables_and_pruned_by_age(stepwell: Stepwell) -> None:
+    user = given.user()
+    assert stepwell("keys", "create", user).code == 0
+    assert "key.created" in stepwell("audit", "--user", user).out
+    assert "Deleted 0 events" in stepwell("audit", "--prune", 1).out
+    assert [action for action, _target in _actions(stepwell, user)] == ["key.created"]

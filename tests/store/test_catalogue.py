@@ -199,8 +199,8 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
 
 
 STATEMENTS = sorted(path.stem for path in sql.FOLDER.glob("*.sql"))
-OF_THE_OWNER = ("catalogue_", "role", "owner", "restrictions")
-"""Prefixes of statements on the schema, which never run in a request."""
+OF_THE_OWNER = ("catalogue_", "users_", "repair_postings", "role", "owner", "restrictions")
+"""Prefixes of statements on the schema or on whole users, which only the owner runs, never in a request."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
 
 

@@ -1,0 +1,58 @@
+"""`stepwell audit`: shows the audit log and the use of keys, as the database's owner."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import date
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from app.cli import options, owning
+from app.pipelines import audit as log
+from app.pipelines.audit import KeyUse, Recorded
+from app.store.db import Database
+
+
+def audit(
+    user: Annotated[str | None, typer.Option("--user", help="Only this user's.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Events, and uses of keys, at most.")] = 100,
+    prune: Annotated[
+        int | None, typer.Option("--prune", metavar="DAYS", min=1, help="Delete what is older, and show nothing.")
+    ] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Show who deleted what, who managed keys, and how often each key was used a day; the newest first."""
+    if prune is not None:
+        gone = owning.run(data_dir, lambda db: log.prune(prune, db=db))
+        typer.echo(json.dumps(gone) if as_json else f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
+        return
+    events, uses = owning.run(data_dir, lambda db: _read(db, user, limit))
+    shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
+    used = [dataclasses.asdict(use) for use in uses]
+    if as_json:
+        typer.echo(json.dumps({"events": shown, "key_uses": used}, default=date.isoformat))
+        return
+    _print(shown, ("at", "user_id", "actor", "action", "target", "counts"))
+    _print(used, ("day", "user_id", "key_id", "scope", "uses", "last_used_at"))
+
+
+async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
+    events = await log.events(db=db, user_id=user, limit=limit)
+    return events, await log.key_uses(db=db, user_id=user, limit=limit)
+
+
+def _print(rows: list[dict[str, object]], names: tuple[str, ...]) -> None:
+    table = Table(*names)
+    for row in rows:
+        table.add_row(*(_shown(row[name]) for name in names))
+    options.out.print(table)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items() if count)
+    return str(value).partition(".")[0] if isinstance(value, date) else str(value)

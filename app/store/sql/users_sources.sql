@@ -1,0 +1,9 @@
+-- A user's sources as JSON lines.
+-- Columns: line.
+-- :user_id text
+SELECT CAST(json_build_object(
+    'source_id', s.source_id, 'path', s.path, 'glob', s.glob, 'created_at', s.created_at, 'synced_at', s.synced_at
+) AS text) AS line
+FROM stepwell.sources AS s
+WHERE s.user_id = :user_id
+ORDER BY s.created_at, s.source_id
