@@ -38,7 +38,7 @@ async def test_d13_a_search_and_uploads_in_flight_are_finished_and_nothing_new_i
     assert [tuple(row) for row in stored] == [("a", 1), ("b", 1), (None, 1)]
 
 
-@pytest.mark.skipif(not standing.FULL, reason="a stuck request is waited for fifteen seconds")
+@pytest.mark.skipif(not standing.FULL, reason="a stuck request is waited for twelve seconds")
 async def test_d13_a_request_that_never_ends_does_not_keep_the_service_from_ending(place: Any) -> None:
     async with standing.process(DATABASE_URL=place.service_dsn) as (started, client):
         await standing.answers(started, client)
