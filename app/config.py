@@ -34,7 +34,7 @@ def _listed(value: str) -> list[str]:
 
 
 class Settings(BaseSettings):
-    """Every setting with its default; a table of them stands in the README."""
+    """All settings with their defaults, documented in docs/configuration.md."""
 
     model_config = SettingsConfigDict(
         env_prefix="STEPWELL_", env_ignore_empty=True, populate_by_name=True, extra="ignore", frozen=True
@@ -223,7 +223,7 @@ class Settings(BaseSettings):
         return self.max_concurrent_searches or cores
 
     def described(self) -> list[tuple[str, str, str]]:
-        """Every setting as (environment variable, default, description), for the README and `doctor`."""
+        """Every setting as (environment variable, default, description), for docs/configuration.md and `doctor`."""
         rows = []
         for name, spec in type(self).model_fields.items():
             alias = spec.validation_alias

@@ -1,7 +1,7 @@
 """Choose which legs run, their weights, and the fusion.
 
 `mode` names the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
-weights were chosen by measurement (docs/decisions/0002-steering.md).
+weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 """
 
 from __future__ import annotations
