@@ -30,6 +30,7 @@ from app.api import (
     traces,
 )
 from app.api.gate import Gate
+from app.api.ingest_gate import IngestGate
 from app.config import Settings
 from app.pipelines import audit, naming, relinking
 from app.pipelines.services import Services
@@ -78,6 +79,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     )
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
+    app.state.ingest_gate = IngestGate()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
     for router in (search.router, multihop.router, documents.router, entities.router, health.router):
         app.include_router(router)

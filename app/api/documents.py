@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import auditing, auth, bodies, cursors, problems, replies, uploads, wire
+from app.api import auditing, auth, bodies, cursors, leaving, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
@@ -107,24 +107,11 @@ async def add(request: Request, response: Response, user_id: auth.Writer, use: a
     The same uri again replaces the document in one step, the same uri and text again change nothing (200). Of several,
     each is stored or refused on its own (`failed`); where none can be stored, the answer is 422.
     """
-    if uploads.is_multipart(request):
-        return await _add_several(await uploads.read(request), request, response, user_id, use)
-    given, size = await _json(request)
-    if isinstance(given, list):
-        wanted = await offload.run(size, _validated, _SEVERAL, given)
-        return await _add_several([document.shape() for document in wanted], request, response, user_id, use)
-    document = await offload.run(size, _validated, _ONE, given)
-    stored = await ingest.run(
-        document.shape(),
-        user_id,
-        db=use.db,
-        embedder=use.embedder,
-        cutting=use.cutting,
-        patience_s=ingest.PROMPT_S,
-    )
-    request.state.stored = [stored]
-    response.status_code = 200 if stored.status == "unchanged" else 201
-    return StoredModel.of(stored)
+    async with request.app.state.ingest_gate.turn(user_id):
+        given = await _uploads(request)
+        # What cannot be cancelled ends at its next check; nothing is stored then.
+        store = partial(_add_one, given) if isinstance(given, Upload) else partial(_add_several, given)
+        return await leaving.unless_gone(request, partial(store, request, response, user_id, use))
 
 
 @router.get("/documents", operation_id="list_documents", summary="List documents", responses=_READS)
@@ -172,9 +159,17 @@ async def replace(
     use: auth.Use,
 ) -> StoredModel:
     """New content for a document; readers see the old version or the new one, never half of each."""
-    stored = await ingest.replace(
-        document_id, document.shape(), user_id, db=use.db, embedder=use.embedder, cutting=use.cutting
+    replaced = partial(
+        ingest.replace,
+        document_id,
+        document.shape(),
+        user_id,
+        db=use.db,
+        embedder=use.embedder,
+        cutting=use.cutting,
     )
+    async with request.app.state.ingest_gate.turn(user_id):
+        stored = await leaving.unless_gone(request, replaced)
     request.state.stored = [stored]
     return StoredModel.of(stored)
 
@@ -224,6 +219,17 @@ async def stats(user_id: auth.Searcher, use: auth.Use) -> StatsModel:
     return StatsModel(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
 
+async def _uploads(request: Request) -> Upload | list[Upload | errors.BadRequest]:
+    """The body's one document, or its list or form of documents. Raises BadRequest, RequestValidationError."""
+    if uploads.is_multipart(request):
+        return await uploads.read(request)
+    given, size = await _json(request)
+    if isinstance(given, list):
+        return [document.shape() for document in await offload.run(size, _validated, _SEVERAL, given)]
+    document: DocumentIn = await offload.run(size, _validated, _ONE, given)
+    return document.shape()
+
+
 async def _json(request: Request) -> tuple[object, int]:
     """The body's value, and its size in bytes."""
     strict = bodies.StrictRequest(request.scope, request.receive)
@@ -242,10 +248,24 @@ def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found], body=given) from error
 
 
+async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> StoredModel:
+    stored = await ingest.run(
+        upload,
+        user_id,
+        db=use.db,
+        embedder=use.embedder,
+        cutting=use.cutting,
+        patience_s=ingest.PROMPT_S,
+    )
+    request.state.stored = [stored]
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return StoredModel.of(stored)
+
+
 async def _add_several(
     given: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
 ) -> StoredList:
-    """Store what can be stored, and tell for each of the others why not. Raises BadRequest where nothing can."""
+    """Store what can be stored and list why each of the others cannot. Raises BadRequest where nothing can."""
     stored: list[StoredModel] = []
     failed = [Refused.of(place, one) for place, one in enumerate(given) if isinstance(one, errors.BadRequest)]
     request.state.stored = done = []

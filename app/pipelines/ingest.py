@@ -1,6 +1,6 @@
-"""How does an upload become searchable?
+"""Stores uploads: cleans and cuts them, embeds the chunks that have no vector yet, and writes each in one transaction.
 
-Clean, cut, embed what was not embedded before, and store: one transaction a document, none open while the model works.
+No transaction is open while the model works. A cancelled upload stops at the next slice of its work and stores nothing.
 """
 
 from __future__ import annotations
@@ -8,8 +8,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import threading
+from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 from uuid import UUID
 
@@ -20,7 +24,7 @@ from app.pipelines import gazetteers, naming
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
-from app.store import documents, vectors
+from app.store import documents
 from app.store.db import Database
 from app.text import chunking, cleaning, lexical, markdown, tags, tokens
 
@@ -30,10 +34,20 @@ LONGEST_TITLE = 500
 LONGEST_URI = 2_048
 BATCH_CHUNKS = 64
 """Chunks that are embedded together where many documents come at once."""
+EMBED_SLICE = 256
+"""Chunks whose vectors are asked for in one call: between two calls the upload can be cancelled."""
 ROOM_TOKENS = 235
 """Tokens of content that the offline model reads beside a short title; it cuts at 256."""
 PATIENT_S, PROMPT_S = 15.0, 1.0
 """How long a write waits for a database that is coming back: in bulk, and while a caller waits for the answer."""
+
+
+LARGE = 200_000
+"""Characters from which texts are cleaned and cut in one of two threads of their own.
+
+Searches and small documents then never wait for a thread behind large ones.
+"""
+_large = ThreadPoolExecutor(2, thread_name_prefix="ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +76,8 @@ async def run(
     A database that is away is waited for during `patience_s` seconds, and one try more.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
+    work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
+    draft = await _in_thread(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=patience_s)
     await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
@@ -78,7 +93,8 @@ async def replace(
         await gazetteers.current(reading, user_id)
     if upload.uri is None and known.uri is not None:
         upload = Upload(**{**_fields(upload), "uri": known.uri})
-    draft = await asyncio.to_thread(prepare, upload, model=embedder.model.name, cutting=cutting)
+    work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
+    draft = await _in_thread(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=PROMPT_S)
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
@@ -106,7 +122,8 @@ async def many(
 
     async def embed_ahead() -> None:
         for group in _batches(uploads):
-            batch = await asyncio.to_thread(_prepared, group, embedder.model.name, cutting)
+            characters = sum(len(upload.content) for upload in group)
+            batch = await _in_thread(characters, partial(_prepared, group, embedder.model.name, cutting))
             batch.patience_s = patience_s
             await batch.recognise(user_id, db=db)
             await batch.embed(user_id, db=db, embedder=embedder)
@@ -127,9 +144,34 @@ async def many(
         await asyncio.gather(ahead, return_exceptions=True)
 
 
-def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
-    """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field."""
+class _Stopped(Exception):
+    """Nobody waits for this work any more."""
+
+
+def _never() -> None:
+    """The check of work that is not cancelled."""
+
+
+async def _in_thread(characters: int, work: Callable[..., T]) -> T:
+    """Run `work(check=…)` on so much text in a thread; once the caller is cancelled, `check` raises there."""
+    stopped = threading.Event()
+
+    def check() -> None:
+        if stopped.is_set():
+            raise _Stopped
+
+    try:
+        threads = _large if characters >= LARGE else None
+        return await asyncio.get_running_loop().run_in_executor(threads, partial(work, check=check))
+    finally:
+        stopped.set()
+
+
+def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[], None] = _never) -> Draft:
+    """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field, and whatever `check` raises."""
+    check()
     cleaned = cleaning.clean(upload.content)
+    check()
     parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.Parsed(cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document holds no text.", field="content")
@@ -144,6 +186,10 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
         overlap_tokens=min(cutting.overlap, cutting.target - 1),
         max_tokens=max(cutting.target, ROOM_TOKENS - tokens.count(title)),
     )
+    chunks = []
+    for passage in passages:
+        check()
+        chunks.append(_chunk(passage, title, config, model))
     content_hash = hashlib.sha256(parsed.body.encode()).digest()
     return Draft(
         uri=_uri(upload.uri),
@@ -155,7 +201,7 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting) -> Draft:
         identity=_digest("uri", upload.uri) if upload.uri else _digest("hash", content_hash.hex()),
         content_hash=content_hash,
         attributes_hash=_digest(title, config, metadata, created_at.isoformat() if created_at else None),
-        chunks=tuple(_chunk(passage, title, config, model) for passage in passages),
+        chunks=tuple(chunks),
         warnings=(*cleaned.warnings, *parsed.warnings),
     )
 
@@ -198,7 +244,7 @@ class _Batch:
 
     uploads: list[tuple[Upload, Draft | errors.BadRequest]] = field(default_factory=list)
     stored: dict[bytes, documents.Known] = field(default_factory=dict)
-    vectors: dict[UUID, str] = field(default_factory=dict)
+    vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
     patience_s: float = PATIENT_S
 
@@ -212,17 +258,21 @@ class _Batch:
         self.stored = await self._trying(_stored_before, user_id, identities, db=db)
 
     async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
-        """Fill in every changed chunk's vector: from the database where its text is known, else from the model."""
+        """Fill in every changed chunk's vector: from the database where its text is known, else from the model.
+
+        A computed vector is kept as 32-bit floats, in an eighth of the memory of a list.
+        """
         changed = [draft for draft in self.drafts() if self.unchanged(draft) is None]
         texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
-        db.check_room()
-        self.vectors = await self._trying(_known, user_id, list(texts), db=db)
+        self.vectors.update(await self._trying(_known, user_id, list(texts), db=db))
         missing = [key for key in texts if key not in self.vectors]
-        computed = await embedder.embed_documents([texts[key] for key in missing]) if missing else []
-        _checked(computed, len(missing), embedder.model.dimension)
-        self.vectors |= {key: vectors.as_text(vector) for key, vector in zip(missing, computed, strict=True)}
+        for start in range(0, len(missing), EMBED_SLICE):
+            keys = missing[start : start + EMBED_SLICE]
+            computed = await embedder.embed_documents([texts[key] for key in keys])
+            _checked(computed, len(keys), embedder.model.dimension)
+            self.vectors |= {key: array("f", vector) for key, vector in zip(keys, computed, strict=True)}
         self.embedded = set(missing)
 
     async def store(self, draft: Draft, user_id: str, *, db: Database, keys: Sequence[str]) -> Stored:
@@ -265,11 +315,11 @@ def _batches(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
         yield group
 
 
-def _prepared(group: Sequence[Upload], model: str, cutting: Cutting) -> _Batch:
+def _prepared(group: Sequence[Upload], model: str, cutting: Cutting, *, check: Callable[[], None]) -> _Batch:
     batch = _Batch()
     for upload in group:
         try:
-            batch.uploads.append((upload, prepare(upload, model=model, cutting=cutting)))
+            batch.uploads.append((upload, prepare(upload, model=model, cutting=cutting, check=check)))
         except errors.BadRequest as error:
             batch.uploads.append((upload, error))
     return batch
@@ -297,7 +347,7 @@ async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, 
 
 
 async def _put(
-    draft: Draft, user_id: str, known: dict[UUID, str], *, db: Database, keys: Sequence[str]
+    draft: Draft, user_id: str, known: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
 ) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=known)

@@ -18,9 +18,13 @@ from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.shapes import Chunk, ChunkDraft, Deleted, Document, Draft, Stats
-from app.store import mentions, sql, tables
+from app.store import mentions, sql, tables, vectors
 from app.store.db import Reading, Writing
 
+VectorValue = str | Sequence[float]
+"""A vector as Postgres text or as numbers."""
+SLICE = 500
+"""Vectors that one statement writes into the HNSW index, within the statement timeout of a write."""
 _d = tables.documents.c
 _c = tables.chunks.c
 _e = tables.embeddings.c
@@ -82,11 +86,11 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
 
 
 async def put(
-    db: Writing, user_id: str, draft: Draft, *, vectors_by_key: Mapping[UUID, str]
+    db: Writing, user_id: str, draft: Draft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> tuple[UUID, Literal["added", "replaced", "unchanged"]]:
     """Store `draft` in the place of whatever has its identity; nothing happens if that is already the same.
 
-    `vectors_by_key` holds a vector (as Postgres text) for every chunk's embedding key.
+    `vectors_by_key` holds a vector for every chunk's embedding key.
     """
     first_no = await _lock(db, user_id, len(draft.chunks))
     known = await find(db, user_id, identity=draft.identity)
@@ -103,7 +107,7 @@ async def put(
 
 
 async def replace(
-    db: Writing, user_id: str, document_id: UUID, draft: Draft, *, vectors_by_key: Mapping[UUID, str]
+    db: Writing, user_id: str, document_id: UUID, draft: Draft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> Literal["replaced", "unchanged"]:
     """Store `draft` as the new content of one document.
 
@@ -247,7 +251,12 @@ async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: D
 
 
 async def _write_chunks(
-    db: Writing, user_id: str, document_id: UUID, draft: Draft, first_no: int, vectors_by_key: Mapping[UUID, str]
+    db: Writing,
+    user_id: str,
+    document_id: UUID,
+    draft: Draft,
+    first_no: int,
+    vectors_by_key: Mapping[UUID, VectorValue],
 ) -> None:
     if not draft.chunks:
         return
@@ -256,8 +265,10 @@ async def _write_chunks(
     await db.execute(
         sql.statement("insert_chunks"), {**place, "config": draft.config, **_columns(document_id, draft.chunks)}
     )
-    stored = [vectors_by_key[chunk.embedding_key] for chunk in draft.chunks]
-    await db.execute(sql.statement("insert_embeddings"), {**place, "vectors": stored})
+    for start in range(0, len(draft.chunks), SLICE):
+        written = [vectors_by_key[chunk.embedding_key] for chunk in draft.chunks[start : start + SLICE]]
+        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in written]
+        await db.execute(sql.statement("insert_embeddings"), {**binds, "first_no": first_no + start, "vectors": texts})
     await db.execute(sql.statement("index_document"), binds)
     await db.execute(sql.statement("count_document"), {**binds, "sign": 1})
 

@@ -35,7 +35,7 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_read
                 await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
                 writes = [
                     asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
-                    for n in range(12)
+                    for n in range(5)
                 ]
                 await standing.until(lambda: _waits(place))
                 stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])

@@ -1,0 +1,174 @@
+"""Many large uploads at once, abandoned or still running at SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import signal
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import given
+import psutil
+import pytest
+import standing
+from standing import DOCUMENTS, SEARCH
+
+from app.api import ingest_gate
+from app.config import Settings
+from app.pipelines import documents
+from app.providers.fake import FakeEmbedder
+from app.shapes import Vector
+from app.store import db
+
+UPLOADS, BYTES = 14, 9_600_000
+STOP_S = 15.0
+
+
+class Endless(FakeEmbedder):
+    """An embedder that never returns the vectors of a text with the word `endless`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = 0
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """As the fake does, or never."""
+        if not any("endless" in text for text in texts):
+            return await super().embed_documents(texts)
+        self.running += 1
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.running -= 1
+        raise AssertionError
+
+
+@pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
+async def test_uploads_of_one_user_take_some_of_the_turns_and_end_when_their_callers_leave(
+    place: Any, form: bool
+) -> None:
+    database, embedder = db.connect(place.service_dsn, pool_wait_s=30), Endless()
+    greedy, modest = given.user("greedy"), given.user("modest")
+    keys = [{"X-API-Key": await given.key(database, name)} for name in (greedy, modest)]
+    services = await given.services(database, embedder)
+    try:
+        async with given.running(Settings(auth="api_key"), services) as app, standing.listening(app) as client:
+            sent: list[dict[str, Any]] = [
+                {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
+                if form
+                else {"json": {"content": f"An endless text {n}."}}
+                for n in range(6)
+            ]
+            asked = [asyncio.create_task(client.post(DOCUMENTS, headers=keys[0], **one)) for one in sent]
+            await standing.until(lambda: _is(lambda: embedder.running == ingest_gate.RUNNING_OF_USER))
+            assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
+            assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
+            assert embedder.running == ingest_gate.RUNNING_OF_USER
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            await standing.until(lambda: _is(lambda: embedder.running == 0 and app.state.ingest_gate.running == 0))
+            assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
+        assert (await documents.stats(greedy, db=database)).documents == 1
+    finally:
+        await database.close()
+
+
+async def test_an_upload_that_would_wait_too_long_is_turned_away(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_gate, "WAIT_S", 0.2)
+    database, embedder = db.connect(place.service_dsn, pool_wait_s=30), Endless()
+    services = await given.services(database, embedder)
+    try:
+        async with given.running(Settings(auth="none"), services) as app, standing.listening(app) as client:
+            asked = [
+                asyncio.create_task(client.post(DOCUMENTS, json={"content": f"An endless text {n}."})) for n in range(2)
+            ]
+            await standing.until(lambda: _is(lambda: embedder.running == 2))
+            standing.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+    finally:
+        await database.close()
+
+
+@pytest.mark.skipif(not standing.FULL, reason="it takes a minute")
+async def test_abandoned_uploads_leave_memory_and_other_users_alone(place: Any) -> None:
+    async with _served(place) as (started, client, keys):
+        process, body = psutil.Process(started.pid), _body()
+        before = peak = process.memory_info().rss
+        writers = [await _begun(client.base_url.port or 0, keys[0], body) for _ in range(UPLOADS)]
+        ends, slowest = time.monotonic() + 20, 0.0
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            text = f"Chalk {began}."
+            assert (await client.post(DOCUMENTS, json={"content": text}, headers=keys[1])).status_code == 201
+            slowest = max(slowest, time.perf_counter() - began)
+            peak = max(peak, process.memory_info().rss)
+            if time.monotonic() > ends - 15:
+                for writer in writers:
+                    writer.transport.abort()
+                writers = []
+        print(
+            f"{UPLOADS} abandoned uploads of {BYTES / 1e6:.1f} MB: {before >> 20} MB before, {peak >> 20} MB at most,"
+        )
+        print(f"the slowest of another user's writes {slowest:.2f} s")
+
+
+@pytest.mark.skipif(not standing.FULL, reason="it takes half a minute")
+async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(place: Any) -> None:
+    async with _served(place) as (started, client, keys):
+        body = _body()
+        writers = [await _begun(client.base_url.port or 0, keys[0], body) for _ in range(10)]
+        await asyncio.sleep(3)
+        began = time.perf_counter()
+        started.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
+        took = time.perf_counter() - began
+        print(f"ended {took:.1f} s after SIGTERM with ten running uploads")
+        assert took <= STOP_S
+        for writer in writers:
+            writer.transport.abort()
+
+
+class _Served:
+    def __init__(self, place: Any) -> None:
+        self._place = place
+        self._process = standing.process(DATABASE_URL=place.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error")
+
+    async def __aenter__(self) -> Any:
+        self._started, self._client = await self._process.__aenter__()
+        await standing.answers(self._started, self._client)
+        database = db.connect(self._place.service_dsn)
+        keys = [{"X-API-Key": await given.key(database, given.user())} for _ in range(2)]
+        await database.close()
+        return self._started, self._client, keys
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._process.__aexit__(*error)
+
+
+def _served(place: Any) -> Any:
+    return _Served(place)
+
+
+def _body() -> bytes:
+    words = [f"w{n:x}ord" for n in range(40_000)]
+    rng = random.Random(1)
+    paragraphs = [" ".join(rng.choices(words, k=80)) + "." for _ in range(BYTES // 640)]
+    return json.dumps({"content": "\n\n".join(paragraphs)[:BYTES]}).encode()
+
+
+async def _begun(port: int, key: dict[str, str], body: bytes) -> asyncio.StreamWriter:
+    """A connection on which an upload is being sent; its answer is never read."""
+    _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"POST {DOCUMENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key['X-API-Key']}\r\n"
+    writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+    return writer
+
+
+async def _is(so: Any) -> bool:
+    return bool(so())
