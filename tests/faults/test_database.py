@@ -20,7 +20,7 @@ from standing import DOCUMENTS, SEARCH, unavailable
 
 from app import errors, runtime
 from app.config import Settings
-from app.pipelines.search import Budget
+from app.pipelines.budget import Budget
 from app.providers.minilm import MODEL
 from app.store import db, embedded, schema
 from app.store.db import Database, Limits
