@@ -1,4 +1,4 @@
-"""In which order do the best come, looked at once more?
+"""Re-ranks and diversifies the best hits of a search.
 
 After fusion and what entities add (SPEC §4): the best are scored again, by their cosine to the question or by a
 provider, and then those come first that say something the ones before them do not. A provider that fails, or cannot be

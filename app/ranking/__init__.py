@@ -1,1 +1,1 @@
-"""THE SCALES: pure arithmetic on shapes; no I/O, no await."""
+"""Pure arithmetic on core types: fusion, merging, boosting, diversity, confidence; no I/O, no await."""

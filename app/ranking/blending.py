@@ -1,4 +1,4 @@
-"""How much does a passage owe to the entity that its document is about, and to mentioning what the query names?
+"""Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
 `final = alpha · doc_score + (1 − alpha) · parent_entity_score` (SPEC §6), the parent being the best entity that the
 document is linked to, never their sum. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))` (SPEC §7).

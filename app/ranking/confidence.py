@@ -1,4 +1,4 @@
-"""How sure is a hit?
+"""Computes the confidence of a hit.
 
 A name, not a number: RRF scores say nothing about relevance, so confidence is read from which legs agree and how
 (SPEC §4). The answer's confidence is its first hit's.

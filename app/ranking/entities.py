@@ -1,4 +1,4 @@
-"""Which entities is a query about, and how sure is each?
+"""Scores the entities that a query may refer to.
 
 Scores in 0–1 by what matched (SPEC §6), merged by their maximum: an exact name over a similar one, over a description,
 over a role or team, over a fact.

@@ -1,4 +1,4 @@
-"""In which order do the chunks of several hops, or of several lists, come?
+"""Merges the chunks of several hops, or of several lists, into one order.
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once` (SPEC §5). linked: a sum of signals, each
 against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5), and, in its

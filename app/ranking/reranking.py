@@ -1,4 +1,4 @@
-"""In which order do the best come when they are scored again?
+"""Orders hits by new scores of the best.
 
 `cosine` blends: `w · cosine + (1 − w) · score` with w = 0.5 (SPEC §4). A provider's score replaces the score.
 """

@@ -1,4 +1,4 @@
-"""What is this query asking for: which words, under which conditions, in what manner?"""
+"""Parses a query into words, phrases, required and excluded words, and classifies its shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which passages does a document fall into?
+"""Splits a document into passages.
 
 Structure first, size second: sections, then blocks, then sentences or lines, then words, then a hard cut. A passage
 is always a slice of the text, so that its offsets are exact.

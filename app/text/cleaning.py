@@ -50,6 +50,7 @@ _HIGH_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_MARKS + 1}}}")  # much cheape
 _MARKS = re.compile(f"([{characters.REORDERED_MARK}]{{{MAX_MARKS}}})[{characters.REORDERED_MARK}]++")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
+_BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
 _REMOVED = (
     (_SURROGATE, "broken surrogates removed"),
@@ -163,9 +164,9 @@ def clean(text: str) -> Cleaned:
     """
     noted: list[str] = []
     text = "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
-    cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _line_end)])
+    cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
     cleaned = _without_line_end_hyphens(cleaned)
-    shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _line_end))
+    shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
     return Cleaned("".join(shortened).strip("\n"), tuple(note for note in _NOTES if note in noted))
 
 
@@ -187,16 +188,14 @@ def _unbroken(text: str, start: int) -> int:
     return start + 1 if text[start - 1 : start + 1] == "\r\n" else start
 
 
-def _line_end(text: str, start: int) -> int:
-    """The place behind the first line break from `start` on, and behind those that follow it."""
-    end = text.find("\n", start) + 1
-    while 0 < end < len(text) and text[end] == "\n":
-        end += 1
-    return end or len(text)
+def _between_lines(text: str, start: int) -> int:
+    """The first place from `start` on behind a run of line breaks, or inside a word of ASCII letters."""
+    found = _BOUNDARY.search(text, start)
+    return found.end() if found else len(text)
 
 
 def _cleaned(text: str, noted: list[str]) -> str:
-    """Some whole lines of a text without what is not seen, composed, and without white space at the end of lines."""
+    """A piece of a text without what is not seen, composed, and without white space at the end of its lines."""
     joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
     for pattern, note in _REMOVED:
         text = _without(pattern, text, note, noted)

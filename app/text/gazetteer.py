@@ -1,4 +1,4 @@
-"""Where in a text does which of very many known names stand?
+"""Finds the known names of a user in a text.
 
 One pass from left to right, however many names there are: at each word the longest name wins and hides the shorter ones
 inside it. Words are compared as `names.words` folds them, so case, accents and punctuation never matter ("Josh.ai" is

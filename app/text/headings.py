@@ -1,4 +1,4 @@
-"""Under which headings does a chunk stand, and what name does a heading give its section?"""
+"""Finds the sections that a chunk belongs to, and the names of sections."""
 
 from __future__ import annotations
 

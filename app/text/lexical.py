@@ -1,4 +1,4 @@
-"""Which words does Postgres get to see?
+"""Rewrites documents and queries into the text that Postgres indexes.
 
 `to_tsvector`'s default parser glues and drops on its own terms: 'E-1042' becomes 'e' and '-1042', 'josh.ai' and
 'end.Start' one host each, '<T>' nothing. The same rewriting of documents and queries makes both sides agree.

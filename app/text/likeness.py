@@ -1,4 +1,4 @@
-"""Which known names does this resemble, though it is spelled otherwise?
+"""Finds the known names whose spelling resembles words of a text.
 
 Shared trigrams of words nominate, and the share of letters in common (rapidfuzz's ratio, the normalised Indel
 similarity) decides. Everything is in memory; the counting is numpy's.

@@ -1,4 +1,4 @@
-"""What does a Markdown document say about itself: title, metadata, language, date?"""
+"""Reads title, metadata, language and date from a Markdown document's frontmatter and headings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import yaml
-from frontmatter.default_handlers import YAMLHandler
 
 from app.shapes import Json
 from app.text import structure
@@ -20,6 +19,7 @@ MAX_DEPTH = 32
 MAX_VALUES = 10_000
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
 MAX_INTEGER = 2**63
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OPENING = re.compile(r"-{3}[ \t]*\n")
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
 _YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
@@ -86,7 +86,7 @@ def _load(block: str) -> dict[str, Any] | None:
         raise _RefusedError("frontmatter is over 64 KB: left out")
     try:
         _check_events(block)
-        loaded = YAMLHandler().load(block)
+        loaded = yaml.load(block, Loader=_Loader)
     except _RefusedError:
         raise
     except _YAML_FAILURES as failure:

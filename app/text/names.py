@@ -1,4 +1,4 @@
-"""Which names stand in this text, and when are two names the same?
+"""Finds names in a text, and computes the keys by which names are compared.
 
 A name is a capitalised phrase, or a title in any spelling of case. Two are the same where their words are, without
 case, accents and punctuation: those words are a name's key, so that a text's word sequences can be looked up at once.

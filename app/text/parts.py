@@ -1,4 +1,4 @@
-"""Whose name may this single word be a part of?"""
+"""Indexes names of several words by their first and last word."""
 
 from __future__ import annotations
 

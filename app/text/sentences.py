@@ -1,4 +1,4 @@
-"""Where may prose be cut without tearing a sentence?"""
+"""Splits prose into sentences and lines."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)"  # Latin: closing marks, then white space
     r"|(?<![。！？｡])[。！？｡]++[」』”’）]*+"  # CJK: no space needed
 )
+_IN_WORD = re.compile(r"[A-Za-z](?=[A-Za-z])")
+_STRETCH = 100_000
 _NEXT = re.compile(r"\s*+[\"'“‘«(\[¿¡]?(.)", re.DOTALL)
 _LINE = re.compile(r"[^\n]+")
 _LAST_WORD = re.compile(r"(?:[A-Za-z]\.)*[A-Za-z]*\.$")
@@ -24,11 +26,20 @@ Span = tuple[int, int]
 def spans(text: str, start: int, end: int) -> Iterator[Span]:
     """The sentences of `text[start:end]` in order, as offsets into `text`, without white space at their ends."""
     begin = start
-    for match in _END.finditer(text, start, end):
+    for match in _ends(text, start, end):
         if _is_boundary(text, match, end):
             yield from trimmed(text, begin, match.end())
             begin = match.end()
     yield from trimmed(text, begin, end)
+
+
+def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """The places where a sentence may end, looked for in stretches: a search holds the interpreter lock."""
+    while start < end:
+        inside = _IN_WORD.search(text, start + _STRETCH, end) if end - start > _STRETCH else None
+        stop = inside.end() if inside else end
+        yield from _END.finditer(text, start, stop)
+        start = stop
 
 
 def lines(text: str, start: int, end: int) -> Iterator[Span]:

@@ -1,4 +1,4 @@
-"""Where in a query do names stand, and are they written as names?"""
+"""Finds names in a query, and decides whether they are written as names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stored words may a mistyped or shortened word mean?
+"""Finds stored words that resemble a misspelled or shortened word.
 
 What is stored are stems: "timetable" stands there as "timet". So a word is compared whole, and its beginning with stems
 that are shorter than it.

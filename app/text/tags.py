@@ -1,4 +1,4 @@
-"""Whom and what does a document's metadata name?"""
+"""Reads the names in a document's metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which terms of these passages would lead to related ones?
+"""Chooses the terms of passages that a further search looks for.
 
 Statistical: names and rare words, by idf. A term that a model proposed is only used if it is plain search text that
 stands in the passages: passages come from strangers, and may tell the model anything.

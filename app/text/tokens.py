@@ -1,4 +1,4 @@
-"""How many word pieces will a model see in this text?
+"""Estimates how many word pieces a model reads in a text.
 
 A stand-in for WordPiece with BERT's uncased vocabulary: no vocabulary, one regular expression, each match one piece.
 """
