@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from app import samples
 from app.text import markdown
@@ -37,11 +38,11 @@ def by_kind(kind: str) -> list[samples.Question]:
 
 def body(path: Path) -> str:
     post = markdown.parse(path.read_text(encoding="utf-8"))
-    return f"{post['title']}\n{post.content}"
+    return f"{post.title}\n{post.body}"
 
 
 def metadata(path: Path) -> dict[str, Any]:
-    return markdown.parse(path.read_text(encoding="utf-8")).metadata
+    return dict(yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1]))
 
 
 def stems(text: str) -> set[str]:
