@@ -1,4 +1,4 @@
-"""What do documents look like on the wire?"""
+"""The JSON models of documents."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class DocumentIn(wire.WireModel):
     created_at: wire.Moment | None = Field(None, description="Default: now.")
 
     def shape(self) -> Upload:
-        """The document as the corridor takes it."""
+        """The document as the pipelines take it."""
         return Upload(
             content=self.content,
             title=self.title,

@@ -1,4 +1,4 @@
-"""Which documents does a multipart form bring?
+"""Reads the documents of a multipart form.
 
 Files come in the field `files`. A client's file name is a label only: it is never used as a path, and it is not the
 document's identity either, since two files of one name need not be one document.

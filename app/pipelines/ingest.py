@@ -8,10 +8,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import threading
 from array import array
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -20,7 +18,7 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import gazetteers, naming
+from app.pipelines import cancellable, gazetteers, naming
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
@@ -40,14 +38,6 @@ ROOM_TOKENS = 235
 """Tokens of content that the offline model reads beside a short title; it cuts at 256."""
 PATIENT_S, PROMPT_S = 15.0, 1.0
 """How long a write waits for a database that is coming back: in bulk, and while a caller waits for the answer."""
-
-
-LARGE = 200_000
-"""Characters from which texts are cleaned and cut in one of two threads of their own.
-
-Searches and small documents then never wait for a thread behind large ones.
-"""
-_large = ThreadPoolExecutor(2, thread_name_prefix="ingest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +67,7 @@ async def run(
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
-    draft = await _in_thread(len(upload.content), work)
+    draft = await cancellable.run(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=patience_s)
     await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
@@ -94,7 +84,7 @@ async def replace(
     if upload.uri is None and known.uri is not None:
         upload = Upload(**{**_fields(upload), "uri": known.uri})
     work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
-    draft = await _in_thread(len(upload.content), work)
+    draft = await cancellable.run(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=PROMPT_S)
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
@@ -123,7 +113,7 @@ async def many(
     async def embed_ahead() -> None:
         for group in _batches(uploads):
             characters = sum(len(upload.content) for upload in group)
-            batch = await _in_thread(characters, partial(_prepared, group, embedder.model.name, cutting))
+            batch = await cancellable.run(characters, partial(_prepared, group, embedder.model.name, cutting))
             batch.patience_s = patience_s
             await batch.recognise(user_id, db=db)
             await batch.embed(user_id, db=db, embedder=embedder)
@@ -144,30 +134,7 @@ async def many(
         await asyncio.gather(ahead, return_exceptions=True)
 
 
-class _Stopped(Exception):
-    """Nobody waits for this work any more."""
-
-
-def _never() -> None:
-    """The check of work that is not cancelled."""
-
-
-async def _in_thread(characters: int, work: Callable[..., T]) -> T:
-    """Run `work(check=…)` on so much text in a thread; once the caller is cancelled, `check` raises there."""
-    stopped = threading.Event()
-
-    def check() -> None:
-        if stopped.is_set():
-            raise _Stopped
-
-    try:
-        threads = _large if characters >= LARGE else None
-        return await asyncio.get_running_loop().run_in_executor(threads, partial(work, check=check))
-    finally:
-        stopped.set()
-
-
-def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[], None] = _never) -> Draft:
+def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[], None] = cancellable.never) -> Draft:
     """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field, and whatever `check` raises."""
     check()
     cleaned = cleaning.clean(upload.content)

@@ -1,4 +1,4 @@
-"""Which names does a stored document hold, and who else mentions its title and its headings?
+"""Links a stored document to the entities it names, and other documents to its title and headings.
 
 Runs in the transaction that stores the document, under the user's lock. Names that a user or metadata gave are looked
 for in every text, the longest at each place; titles, and headings of several words, in every spelling of case; other

@@ -1,4 +1,4 @@
-"""Which stored texts name an entity that was added, renamed or removed?
+"""Links stored texts again after an entity was added, renamed or removed.
 
 A job of each user whose names changed: chunks that may hold a changed name are read again with the names of now, a
 slice in a transaction, under the user's lock. What comes in meanwhile is read with the names of its own moment, so that

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import socket
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -23,7 +22,7 @@ from sqlalchemy import exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app import errors
-from app.store import tls_parameters
+from app.store import bounded, tls_parameters
 
 log = logging.getLogger(__name__)
 
@@ -43,31 +42,10 @@ _PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
 _PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
 _NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
 _DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
-_UNRESPONSIVE = "The database does not respond; try again shortly."
-_UNREACHABLE = (
-    ConnectionError,
-    OSError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-)
 CONNECT_S = 5.0
-REACH_S = 2.0
-"""Longest wait for a new connection of a pool, and for a transaction's first statement, which takes a millisecond."""
-SLACK_S = 1.0
-"""How much longer than the server's statement_timeout the client waits for an answer."""
-ROLLBACK_S = 1.0
-CLOSE_S = 0.5
-"""Longest wait for the server to end a connection properly; after that the socket is closed."""
 DISPOSE_S = 2.0
 TURN_S = 2.0
 """Longest wait of a write for the other writes of its user and of this process."""
-_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
-_UNACKNOWLEDGED_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,37 +70,6 @@ class _Died(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__()
         self.error = error
-
-
-class _Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
-    """A driver connection with TCP keepalives and a bounded close."""
-
-    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
-        super().__init__(protocol, transport, *rest)
-        _keep_alive(transport.get_extra_info("socket"))
-
-    async def close(self, *, timeout: float | None = None) -> None:
-        """Close within CLOSE_S; the driver then aborts the connection and raises TimeoutError."""
-        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
-
-
-class _Connection(AsyncConnection):
-    """A connection whose statements each end within `limit_s`.
-
-    A statement that does not is cancelled, and SQLAlchemy then closes the connection instead of pooling it.
-    """
-
-    limit_s: float = REACH_S
-
-    async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
-        async with _within(self.limit_s):
-            return await super().execute(*args, **kwargs)
-
-    async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
-        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
-        async with _within(self.limit_s):
-            return await super().run_sync(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +114,7 @@ class Database:
         """
         timeout_ms = self._limits.read_ms
         values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
-        entry = _Entry(_ENTER_PLAIN if plain else _ENTER, values, _limit_s(timeout_ms), read_only=True)
+        entry = _Entry(_ENTER_PLAIN if plain else _ENTER, values, bounded.limit_s(timeout_ms), read_only=True)
         async with self._transaction(entry) as connection:
             yield Reading(connection)
 
@@ -180,7 +127,7 @@ class Database:
         self.check_room()
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 100, "lock_ms": lock_ms}
-        entry = _Entry(_ENTER_WRITING, values, _limit_s(timeout_ms))
+        entry = _Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))
         async with self._write_turn(user_id), self._transaction(entry) as connection:
             yield Writing(Reading(connection))
 
@@ -192,8 +139,8 @@ class Database:
         DatabaseUnavailable, DeadlineExceeded.
         """
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        entry = _Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, _limit_s(timeout_ms))
-        async with _within(within_s), self._transaction(entry) as connection:
+        entry = _Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
+        async with bounded.within(within_s), self._transaction(entry) as connection:
             yield Writing(Reading(connection))
 
     def check_room(self) -> None:
@@ -249,13 +196,13 @@ class Database:
 
     async def _begun(self, entry: _Entry) -> tuple[AsyncConnection, AsyncExitStack]:
         """Raises _Died where a pooled connection is closed, DatabaseUnavailable where the server does not respond."""
-        connection = _Connection(self._engine)
+        connection = bounded.Connection(self._engine)
         async with AsyncExitStack() as stack:
             await self._check_out(connection, stack, read_only=entry.read_only)
             try:
-                await stack.enter_async_context(_ended(connection, entry.limit_s))
+                await stack.enter_async_context(bounded.transaction(connection, entry.limit_s))
                 connection.info[_ENTERED] = (await connection.execute(entry.first, entry.values)).one()[0]
-            except (exc.DBAPIError, *_UNREACHABLE) as error:
+            except (exc.DBAPIError, *bounded.UNREACHABLE) as error:
                 if not _is_lost(error):
                     raise
                 await connection.invalidate()
@@ -268,12 +215,12 @@ class Database:
         """Take a connection from the pool, which may have to make one."""
         try:
             # The pool's own timeout comes first; this bounds the set-up of a new connection.
-            async with _within(self._pool_wait_s() + REACH_S):
+            async with bounded.within(self._pool_wait_s() + bounded.REACH_S):
                 await stack.enter_async_context(connection)
                 if read_only:
                     await connection.execution_options(postgresql_readonly=True)
         except TimeoutError as error:
-            raise errors.DatabaseUnavailable(_UNRESPONSIVE) from error
+            raise errors.DatabaseUnavailable(bounded.UNRESPONSIVE) from error
 
     def _pooled(self) -> int:
         """How many connections may be kept."""
@@ -286,7 +233,7 @@ class Database:
     async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
         try:
             yield
-        except (exc.SQLAlchemyError, asyncpg.PostgresError, *_UNREACHABLE) as error:
+        except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
             raise await self._translate(error, read_only=read_only) from error
 
     async def _translate(self, error: BaseException, *, read_only: bool) -> BaseException:
@@ -313,56 +260,6 @@ class Database:
                 await asyncio.shield(self._on_lost())
             return errors.ConnectionLost("The database cannot be reached; try again shortly.")
         return error
-
-
-@asynccontextmanager
-async def _within(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block after so many seconds. Raises DatabaseUnavailable then."""
-    try:
-        async with asyncio.timeout(seconds) as limit:
-            yield
-    except TimeoutError as error:
-        if not limit.expired():
-            raise
-        log.warning("database does not respond", extra={"action": "database_unresponsive"})
-        raise errors.DatabaseUnavailable(_UNRESPONSIVE) from error
-
-
-@asynccontextmanager
-async def _ended(connection: AsyncConnection, commit_s: float) -> AsyncIterator[None]:
-    """A transaction that is committed, or rolled back after an error, within a time limit.
-
-    A connection on which either takes longer is closed.
-    """
-    transaction = await connection.begin()
-    try:
-        yield
-    except BaseException:
-        with suppress(errors.DatabaseUnavailable):
-            async with _within(ROLLBACK_S):
-                await transaction.rollback()
-        raise
-    async with _within(commit_s):
-        await transaction.commit()
-
-
-def _limit_s(timeout_ms: int) -> float:
-    return timeout_ms / 1000 + SLACK_S
-
-
-def _keep_alive(connected: socket.socket) -> None:
-    """Have the kernel notice within about half a minute that the other side of a TCP connection is gone."""
-    if connected.family not in (socket.AF_INET, socket.AF_INET6):
-        return
-    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
-        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
-        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
-        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
-    ):
-        if hasattr(socket, name):  # not every platform has each
-            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def version(db: Reading) -> Version:
@@ -395,7 +292,7 @@ def _root(error: BaseException) -> BaseException:
 
 def _is_lost(error: BaseException) -> bool:
     invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
-    return invalidated or isinstance(_root(error), _UNREACHABLE)
+    return invalidated or isinstance(_root(error), bounded.UNREACHABLE)
 
 
 def rereading(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -443,11 +340,8 @@ def engine(dsn: str, **options: Any) -> AsyncEngine:
         "application_name": "stepwell",
         "client_min_messages": "warning",
         "citus.propagate_set_commands": "local",
-        "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
-        "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
-        "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
-        "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
+        **bounded.SERVER_SETTINGS,
     }
     url, tls = tls_parameters.split(make_url(normalised(dsn)))
-    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": _Driver, **tls}
+    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
     return create_async_engine(url, connect_args=connecting, **options)

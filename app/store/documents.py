@@ -1,4 +1,4 @@
-"""Which documents does a user have, and how does one get in or out?
+"""Stores, replaces, deletes and reads a user's documents.
 
 Every change runs under the user's lock (`lock_tenant.sql`), so that concurrent writers of one user neither deadlock
 nor let the text statistics drift.

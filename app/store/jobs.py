@@ -1,4 +1,4 @@
-"""Which work waits to be done, and who does it?
+"""Stores background jobs and hands each to one worker at a time.
 
 The table has no row-level security, because a worker takes whatever is next of any user; `claim` is the one function
 that does so. A worker holds a job for as long as its lease runs and renews it as it gets on; a lease that ran out frees

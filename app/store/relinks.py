@@ -1,4 +1,4 @@
-"""Which stored chunks must be read again after names have changed, and what do they mention now?"""
+"""Finds the chunks to link again after names have changed, and replaces their mentions."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from standing import DOCUMENTS, SEARCH, unavailable
 
 from app.config import Settings
 from app.providers.minilm import MODEL
-from app.store import db, embedded, schema
+from app.store import bounded, db, embedded, schema
 from app.store.db import Database, Limits
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank")
@@ -153,7 +153,7 @@ async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: embedded.
     database = db.connect(freezable.service_dsn)
     await asyncio.gather(*(database.ping() for _ in range(8)))
     with _frozen(freezable):
-        async with asyncio.timeout(db.DISPOSE_S + db.CLOSE_S + 1):
+        async with asyncio.timeout(db.DISPOSE_S + bounded.CLOSE_S + 1):
             await database.close()
 
 
