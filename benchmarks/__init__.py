@@ -2,9 +2,10 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, volumes, soak: one file a command
+├── cli/             bench, world, bm25, volumes, attacks, soak: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
 ├── company/         generated evaluation set about a fictional company
+├── attacks/         measured effects of attacks on a running service, at this revision and an earlier one
 ├── soak/            mixed load with kills over minutes to hours; verifies every acknowledged write
 ├── service.py       starts `stepwell serve` in a process of its own
 ├── folders.py       temporary data folders
