@@ -10,9 +10,9 @@ from app.pipelines import gazetteers, offload
 from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import entities
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
-from app.store import guides
+from app.store import entity_lookup
 from app.store.db import Reading, version
-from app.store.guides import Match
+from app.store.entity_lookup import Match
 from app.text import lexical, names, spans
 from app.text.spans import Written
 
@@ -86,7 +86,7 @@ async def _matches(
     text = parsed.text
     sequences = names.sequences(text)
     query_names = await _names_in(db, user_id, text)
-    found = await guides.matching(
+    found = await entity_lookup.matching(
         db,
         user_id,
         keys={*sequences, *query_names.exact},

@@ -17,7 +17,7 @@ from app.pipelines.entity_cache import EntityCache
 from app.pipelines.entity_match import EntityMatches
 from app.ranking import blending
 from app.shapes import Answer, EntityMatch, Guidance, Hit, HybridRequest, HybridResult, Link, Query
-from app.store import guides, recall
+from app.store import entity_lookup, recall
 from app.store.db import Reading
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ async def run(
     chunk_ids = [candidate.chunk_id for candidate in guided.result.candidates]
     if not named or not chunk_ids:
         return guided
-    mentions = await guides.mentions(db, request.user_id, chunk_ids=chunk_ids, entities=named)
+    mentions = await entity_lookup.mentions(db, request.user_id, chunk_ids=chunk_ids, entities=named)
     return replace(guided, named=named, mentions=mentions)
 
 

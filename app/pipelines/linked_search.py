@@ -14,7 +14,7 @@ from uuid import UUID
 from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import convergence
 from app.shapes import Candidate, EntityMatch, Filters, HybridRequest, HybridResult, LegScores, Link
-from app.store import guides, links, recall
+from app.store import entity_lookup, links, recall
 from app.store.db import Reading, version
 
 UNBATCHED_DOCUMENTS = 500
@@ -52,7 +52,7 @@ async def run(
         cache.links,
         version(db),
         (request.user_id, scored),
-        lambda: guides.documents(db, request.user_id, scored),
+        lambda: entity_lookup.documents(db, request.user_id, scored),
     )
     by_document = {link.document_id: link for link in _allowed(linked, request.filters)}
     if not by_document:

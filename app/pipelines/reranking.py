@@ -20,9 +20,9 @@ from app.pipelines.services import Services
 from app.ranking import diversity, reranking
 from app.ranking.reranking import Rescored
 from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
-from app.store import resemblance
+from app.store import similarity_matrix
 from app.store.db import Database, rereading
-from app.store.resemblance import Near
+from app.store.similarity_matrix import Near
 
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ async def _near(passages: Sequence[Passage], wish: Wish, *, db: Database) -> Map
 @rereading
 async def _read_near(db: Database, wish: Wish, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
     async with db.reading(wish.user_id) as reading:
-        return await resemblance.of(reading, wish.user_id, chunk_ids, vector=wish.vector, among=wish.mmr)
+        return await similarity_matrix.of(reading, wish.user_id, chunk_ids, vector=wish.vector, among=wish.mmr)
 
 
 async def _again(

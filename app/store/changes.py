@@ -54,13 +54,13 @@ async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: 
     for start in range(0, len(changed), SLICE):
         some = changed[start : start + SLICE]
         binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
-        await db.execute(sql.statement("note_changes"), {"user_id": user_id, "lowered": lowered, **binds})
+        await db.execute(sql.statement("record_name_changes"), {"user_id": user_id, "lowered": lowered, **binds})
     await jobs.queue(db, user_id, JOB)
 
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
     """Every name and alias that is looked for in texts, with whose it is."""
-    rows = await db.execute(sql.statement("all_looked_for"), {"user_id": user_id})
+    rows = await db.execute(sql.statement("all_gazetteer_names"), {"user_id": user_id})
     found: list[tuple[str, UUID]] = []
     for row in rows:
         found += zip(row.names, row.entity_ids, strict=True)
@@ -72,7 +72,7 @@ async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
     for start in range(0, len(wanted := list(found)), SLICE):
         binds = {"user_id": user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
-        for row in await db.execute(sql.statement("looked_for"), binds):
+        for row in await db.execute(sql.statement("gazetteer_names"), binds):
             found[row.name_key.decode()].append((row.name, row.entity_id))
     return found
 

@@ -99,7 +99,7 @@ async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, lis
     found: dict[str, list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"user_id": user_id, "keys": [key.encode() for key in wanted]}
-        for key, entity in await db.execute(sql.statement("named_entities"), binds):
+        for key, entity in await db.execute(sql.statement("entities_by_name"), binds):
             found.setdefault(key.decode(), []).append(entity)
     return found
 
@@ -109,7 +109,7 @@ async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dic
     found: dict[tuple[str, str], UUID] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
-        rows = await db.execute(sql.statement("own_entities"), {"user_id": user_id, **binds})
+        rows = await db.execute(sql.statement("own_entities_by_name"), {"user_id": user_id, **binds})
         found |= {(row.type, row.name_key.decode()): row.entity_id for row in rows}
     return found
 

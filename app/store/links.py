@@ -1,6 +1,6 @@
-"""Where do names lead?
+"""Finds chunks by the names that they share with source chunks or with a query.
 
-The one place that runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `held_lexemes.sql`.
+Runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `lexemes_of_chunks.sql`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from app.store.db import Reading
 MOST_SOURCES = 10
 MOST_NAMES = 12
 RAREST, COMMONEST = 2, 50
-"""Chunks that a name must stand in to be shared: one leads nowhere, and many lead everywhere."""
+"""Chunks that must hold a name for it to count as shared: fewer give nothing, more are not specific."""
 COUNTED = 2_000
-"""Chunks up to which a name's mentions are counted: beyond, its weight is all but nothing."""
+"""Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
 MOST_SECTIONS = 3
-"""Sections over which a heading is a name; one over more ("Members", "Next steps") leads nowhere."""
+"""Sections over which a heading is a name; one over more ("Members", "Next steps") is ignored."""
 SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
 
 
@@ -36,10 +36,10 @@ async def follow(
     filters: Filters,
     exclude_chunk_ids: Sequence[UUID] = (),
 ) -> list[LinkedChunk]:
-    """What the names in the source chunks (with weights 0 to 1) and in the question lead to, and how near it is.
+    """The chunks that names in the source chunks (weights 0 to 1) and in the query lead to, with their similarity.
 
-    `keys` are those of the question's word sequences, `headings` those of them that may be a heading too; `also` are
-    chunks whose similarity is wanted even if no name leads to them.
+    `keys` are the keys of the query's word sequences, `headings` those that may be a heading; `also` are chunks whose
+    similarity is returned even if no name leads to them.
     """
     given = binds(
         sources,
@@ -65,15 +65,15 @@ def binds(
     exclude_chunk_ids: Sequence[UUID] = (),
 ) -> dict[str, Any]:
     """The statement's binds but for the user."""
-    told = list(keys)
+    sequences = list(keys)
     filtering = recall.filter_binds(filters or Filters())
-    filtering["filtered"], filtering["source_filter"] = bool(filters), filtering.pop("source_ids")
+    filtering["filtered"] = bool(filters)
     return {
-        "source_ids": list(sources),
+        "source_chunk_ids": list(sources),
         "weights": list(sources.values()),
         "also_ids": list(also),
-        "keys": [key.encode() for key in told],
-        "heading": [key in headings for key in told],
+        "keys": [key.encode() for key in sequences],
+        "heading": [key in headings for key in sequences],
         "embedding": None if vector is None else vectors.as_text(vector),
         "most_sources": MOST_SOURCES,
         "most_names": MOST_NAMES,
@@ -97,7 +97,7 @@ async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[Ch
 async def chunks(
     db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None
 ) -> dict[UUID, tuple[Candidate, float | None]]:
-    """Chunks with what they say, without scores, each with its similarity to the vector."""
+    """Chunks by id with their content, without scores, each with its similarity to the vector."""
     embedding = None if vector is None else vectors.as_text(vector)
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
     found = {}
@@ -114,7 +114,7 @@ async def held(
 ) -> dict[UUID, frozenset[str]]:
     """Which of the lexemes each of the chunks holds."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
-    rows = await db.execute(sql.statement("held_lexemes"), binds)
+    rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
 
 

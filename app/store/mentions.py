@@ -112,13 +112,15 @@ async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: s
         "keys": [name.key.encode() for name in named],
         "names": [name.text for name in named],
     }
-    rows = await db.execute(sql.statement("name_entities"), {"user_id": user_id, "origin": origin, **binds})
+    rows = await db.execute(sql.statement("ensure_named_entities"), {"user_id": user_id, "origin": origin, **binds})
     return set(rows.scalars())
 
 
 async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The titles among the keys, which are matched in any spelling of case, with whom they name."""
-    rows = await db.execute(sql.statement("known_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]})
+    rows = await db.execute(
+        sql.statement("any_case_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
+    )
     found: dict[str, list[UUID]] = {}
     for row in rows:
         found.setdefault(row.name_key.decode(), []).append(row.entity_id)
@@ -128,7 +130,7 @@ async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, lis
 async def holding(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[Place]:
     """Up to MOST_CHUNKS chunks of other documents than `besides` that hold the phrase as the text index reads it."""
     binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MOST_CHUNKS}
-    rows = await db.execute(sql.statement("phrase_chunks"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("chunks_holding_phrase"), {"user_id": user_id, **binds})
     return [Place(row.chunk_no, row.document_id, row.content) for row in rows]
 
 

@@ -1,7 +1,4 @@
-"""Which chunks answer a query best?
-
-The one place that runs `hybrid.sql` and `similar.sql` and turns their rows into candidates.
-"""
+"""Runs the hybrid search statement (`hybrid.sql`) and turns its rows into candidates."""
 
 from __future__ import annotations
 
@@ -19,22 +16,22 @@ from app.store import sql, vectors
 from app.store.db import Reading, plan_each
 
 EXACT_FLOOR = 4_000
-"""Chunks up to which an exact scan costs less than a walk through the HNSW graph (docs/benchmarks.md)."""
+"""Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
 
 EXACT_FACTOR = 25.0
-"""What a row costs that the graph visits, in rows of an exact scan of everything a user has."""
+"""The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
 
 EXACT_FACTOR_FILTERED = 10.0
-"""The same against an exact scan that a filter scatters over the table."""
+"""The same where a filter scatters the rows of the exact scan over the table."""
 
 MOST_PER_TERM = 2.2
-"""What BM25 gives a term's idf at most: k1 + 1."""
+"""Upper bound of a term's BM25 score as a multiple of its idf: k1 + 1."""
 
 SPEND = 20_000
-"""Postings that make candidates of the text leg (docs/decisions/0001)."""
+"""Postings that generate candidates of the text leg (docs/decisions/0001)."""
 
 PLAIN = frozenset({"vector", "text"})
-"""Sections whose plan does not depend on the binds: what they leave open is decided as the statement runs."""
+"""Parts whose plan does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
@@ -50,7 +47,7 @@ async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
 
 
 async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
-    """The same chunks, in no order and with nothing but their scores: thousands cost no more than a few to read."""
+    """The scores of the same chunks, unordered, as one row, so that thousands can be read."""
     await plan_each(db)
     row = (await db.execute(sql.statement("hybrid", *parts(ask), "bare"), binds(ask))).one()
     columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
@@ -59,14 +56,14 @@ async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
 
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     """The stored vector of one chunk. Raises NotFound."""
-    row = (await db.execute(sql.statement("vector_of"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
+    row = (await db.execute(sql.statement("vector_of_chunk"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
     if row is None:
         raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
     return [float(number) for number in json.loads(row.embedding)]
 
 
 def parts(ask: HybridRequest) -> tuple[str, ...]:
-    """Which sections of the statement a question needs: a leg of weight 0 or without input is not run."""
+    """The parts of the statement that a query needs: a leg of weight 0 or without input is not run."""
     lexical = ask.lexical
     needed = {
         "vector": ask.vector is not None and ask.weights.vector > 0,
@@ -80,7 +77,7 @@ def parts(ask: HybridRequest) -> tuple[str, ...]:
 
 
 def binds(ask: HybridRequest) -> dict[str, Any]:
-    """The statement's binds; those of sections that are left out are ignored."""
+    """The statement's binds; those of parts that are left out are ignored."""
     needed = parts(ask)
     return {
         "user_id": ask.user_id,

@@ -21,7 +21,7 @@ async def holding(db: Reading, user_id: str, names: Sequence[str]) -> list[int] 
     """The chunks that may hold one of these names (their words as the index reads them); None: any chunk may."""
     if not names:
         return []
-    rows = await db.execute(sql.statement("word_chunks"), {"user_id": user_id, "names": list(names)})
+    rows = await db.execute(sql.statement("chunks_holding_words"), {"user_id": user_id, "names": list(names)})
     found = list(rows.scalars())
     return None if None in found else found
 
@@ -55,7 +55,7 @@ async def standing(
     Every kind for a user's own entities, texts for the others.
     """
     binds = {"chunk_nos": list(chunk_nos), "besides": list(besides)}
-    rows = await db.execute(sql.statement("standing_mentions"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("stored_mentions"), {"user_id": user_id, **binds})
     return {Mention(*row[:5]): row.origin for row in rows}
 
 

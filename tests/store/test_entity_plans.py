@@ -51,14 +51,14 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
     """Each statement with its parts and binds."""
     keys = [f"person {n}".encode() for n in range(20)]
     return {
-        "own_entities": ((), {"types": ["person"] * 20, "keys": keys}),
-        "named_entities": ((), {"keys": keys}),
-        "looked_for": ((), {"keys": keys}),
-        "known_names": ((), {"keys": keys}),
-        "standing_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
+        "own_entities_by_name": ((), {"types": ["person"] * 20, "keys": keys}),
+        "entities_by_name": ((), {"keys": keys}),
+        "gazetteer_names": ((), {"keys": keys}),
+        "any_case_names": ((), {"keys": keys}),
+        "stored_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
         "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),
-        "word_chunks": ((), {"names": ["note w3"]}),
+        "chunks_holding_words": ((), {"names": ["note w3"]}),
         "matching_entities": (
             (),
             {

@@ -11,7 +11,7 @@ import pytest
 
 from app.pipelines import naming
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, Led, Vector
+from app.shapes import Filters, LinkedChunk, Vector
 from app.store import links
 from app.store.db import Database
 from app.text import names
@@ -45,7 +45,7 @@ class Shelf:
 
     async def follow(
         self, sources: dict[str, float], question: str = "", vector: Vector | None = None, **given: Any
-    ) -> dict[str, Led]:
+    ) -> dict[str, LinkedChunk]:
         """Where names lead, by title."""
         told = {"filters": Filters(), **given}
         async with self.db.reading(self.user) as reading:

@@ -145,8 +145,8 @@ async def test_the_strict_arm_reads_the_inverted_index_and_runs_only_when_asked(
     query = await embedder.embed_query("balt")
     for strict in (["balt kax"], ["balt"], ["balt", "kax"]):
         plan = await _explain(database, drafts.ask(big, "balt", query, strict=strict))
-        assert "ix_chunks_tsv" in _indexes(_cte(plan, "holding"))
-        assert "Seq Scan" not in _scanned(_cte(plan, "holding"), "chunks")
+        assert "ix_chunks_tsv" in _indexes(_cte(plan, "strict_chunks"))
+        assert "Seq Scan" not in _scanned(_cte(plan, "strict_chunks"), "chunks")
     plan = await _explain(database, drafts.ask(big, "balt", query))
     assert "ix_chunks_tsv" not in _indexes(_ran(plan))
 
@@ -180,7 +180,7 @@ async def test_what_was_not_asked_for_never_runs(by_graph, database, big, embedd
     semantic = _ran(await _explain(database, drafts.ask(big, "balt", query, weights=(1.0, 0.0))))
     assert _scanned(semantic, "postings") == []
     both = await _explain(database, drafts.ask(big, "balt", query))
-    for name in ("allowed", "unwanted", "holding", "barred_queries", "strict_queries"):
+    for name in ("filtered_documents", "excluded_chunks", "strict_chunks", "excluded_queries", "strict_queries"):
         assert not [node for node in _cte(both, name) if "Relation Name" in node], name
 
 
@@ -243,7 +243,7 @@ async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(p
 
 async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
     chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of').text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of_chunk').text}")
     async with database.reading(big) as reading:
         found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
@@ -252,7 +252,7 @@ async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
 
 async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
     rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('resemblance', 'alike').text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('similarity_matrix', 'matrix').text}")
     vector = await embedder.embed_query("balt")
     binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vectors.as_text(vector)}
     async with database.reading(big) as reading:
@@ -270,7 +270,7 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
     planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
     assert GRAPH in _indexes(planned["CTE nearest_by_index"])
     assert "Sort" not in {node["Node Type"] for node in planned["CTE nearest_by_index"]}
-    assert "pk_postings" in _indexes(planned["CTE nominated"])
+    assert "pk_postings" in _indexes(planned["CTE generated"])
     every = list(_nodes(plan["Plan"]))
     assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
 

@@ -1,59 +1,171 @@
-"""Named statements: each file's header says what it answers, its binds with their types, and its columns.
+"""Loads named SQL statements from files, checks their declarations and casts every bind.
 
-A header line `-- :name type  meaning` declares a bind; wherever the statement uses it, it is cast to that type, so that
-Postgres never has to guess. `text::vector` crosses the wire as text and is cast twice.
+A file begins with comments: what the statement does, its columns, and one declaration a line.
+
+    -- :name type  meaning       a bind; each use becomes CAST(:name AS type), `text::vector` two casts
+    -- part name  meaning        a part of the statement, left out unless it is asked for
+    -- $name  meaning            an argument, in fragments only
+
+Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
+asked for (or none is). `{{name argument, argument}}` includes `fragments/name.sql`, whose binds become the statement's.
+A declaration that is missing, unused or contradictory, an unknown part or fragment, and a section without end are
+errors.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import sqlalchemy as sa
 
 FOLDER = Path(__file__).parent
-_COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
-_DECLARED = re.compile(r"^-- :(\w+) ([\w\[\]:]+)", re.MULTILINE)
-_USED = re.compile(r"(?<![:\w]):(\w+)")
+FRAGMENTS = FOLDER / "fragments"
+DEEPEST = 5
+"""How many fragments may include one another."""
+_BIND = re.compile(r"-- :(\w+) ([\w\[\]:]+)(?: |$)")
+_PART = re.compile(r"-- part (\w+)(?: |$)")
+_ARGUMENT = re.compile(r"-- \$(\w+)(?: |$)")
+_USED_BIND = re.compile(r"(?<![:\w]):(\w+)")
+_USED_ARGUMENT = re.compile(r"\$([a-z]\w*)")
+_INCLUDE = re.compile(r"\{\{(\w+)(?: ([^{}]*))?\}\}")
+_DIRECTIVE = re.compile(r"-- (?:(if|unless) (\w+(?: or \w+)*)|end)")
+_LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b", re.IGNORECASE)
 
 
-_CONDITION = re.compile(r"-- (if|unless) (\w+(?: or \w+)*)")
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A statement or fragment as written: its declarations, and its lines with fragments included."""
+
+    binds: Mapping[str, str]
+    parts: frozenset[str]
+    arguments: tuple[str, ...]
+    lines: tuple[str, ...]
 
 
 @cache
 def statement(name: str, *parts: str) -> sa.TextClause:
-    """The statement in `<name>.sql` with the sections that `parts` ask for, every bind cast as its header declares.
+    """The statement in `<name>.sql` with the parts asked for. Raises ValueError for a part that it does not declare."""
+    return _compiled(load(name), parts)
 
-    Raises ValueError where the header and the sections together do not name the same binds.
-    """
-    return compiled((FOLDER / f"{name}.sql").read_text(encoding="utf-8"), *parts)
+
+@cache
+def load(name: str) -> Source:
+    """The checked source of `<name>.sql`. Raises ValueError where it contradicts its declarations."""
+    return parse((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
 
 def compiled(source: str, *parts: str) -> sa.TextClause:
     """A statement from its source text; see `statement`."""
-    declared = dict(_DECLARED.findall(source))
-    used = set(_USED.findall(_COMMENT.sub("", source)))
-    if used != declared.keys():
-        raise ValueError(f"declared and used binds differ: {sorted(used ^ declared.keys())}")
-    body = _COMMENT.sub("", _pruned(source, frozenset(parts))).strip()
-    return sa.text(_USED.sub(lambda bind: _cast(bind[1], declared[bind[1]]), body))
+    return _compiled(parse(source), parts)
 
 
-def _pruned(source: str, parts: frozenset[str]) -> str:
-    """The source without the sections (`-- if a or b`, `-- unless a or b`, to `-- end`) that `parts` do not ask for."""
-    kept: list[str] = []
+def parse(source: str) -> Source:
+    """The checked source of a statement from its text. Raises ValueError where it contradicts its declarations."""
+    found = _expanded(source, 0)
+    if found.arguments:
+        raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
+    named: set[str] = set()
+    depth = 0
+    for line in found.lines:
+        directive = _directive(line)
+        if directive is None:
+            continue
+        depth += -1 if directive[1] is None else 1
+        if depth < 0:
+            raise ValueError("a section ends that has not begun")
+        named |= set((directive[2] or "").split(" or ")) - {""}
+    if depth:
+        raise ValueError("a section has no end")
+    if named != found.parts:
+        raise ValueError(f"declared and used parts differ: {sorted(named ^ found.parts)}")
+    _check("binds", set(found.binds), _USED_BIND, found.lines)
+    return found
+
+
+def _compiled(source: Source, parts: tuple[str, ...]) -> sa.TextClause:
+    unknown = set(parts) - source.parts
+    if unknown:
+        raise ValueError(f"unknown parts: {sorted(unknown)}")
+    body = "\n".join(_kept(source, frozenset(parts))).strip()
+    return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], source.binds[bind[1]]), body))
+
+
+def _kept(source: Source, parts: frozenset[str]) -> Iterator[str]:
+    """The lines of the sections that `parts` ask for, without comments."""
     wanted = [True]
-    for line in source.splitlines():
-        condition = _CONDITION.fullmatch(line.strip())
-        if condition:
-            named = not parts.isdisjoint(condition[2].split(" or "))
-            wanted.append(wanted[-1] and named == (condition[1] == "if"))
-        elif line.strip() == "-- end":
+    for line in source.lines:
+        directive = _directive(line)
+        if directive is None:
+            if wanted[-1] and not _is_comment(line):
+                yield line
+        elif directive[1] is None:
             wanted.pop()
-        elif wanted[-1]:
-            kept.append(line)
-    return "\n".join(kept)
+        else:
+            named = not parts.isdisjoint(directive[2].split(" or "))
+            wanted.append(wanted[-1] and named == (directive[1] == "if"))
+
+
+def _expanded(source: str, depth: int) -> Source:
+    """Declarations and lines, with the fragments that they include."""
+    lines = source.splitlines()
+    begin = next((place for place, line in enumerate(lines) if not _is_comment(line)), len(lines))
+    header, body = lines[:begin], lines[begin:]
+    binds = {match[1]: match[2] for line in header if (match := _BIND.match(line))}
+    body_lines: list[str] = []
+    for line in body:
+        if _is_comment(line):
+            body_lines.append(line)
+            continue
+        body_lines += _INCLUDE.sub(lambda call: _included(call, binds, depth), line).splitlines()
+    return Source(
+        binds=binds,
+        parts=frozenset(match[1] for line in header if (match := _PART.match(line))),
+        arguments=tuple(match[1] for line in header if (match := _ARGUMENT.match(line))),
+        lines=tuple(body_lines),
+    )
+
+
+def _included(call: re.Match[str], binds: dict[str, str], depth: int) -> str:
+    """The text of a fragment with its arguments filled in; its binds are added to `binds`."""
+    name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
+    path = FRAGMENTS / f"{name}.sql"
+    if not path.is_file() or depth >= DEEPEST:
+        raise ValueError(f"no such fragment, or included too deeply: {name}")
+    fragment = _expanded(path.read_text(encoding="utf-8"), depth + 1)
+    if fragment.parts or any(_directive(line) for line in fragment.lines):
+        raise ValueError(f"the fragment {name} has parts")
+    if len(given) != len(fragment.arguments):
+        raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
+    _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
+    _check(f"binds of {name}", set(fragment.binds), _USED_BIND, fragment.lines)
+    for bind, kind in fragment.binds.items():
+        if binds.setdefault(bind, kind) != kind:
+            raise ValueError(f"the bind {bind} is {binds[bind]}, and {kind} in the fragment {name}")
+    values = dict(zip(fragment.arguments, given, strict=True))
+    text = "\n".join(line for line in fragment.lines if not _is_comment(line))
+    return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], text)
+
+
+def _check(what: str, declared: set[str], pattern: re.Pattern[str], lines: tuple[str, ...]) -> None:
+    used = {name for line in lines if not _is_comment(line) for name in pattern.findall(line)}
+    if used != declared:
+        raise ValueError(f"declared and used {what} differ: {sorted(used ^ declared)}")
+
+
+def _directive(line: str) -> re.Match[str] | None:
+    """The directive that a line is; None for SQL and comments. Raises ValueError for what looks like a misspelt one."""
+    found = _DIRECTIVE.fullmatch(line.strip())
+    if found is None and _LIKE_A_DIRECTIVE.match(line.strip()):
+        raise ValueError(f"not a directive: {line.strip()}")
+    return found
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("--")
 
 
 def _cast(name: str, types: str) -> str:

@@ -1,13 +1,13 @@
--- What do these chunks say, and how near are they to the question?
--- Columns: a row a chunk; similarity is null without a vector.
+-- Reads chunks by id with their content and their similarity to a query vector.
+-- Columns: a row for each chunk; similarity is null without a vector.
 -- :user_id text  whose chunks
 -- :chunk_ids uuid[]  which
 -- :embedding text::vector  null: none
-WITH asked AS MATERIALIZED (
+WITH query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
-       c.heading_path, d.metadata, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
+       c.heading_path, d.metadata, 1 - (v.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
 FROM unnest(:chunk_ids) AS g (chunk_id)
 CROSS JOIN LATERAL (SELECT o.* FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1) AS c
 CROSS JOIN LATERAL (SELECT o.* FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = c.document_id LIMIT 1) AS d

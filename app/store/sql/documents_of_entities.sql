@@ -1,5 +1,5 @@
--- Which documents are about these entities, or about what they contain, and how strongly?
--- Containment is followed three levels down; a cycle ends because a level is never walked twice for one entity.
+-- Finds the documents linked to entities or to their members, with the strength of the link.
+-- Membership is followed three levels down; a cycle ends because no level is walked twice for one entity.
 -- Columns: document_id, entity_id (the best of the given that leads there), score (its own), strength (all links of the
 -- document added up, a term by kind and count of mentions); the best score and the strongest first.
 -- :user_id text

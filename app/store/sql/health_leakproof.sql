@@ -1,4 +1,4 @@
--- Which of the operators that searches use would keep their index under row-level security?
+-- Reports which operators that searches use keep their index under row-level security.
 -- Columns: name (as ALTER FUNCTION takes it), leakproof.
 SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
 FROM pg_proc AS p

@@ -20,7 +20,7 @@ posted AS MATERIALIZED (
     FROM sampled AS s
     LEFT JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = s.lexeme
     LEFT JOIN LATERAL unnest(p.items) AS i (item) ON true
-    LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = i.item >> 24
+    LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = {{posting_chunk i.item}}
     GROUP BY s.lexeme, s.df
 )
 SELECT count(*) AS sampled, count(*) FILTER (WHERE df <> postings OR stray > 0) AS wrong FROM posted

@@ -10,7 +10,7 @@ WITH sampled AS MATERIALIZED (
 ),
 expected AS MATERIALIZED (
     SELECT s.chunk_no, t.lexeme COLLATE "C" AS lexeme,
-           (s.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(s.length, 65535) AS item
+           {{posting s, t.positions}} AS item
     FROM sampled AS s CROSS JOIN LATERAL unnest(s.tsv) AS t
 )
 SELECT (SELECT count(*) FROM expected AS e

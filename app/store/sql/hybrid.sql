@@ -1,32 +1,31 @@
--- Which of the user's chunks answer best, by meaning and by words, and what do they say?
+-- Finds the chunks that match a query best by meaning and by words, with their content.
 --
 -- Two legs, their fusion and the content in one statement. The vector leg ranks by cosine distance, over HNSW or, where
 -- the scope is small enough that this is cheaper, exactly. The text leg ranks by BM25 (k1 1.2, b 0.75, Lucene's idf) over
 -- the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words bind both legs before they are
--- cut to `candidates`. Up to `spend` postings of the rarest terms make candidates and commoner terms only add to their
+-- cut to `candidates`. Up to `spend` postings of the rarest terms generate candidates; commoner terms only add to their
 -- scores, unless the rarer ones could leave the leg short (n terms make at least 1/n of their postings candidates).
 -- Within `spend`, and always under filters or strict words, this is the exact sum (docs/decisions/0001).
 -- RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al. 2009); convex is the
 -- weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
--- Sections between `-- if` and `-- end` are left out where a query has no use for them (parts: vector, text, filtered,
--- strict, excluding, exclusions; bare: what the answer is, see below), because planning what is dead costs as much as
--- running it.
--- Columns: one row a hit (chunk_id null: no hit at all), each repeating the statement's own report
---   (corpus_chunks, scope_chunks, exact, vector_found, text_found); the terms stand in the first alone.
--- Bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as arrays, in no order.
+-- Parts that a query does not need are left out, because planning them costs as much as running them.
+-- Columns: a row for each hit (chunk_id null: no hit at all), each repeating the statement's own report
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found); the terms are in the first row only.
+-- With the part bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as unordered arrays.
+-- part vector  the vector leg
+-- part text  the text leg
+-- part filtered  filters on documents
+-- part strict  phrases and required words
+-- part excluding  words and phrases that no hit may hold
+-- part exclusions  chunks that are no hits
+-- part bare  scores only
 -- :user_id text  whose chunks
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  weighs an exact scan against an index scan that most rows of the table do not pass
 -- :candidates bigint  how many chunks a leg hands to the fusion
 -- :exclude_chunk_ids uuid[]  chunks already seen
 -- :spend bigint  postings that may make candidates of the text leg
--- :document_ids uuid[]  null: any
--- :source_ids uuid[]  null: any
--- :containing text::jsonb  metadata containment; null: any
--- :matching text::jsonpath  a JSON path on metadata; null: any
--- :created_after timestamptz  inclusive; null: any
--- :created_before timestamptz  exclusive; null: any
 -- :embedding text::vector  the query vector
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  the same, accents kept
@@ -44,7 +43,7 @@
 -- :with_content boolean  false leaves the content empty
 WITH
 -- if vector
-asked AS MATERIALIZED (
+query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 ),
 -- end
@@ -61,35 +60,33 @@ costs AS MATERIALIZED (
     WHERE r.oid = CAST('stepwell.embeddings' AS regclass)
 ),
 -- if exclusions
-unwanted AS MATERIALIZED (
+excluded_chunks AS MATERIALIZED (
     SELECT c.chunk_no
     FROM stepwell.chunks AS c
     WHERE c.user_id = :user_id AND c.chunk_id = ANY (:exclude_chunk_ids)
 ),
 -- end
 -- if filtered
-allowed AS MATERIALIZED (
+filtered_documents AS MATERIALIZED (
     SELECT d.document_id, d.chunk_count
     FROM stepwell.documents AS d
     WHERE d.user_id = :user_id
-      AND stepwell.passes(
-          d.document_id, d.source_id, d.metadata, d.created_at,
-          :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
+      AND {{passes_filters d}}
     LIMIT (SELECT most + 1 FROM costs)
 ),
 scope AS MATERIALIZED (
     SELECT s.chunks, s.chunks <= c.most AS small
-    FROM costs AS c CROSS JOIN (SELECT CAST(coalesce(sum(a.chunk_count), 0) AS bigint) AS chunks FROM allowed AS a) AS s
+    FROM costs AS c CROSS JOIN (SELECT CAST(coalesce(sum(a.chunk_count), 0) AS bigint) AS chunks FROM filtered_documents AS a) AS s
 ),
-allowed_chunks AS MATERIALIZED (
+filtered_chunks AS MATERIALIZED (
     SELECT e.chunk_no,
 -- if vector
-           e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+           e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
 -- end
 -- unless vector
            0 AS distance
 -- end
-    FROM allowed AS a
+    FROM filtered_documents AS a
     JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.document_id = a.document_id
     WHERE (SELECT small FROM scope)
 ),
@@ -99,7 +96,7 @@ scope AS MATERIALIZED (
     SELECT CAST(u.chunks AS bigint) AS chunks, u.chunks <= c.most AS small FROM costs AS c CROSS JOIN corpus AS u
 ),
 -- end
--- phrases and required words, found through the GIN index
+-- phrases and required query_words, found through the GIN index
 -- if strict
 strict_queries AS MATERIALIZED (
     SELECT g.config, CAST(string_agg('(' || CAST(q.query AS text) || ')', ' & ') AS tsquery) AS query
@@ -107,41 +104,41 @@ strict_queries AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(:strict_folded, :strict_plain) AS p (folded, plain)
     CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
-        CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+        {{text_for g.config, p.folded, p.plain}}) AS q (query)
     WHERE numnode(q.query) > 0
     GROUP BY g.config
 ),
-holding AS MATERIALIZED (
+strict_chunks AS MATERIALIZED (
     SELECT c.chunk_no
     FROM strict_queries AS s
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.config = s.config AND c.tsv @@ s.query
 ),
 -- end
 -- if excluding
-barred_queries AS MATERIALIZED (
+excluded_queries AS MATERIALIZED (
     SELECT g.config, q.query
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(:excluded_folded, :excluded_plain) AS p (folded, plain)
     CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
-        CASE WHEN g.config IN ('english', 'simple') THEN p.folded ELSE p.plain END) AS q (query)
+        {{text_for g.config, p.folded, p.plain}}) AS q (query)
     WHERE numnode(q.query) > 0
 ),
 -- end
 -- the text leg
 -- if text
-words AS MATERIALIZED (
+query_words AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
-        CASE WHEN g.config IN ('english', 'simple') THEN :words_folded ELSE :words_plain END)) AS t
+        {{text_for g.config, :words_folded, :words_plain}})) AS t
     GROUP BY t.lexeme
 ),
 terms AS MATERIALIZED (
     SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
            sum(q.df) OVER rarest_first <= q.spend
-           OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS nominates
+           OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
                ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
@@ -153,59 +150,43 @@ terms AS MATERIALIZED (
                :spend AS spend,
 -- end
 -- if exclusions
-               :candidates + (SELECT count(*) FROM unwanted) AS needed
+               :candidates + (SELECT count(*) FROM excluded_chunks) AS needed
 -- end
 -- unless exclusions
                :candidates AS needed
 -- end
         FROM corpus AS u
-        CROSS JOIN words AS w
+        CROSS JOIN query_words AS w
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
     ) AS q
     WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
 ),
 candidates AS NOT MATERIALIZED (
-    SELECT h.item >> 24 AS chunk_no,
-           sum(h.weight / (CAST(1 AS real) + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real))
-                                             / CAST((h.item >> 16) & 255 AS real))) AS score
+    SELECT {{posting_chunk h.item}} AS chunk_no,
+           sum({{posting_score h}}) AS score
     FROM (
-        SELECT b.weight, b.per_token, unnest(b.items) AS item
-        FROM (
-            SELECT t.weight, t.per_token, p.items
-            FROM terms AS t
-            JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
-            WHERE t.nominates
-            OFFSET 0
-        ) AS b
+        {{term_postings t.generates}}
     ) AS h
 -- if filtered
-    WHERE NOT (SELECT small FROM scope) OR h.item >> 24 IN (SELECT a.chunk_no FROM allowed_chunks AS a)
+    WHERE NOT (SELECT small FROM scope) OR {{posting_chunk h.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
 -- end
-    GROUP BY h.item >> 24
+    GROUP BY {{posting_chunk h.item}}
 ),
 -- unless filtered or strict or excluding
--- where commoner words add to the scores, the sums so far are needed twice
-commoner AS MATERIALIZED (
-    SELECT EXISTS (SELECT FROM terms AS t WHERE NOT t.nominates) AS stand
+-- where additive query_words add to the scores, the sums so far are needed twice
+additive AS MATERIALIZED (
+    SELECT EXISTS (SELECT FROM terms AS t WHERE NOT t.generates) AS exist
 ),
-nominated AS MATERIALIZED (
-    SELECT c.chunk_no, c.score FROM candidates AS c WHERE (SELECT stand FROM commoner)
+generated AS MATERIALIZED (
+    SELECT c.chunk_no, c.score FROM candidates AS c WHERE (SELECT exist FROM additive)
 ),
-added AS MATERIALIZED (
+additions AS MATERIALIZED (
     SELECT n.chunk_no,
-           sum(h.weight / (CAST(1 AS real) + (CAST(0.3 AS real) + h.per_token * CAST(h.item & 65535 AS real))
-                                             / CAST((h.item >> 16) & 255 AS real))) AS score
+           sum({{posting_score h}}) AS score
     FROM (
-        SELECT b.weight, b.per_token, unnest(b.items) AS item
-        FROM (
-            SELECT t.weight, t.per_token, p.items
-            FROM terms AS t
-            JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = t.lexeme
-            WHERE NOT t.nominates
-            OFFSET 0
-        ) AS b
+        {{term_postings NOT t.generates}}
     ) AS h
-    JOIN nominated AS n ON n.chunk_no = h.item >> 24
+    JOIN generated AS n ON n.chunk_no = {{posting_chunk h.item}}
     GROUP BY n.chunk_no
 ),
 -- end
@@ -216,17 +197,17 @@ scored AS (
         SELECT c.chunk_no, c.score FROM candidates AS c
 -- end
 -- unless filtered or strict or excluding
-        SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT stand FROM commoner)
+        SELECT c.chunk_no, c.score FROM candidates AS c WHERE NOT (SELECT exist FROM additive)
         UNION ALL
-        SELECT n.chunk_no, n.score + coalesce(a.score, 0) FROM nominated AS n LEFT JOIN added AS a ON a.chunk_no = n.chunk_no
+        SELECT n.chunk_no, n.score + coalesce(a.score, 0) FROM generated AS n LEFT JOIN additions AS a ON a.chunk_no = n.chunk_no
 -- end
     ) AS o
     WHERE true
 -- if strict
-      AND o.chunk_no IN (SELECT h.chunk_no FROM holding AS h)
+      AND o.chunk_no IN (SELECT h.chunk_no FROM strict_chunks AS h)
 -- end
 -- if exclusions
-      AND o.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+      AND o.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
 ),
 text_leg AS MATERIALIZED (
@@ -241,18 +222,13 @@ text_leg AS MATERIALIZED (
         WHERE true
 -- if filtered
           AND ((SELECT small FROM scope) OR (
-                SELECT stepwell.passes(
-                    d.document_id, d.source_id, d.metadata, d.created_at,
-                    :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
+                SELECT {{passes_filters d}}
                 FROM stepwell.chunks AS c
                 JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
                 WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
 -- end
 -- if excluding
-          AND NOT (
-                SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
-                FROM stepwell.chunks AS c
-                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no)
+          AND NOT {{holds_excluded o}}
 -- end
         LIMIT :candidates
 -- end
@@ -270,26 +246,19 @@ text_leg AS MATERIALIZED (
 -- the vector leg: over the graph and exactly, of which one finds its gate shut
 -- if vector
 nearest_by_index AS MATERIALIZED (
-    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
     FROM stepwell.embeddings AS e
     WHERE e.user_id = :user_id AND NOT (SELECT small FROM scope)
 -- if exclusions
-      AND e.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+      AND e.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
 -- if filtered
-      AND (SELECT stepwell.passes(
-                d.document_id, d.source_id, d.metadata, d.created_at,
-                :document_ids, :source_ids, :containing, :matching, :created_after, :created_before)
-            FROM stepwell.documents AS d
-            WHERE d.user_id = :user_id AND d.document_id = e.document_id)
+      AND {{document_passes e}}
 -- end
 -- if excluding
-      AND NOT (
-            SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
-            FROM stepwell.chunks AS c
-            WHERE c.user_id = :user_id AND c.chunk_no = e.chunk_no)
+      AND NOT {{holds_excluded e}}
 -- end
-    ORDER BY e.embedding <=> (SELECT q.vector FROM asked AS q), e.chunk_no
+    ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q), e.chunk_no
     LIMIT :candidates
 ),
 nearest_exactly AS MATERIALIZED (
@@ -298,17 +267,17 @@ nearest_exactly AS MATERIALIZED (
         SELECT n.chunk_no, n.distance
         FROM (
 -- if filtered
-            SELECT a.chunk_no, a.distance FROM allowed_chunks AS a
+            SELECT a.chunk_no, a.distance FROM filtered_chunks AS a
 -- end
 -- unless filtered
-            SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+            SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
             FROM stepwell.embeddings AS e
             WHERE e.user_id = :user_id AND (SELECT small FROM scope)
             OFFSET 0
 -- end
         ) AS n
 -- if exclusions
-        WHERE n.chunk_no NOT IN (SELECT x.chunk_no FROM unwanted AS x)
+        WHERE n.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
         ORDER BY n.distance, n.chunk_no
 -- unless excluding
@@ -316,10 +285,7 @@ nearest_exactly AS MATERIALIZED (
 -- end
     ) AS o
 -- if excluding
-    WHERE NOT (
-            SELECT EXISTS (SELECT FROM barred_queries AS b WHERE b.config = c.config AND c.tsv @@ b.query)
-            FROM stepwell.chunks AS c
-            WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no)
+    WHERE NOT {{holds_excluded o}}
     LIMIT :candidates
 -- end
 ),
@@ -347,8 +313,8 @@ fused AS MATERIALIZED (
     CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
                        (SELECT max(score) FROM text_leg) AS best_text) AS z
 ),
-front AS MATERIALIZED (
-    SELECT f.*, s.score, round(s.score * 1e12) AS sorted, least(f.vector_rank, f.text_rank) AS better_rank
+top_rows AS MATERIALIZED (
+    SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
     FROM fused AS f
     CROSS JOIN LATERAL (
         SELECT CASE WHEN :convex THEN f.convex_score ELSE f.rrf_score * (:k + 1) END
@@ -356,14 +322,14 @@ front AS MATERIALIZED (
     ) AS s
     WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
       AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
-    ORDER BY sorted DESC, better_rank
+    ORDER BY sort_key DESC, better_rank
     FETCH FIRST (:limit) ROWS WITH TIES
 )
 -- unless bare
 , best AS (
     SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
-           row_number() OVER (ORDER BY w.sorted DESC, w.better_rank, c.chunk_id) AS place
-    FROM front AS w
+           row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
+    FROM top_rows AS w
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no
     ORDER BY place
     LIMIT :limit
@@ -388,7 +354,7 @@ ORDER BY b.place
 SELECT coalesce(array_agg(c.chunk_id), '{}') AS chunk_ids, coalesce(array_agg(c.document_id), '{}') AS document_ids,
        coalesce(array_agg(w.vector_score), '{}') AS vector_scores,
        coalesce(array_agg(CAST(w.text_score AS float8)), '{}') AS text_scores
-FROM front AS w
+FROM top_rows AS w
 CROSS JOIN LATERAL (
     SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = w.chunk_no LIMIT 1
 ) AS c

@@ -6,7 +6,7 @@
 -- :document_id uuid
 WITH fresh AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
-           (c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535) AS item
+           {{posting c, t.positions}} AS item
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.document_id = :document_id
 ),

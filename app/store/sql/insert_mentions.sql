@@ -1,4 +1,4 @@
--- Stores mentions; of one that is there already the larger count stays.
+-- Stores mentions; an existing one keeps the larger count.
 -- Binds: user_id, and one array a column. Columns: none.
 -- :user_id text
 -- :entity_ids uuid[]

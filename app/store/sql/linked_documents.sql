@@ -1,4 +1,4 @@
--- Which documents are about an entity, and how strongly?
+-- Finds the documents linked to an entity, with the strength of the link.
 -- strength = 4 if titled by it + 3 if attended by it + 2 if its metadata names it + ln(1 + how often its text does).
 -- Columns: document_id, title, uri, created_at, mentions (counts by kind, as JSON), strength; the strongest first.
 -- :user_id text

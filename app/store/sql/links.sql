@@ -1,21 +1,23 @@
--- Which chunks do names lead to, from these source chunks and from the names in the question, and how near are they?
+-- Finds the chunks that names lead to, from source chunks and from the names in the query, and their similarity.
 --
--- named: the question holds the title of the chunk's document, or the heading of its section and of no other. linked: a
+-- named: the query holds the title of the chunk's document, or the heading of its section and of no other. linked: a
 -- source's text holds that title or heading, weighing w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second
--- step leads on from the five best. Over several sections a heading leads to each with its share, over more than a few
--- it is no name; no section leads to itself. shared: the chunk and a source hold the same name, which 2 to 50 chunks (n)
--- hold, w / (1 + ln n) times the cosine to the question.
--- Sources: the given chunks with their weights, and chunks of documents that the question names with weight 1; the ten
--- best. Filters and exclusions bind what is led to. Look-ups by id are LATERAL with a LIMIT or OFFSET 0, so that no join
--- ever reads all of a user's rows and one plan serves all binds; the question's vector is read from its text once, and
--- not for each chunk. Columns: a row a chunk; similarity is null without a vector.
+-- step starts from the five best. Over several sections a heading leads to each with its share, over more than a few
+-- it is ignored; no section leads to itself. shared: the chunk and a source hold the same name, which 2 to 50 chunks (n)
+-- hold, w / (1 + ln n) times the cosine to the query.
+-- Sources: the given chunks with their weights, and chunks of documents that the query names with weight 1; the ten
+-- best. Filters and exclusions bind the chunks found. Look-ups by id are LATERAL with a LIMIT or OFFSET 0, so that no
+-- join ever reads all of a user's rows and one plan serves all binds; the query's vector is read from its text once, and
+-- not for each chunk.
+-- Columns: chunk_id, document_id, similarity (null without a vector), and for each of named, linked and shared what led
+--   to the chunk (null: it did not): name, heading, weight, chunks, steps, source.
 -- :user_id text  whose chunks
--- :source_ids uuid[]  chunks that lead on
+-- :source_chunk_ids uuid[]  source chunks
 -- :weights float8[]  their weights, 0 to 1
 -- :also_ids uuid[]  further chunks whose similarity is wanted
--- :keys bytea[]  keys of the question's word sequences
+-- :keys bytea[]  keys of the query's word sequences
 -- :heading boolean[]  which of them may be a heading
--- :embedding text::vector  the question's vector; null: none
+-- :embedding text::vector  the query's vector; null: none
 -- :most_sources bigint
 -- :most_names bigint
 -- :rarest bigint  fewest chunks that make a name shared
@@ -25,17 +27,11 @@
 -- :second_steps bigint  how many chunks lead on a second time
 -- :second_weight float8
 -- :filtered boolean  whether any filter is given
--- :document_ids uuid[]  null: any
--- :source_filter uuid[]  null: any
--- :containing text::jsonb  null: any
--- :matching text::jsonpath  null: any
--- :created_after timestamptz  null: any
--- :created_before timestamptz  null: any
 -- :exclude_chunk_ids uuid[]
-WITH asked AS MATERIALIZED (
+WITH query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 ),
-question AS MATERIALIZED (
+query_names AS MATERIALIZED (
     SELECT n.entity_id, bool_or(g.heading) AS heading
     FROM unnest(:keys, :heading) AS g (name_key, heading)
     CROSS JOIN LATERAL (
@@ -43,16 +39,16 @@ question AS MATERIALIZED (
     ) AS n
     GROUP BY n.entity_id
 ),
-titled_by_question AS MATERIALIZED (
+named_chunks AS MATERIALIZED (
     SELECT t.chunk_no, t.document_id, t.entity_id, t.heading, t.similarity
     FROM (
         SELECT DISTINCT ON (r.chunk_no) r.chunk_no, r.document_id, r.entity_id, r.heading, r.similarity
         FROM (
-            SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity,
+            SELECT m.chunk_no, m.document_id, m.entity_id, m.heading, 1 - (v.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity,
                    row_number() OVER (
                        PARTITION BY m.document_id, m.section_no
-                       ORDER BY v.embedding <=> (SELECT a.vector FROM asked AS a), m.chunk_no) AS place
-            FROM question AS q
+                       ORDER BY v.embedding <=> (SELECT a.vector FROM query_vector AS a), m.chunk_no) AS place
+            FROM query_names AS q
             CROSS JOIN LATERAL (
                 SELECT o.chunk_no, o.document_id, o.entity_id, CAST(NULL AS bigint) AS section_no, false AS heading
                 FROM stepwell.mentions AS o
@@ -68,15 +64,9 @@ titled_by_question AS MATERIALIZED (
                 OFFSET 0
             ) AS m
             CROSS JOIN LATERAL (
-                SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+                {{chunk_vector m}}
             ) AS v
-            WHERE (NOT :filtered OR (
-                SELECT stepwell.passes(
-                    d.document_id, d.source_id, d.metadata, d.created_at,
-                    :document_ids, :source_filter, :containing,
-                    :matching, :created_after, :created_before)
-                FROM stepwell.documents AS d
-                WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+            WHERE (NOT :filtered OR {{document_passes m}})
         ) AS r
         WHERE r.place <= 3
         ORDER BY r.chunk_no, r.heading, r.entity_id
@@ -88,64 +78,32 @@ sources AS MATERIALIZED (
     SELECT s.chunk_no, s.document_id, max(s.weight) AS weight
     FROM (
         SELECT c.chunk_no, c.document_id, g.weight
-        FROM unnest(:source_ids, :weights) AS g (chunk_id, weight)
+        FROM unnest(:source_chunk_ids, :weights) AS g (chunk_id, weight)
         CROSS JOIN LATERAL (
             SELECT o.chunk_no, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
         ) AS c
         UNION ALL
-        (SELECT t.chunk_no, t.document_id, 1 FROM titled_by_question AS t LIMIT :most_sources)
+        (SELECT t.chunk_no, t.document_id, 1 FROM named_chunks AS t LIMIT :most_sources)
     ) AS s
     GROUP BY s.chunk_no, s.document_id
     ORDER BY max(s.weight) DESC, s.chunk_no
     LIMIT :most_sources
 ),
 steps AS MATERIALIZED (
-    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * 2 / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections
-    FROM sources AS s
-    CROSS JOIN LATERAL (
-        SELECT o.entity_id FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
-    ) AS m
-    CROSS JOIN LATERAL (
-        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
-    ) AS e
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS sections
-        FROM (SELECT DISTINCT o.section_no FROM stepwell.headings AS o
-              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :most_sections + 1) AS l
-    ) AS h
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS chunks
-        FROM (SELECT FROM stepwell.mentions AS o
-              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
-    ) AS n
-    WHERE e.origin <> 'text' OR h.sections BETWEEN 1 AND :most_sections
+    {{link_steps sources, 2}}
 ),
 linked_once AS MATERIALIZED (
     SELECT DISTINCT ON (m.chunk_no)
            m.chunk_no, m.document_id, s.entity_id, s.weight * m.share AS weight, s.chunks, s.chunk_no AS source_no, 1 AS steps, m.heading,
-           1 - (v.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
+           1 - (v.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
     FROM steps AS s
     CROSS JOIN LATERAL (
-        SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id
-        UNION ALL
-        SELECT o.chunk_no, o.document_id, true, 1.0 / s.sections FROM stepwell.headings AS o
-        WHERE s.sections <= :most_sections AND o.user_id = :user_id AND o.entity_id = s.entity_id AND NOT EXISTS (
-            SELECT FROM stepwell.headings AS k
-            WHERE k.user_id = :user_id AND k.entity_id = s.entity_id AND k.section_no = o.section_no AND k.chunk_no = s.chunk_no)
-        OFFSET 0
+        {{link_targets s}}
     ) AS m
     CROSS JOIN LATERAL (
-        SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = m.chunk_no LIMIT 1
+        {{chunk_vector m}}
     ) AS v
-    WHERE (NOT :filtered OR (
-        SELECT stepwell.passes(
-            d.document_id, d.source_id, d.metadata, d.created_at,
-            :document_ids, :source_filter, :containing,
-            :matching, :created_after, :created_before)
-        FROM stepwell.documents AS d
-        WHERE d.user_id = :user_id AND d.document_id = m.document_id))
+    WHERE (NOT :filtered OR {{document_passes m}})
     ORDER BY m.chunk_no, s.weight * m.share DESC, s.entity_id, s.chunk_no, m.heading
 ),
 second_sources AS MATERIALIZED (
@@ -156,26 +114,7 @@ second_sources AS MATERIALIZED (
     LIMIT :second_steps
 ),
 second_steps AS MATERIALIZED (
-    SELECT s.chunk_no, s.document_id, m.entity_id, s.weight / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections
-    FROM second_sources AS s
-    CROSS JOIN LATERAL (
-        SELECT o.entity_id FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
-    ) AS m
-    CROSS JOIN LATERAL (
-        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
-    ) AS e
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS sections
-        FROM (SELECT DISTINCT o.section_no FROM stepwell.headings AS o
-              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :most_sections + 1) AS l
-    ) AS h
-    CROSS JOIN LATERAL (
-        SELECT count(*) AS chunks
-        FROM (SELECT FROM stepwell.mentions AS o
-              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
-    ) AS n
-    WHERE e.origin <> 'text' OR h.sections BETWEEN 1 AND :most_sections
+    {{link_steps second_sources, 1}}
 ),
 linked AS MATERIALIZED (
     SELECT DISTINCT ON (a.chunk_no) a.*
@@ -185,14 +124,7 @@ linked AS MATERIALIZED (
         SELECT m.chunk_no, s.entity_id, s.weight * m.share, s.chunks, s.chunk_no, 2, m.heading
         FROM second_steps AS s
         CROSS JOIN LATERAL (
-            SELECT o.chunk_no, o.document_id, false AS heading, 1.0 AS share FROM stepwell.mentions AS o
-            WHERE o.user_id = :user_id AND o.entity_id = s.entity_id AND o.kind = 'title' AND o.document_id <> s.document_id
-            UNION ALL
-            SELECT o.chunk_no, o.document_id, true, 1.0 / s.sections FROM stepwell.headings AS o
-            WHERE s.sections <= :most_sections AND o.user_id = :user_id AND o.entity_id = s.entity_id AND NOT EXISTS (
-                SELECT FROM stepwell.headings AS k
-                WHERE k.user_id = :user_id AND k.entity_id = s.entity_id AND k.section_no = o.section_no AND k.chunk_no = s.chunk_no)
-            OFFSET 0
+            {{link_targets s}}
         ) AS m
     ) AS a
     ORDER BY a.chunk_no, a.weight DESC, a.steps, a.entity_id, a.source_no, a.heading
@@ -208,7 +140,7 @@ shared_names AS MATERIALIZED (
         SELECT o.entity_id FROM stepwell.mentions AS o
         WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no OFFSET 0
     ) AS m
-            WHERE m.entity_id NOT IN (SELECT q.entity_id FROM question AS q)
+            WHERE m.entity_id NOT IN (SELECT q.entity_id FROM query_names AS q)
         ) AS h
         CROSS JOIN LATERAL (
             SELECT count(*) AS chunks
@@ -236,7 +168,7 @@ found AS (
     CROSS JOIN LATERAL (
         SELECT o.chunk_no FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
     ) AS c
-    UNION SELECT chunk_no FROM titled_by_question
+    UNION SELECT chunk_no FROM named_chunks
     UNION SELECT chunk_no FROM linked
     UNION SELECT chunk_no FROM shared
 )
@@ -253,18 +185,12 @@ CROSS JOIN LATERAL (
     SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS c
 CROSS JOIN LATERAL (
-    SELECT 1 - (o.embedding <=> (SELECT a.vector FROM asked AS a)) AS similarity
+    SELECT 1 - (o.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
     FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS v
-LEFT JOIN titled_by_question AS t ON t.chunk_no = f.chunk_no
+LEFT JOIN named_chunks AS t ON t.chunk_no = f.chunk_no
 LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no
 LEFT JOIN shared AS s ON s.chunk_no = f.chunk_no
 WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
-  AND (NOT :filtered OR (
-        SELECT stepwell.passes(
-            d.document_id, d.source_id, d.metadata, d.created_at,
-            :document_ids, :source_filter, :containing,
-            :matching, :created_after, :created_before)
-        FROM stepwell.documents AS d
-        WHERE d.user_id = :user_id AND d.document_id = c.document_id))
+  AND (NOT :filtered OR {{document_passes c}})
 ORDER BY c.chunk_id

@@ -1,6 +1,9 @@
--- Which entities does a user have, in the order of their names? An automatic one hides behind an own one of its name;
--- that is asked of each row shown, in a subquery that no planner turns into a join over all names.
+-- Lists a user's entities by name. An automatic entity is hidden by the user's own of the same name; that is checked for
+-- each row shown, in a subquery that no planner turns into a join over all names.
 -- Columns: entity_id.
+-- part after  from a position
+-- part type  of one type
+-- part origin  of one origin
 -- :user_id text
 -- :after_name text  null: from the beginning
 -- :after_id uuid

@@ -1,9 +1,11 @@
--- Which entities is a query about: by a name in it, a role, the team named, what their facts or their description say?
+-- Finds the entities that a query refers to by a name, a role, a team, or the words of their facts or description.
 --
 -- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
 -- the query's rarest lexemes, without which no entity covers half of the query's idf.
--- An automatic entity gives way to the user's own of that name. A name is not misspelt where the documents hold all of the words that resemble it (value 0, else 1).
--- Columns: one row a match; key: the name (of a team, for its members); value: covered idf (0 to 1) for a fact, cosine for a description, else null; terms: lexemes that facts cover.
+-- An automatic entity is hidden by the user's own of that name. A name is not misspelt where the documents hold all of
+-- the words that resemble it (value 0, else 1).
+-- Columns, a row for each match: by, key (the name; of a team, for its members), entity_id, name, type, origin, value
+--   (covered idf, 0 to 1, for a fact, cosine for a description, else null), terms (lexemes that facts cover).
 -- :user_id text
 -- :keys bytea[]  keys of the names that the query holds
 -- :near_keys bytea[]  keys of names that words of the query resemble
@@ -13,7 +15,7 @@
 -- :embedding text::vector  null: none
 -- :most bigint  rows of each kind
 WITH
-asked AS MATERIALIZED (
+query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 ),
 named AS MATERIALIZED (
@@ -98,10 +100,10 @@ factual AS MATERIALIZED (
     LIMIT :most
 ),
 described AS MATERIALIZED (
-    SELECT v.entity_id, v.embedding <=> (SELECT q.vector FROM asked AS q) AS distance
+    SELECT v.entity_id, v.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
     FROM stepwell.entity_vectors AS v
     WHERE v.user_id = :user_id
-    ORDER BY v.embedding <=> (SELECT q.vector FROM asked AS q), v.entity_id
+    ORDER BY v.embedding <=> (SELECT q.vector FROM query_vector AS q), v.entity_id
     LIMIT :most
 ),
 matches AS (

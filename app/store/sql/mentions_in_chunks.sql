@@ -1,5 +1,5 @@
--- How often do these chunks mention these entities: as often as their text does, or as what speaks for the whole document
--- counts, if that is more (a title as four mentions, an attendee as three, other metadata as two, added up)?
+-- Counts the mentions of some entities in some chunks: those in the text, or those of the whole document if they count
+-- more (a title as four mentions, an attendee as three, other metadata as two, added up).
 -- Columns: chunk_id, entity_id, count.
 -- :user_id text
 -- :chunk_ids uuid[]

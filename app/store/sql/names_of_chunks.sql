@@ -1,4 +1,4 @@
--- Which names stand in these chunks, and in how many chunks each?
+-- Lists the names in some chunks, with the number of chunks that hold each.
 -- Look-ups are LATERAL with a LIMIT or OFFSET 0, so that one plan serves all binds.
 -- Columns: name, name_key, chunks (at most `counted`), chunk_id (the earliest of those given that holds it).
 -- :user_id text  whose chunks

@@ -10,10 +10,10 @@
 WITH present AS MATERIALIZED (
     SELECT g.owner COLLATE "C" AS lexeme, g.item
     FROM unnest(:owners, :items) AS g (owner, item)
-    WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = g.item >> 24)
+    WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk g.item}})
     UNION
     SELECT t.lexeme COLLATE "C",
-           (c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535)
+           {{posting c, t.positions}}
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.chunk_no >= :since AND t.lexeme = ANY (:lexemes)
 ),
@@ -21,13 +21,14 @@ placed AS (
     SELECT lexeme, item, (row_number() OVER (PARTITION BY lexeme ORDER BY item) - 1) / 128 AS block FROM present
 ),
 blocks AS MATERIALIZED (
-    SELECT lexeme, block, array_agg(item ORDER BY item) AS items, min(item) >> 24 AS first_no
+    SELECT lexeme, block, array_agg(item ORDER BY item) AS items, {{posting_chunk min(item)}} AS first_no
     FROM placed
     GROUP BY lexeme, block
 ),
 stored AS (
     INSERT INTO stepwell.postings (user_id, lexeme, first_no, items)
     SELECT :user_id, lexeme, first_no, items FROM blocks ORDER BY lexeme, first_no
+    ON CONFLICT (user_id, lexeme, first_no) DO UPDATE SET items = excluded.items
 ),
 counted AS (
     INSERT INTO stepwell.lexemes AS l (user_id, lexeme, df, tail_no, tail_size)

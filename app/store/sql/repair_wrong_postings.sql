@@ -7,7 +7,7 @@
 -- :slice integer  which of them, from 0
 WITH expected AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme,
-           array_agg((c.chunk_no << 24) | (CAST(least(cardinality(t.positions), 255) AS bigint) << 16) | least(c.length, 65535)
+           array_agg({{posting c, t.positions}}
                      ORDER BY c.chunk_no) AS items
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND (hashtext(t.lexeme) & 2147483647) % :slices = :slice

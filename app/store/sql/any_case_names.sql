@@ -1,6 +1,5 @@
--- Which of these names are titles, or headings of several words? Those are matched in any spelling of case, wherever
--- their words stand.
--- LATERAL, OFFSET and LIMIT keep look-ups look-ups, whatever the statistics say: a join would read all of the user's.
+-- Finds the names that are titles, or headings of several words: those are matched in any case, wherever their words
+-- occur. LATERAL with OFFSET or LIMIT forces look-ups by key, whatever the statistics say.
 -- Columns: name_key, entity_id.
 -- :user_id text  whose names
 -- :keys bytea[]  the word sequences of a text

@@ -1,4 +1,4 @@
--- Which entities bear these names or aliases? A user's own first; an automatic one hides behind an own one of its name.
+-- Finds the entities with some names or aliases, a user's own first; an automatic one is hidden by an own one of its name.
 -- Columns: name_key, entity_id.
 -- :user_id text
 -- :keys bytea[]

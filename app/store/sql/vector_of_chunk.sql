@@ -1,4 +1,4 @@
--- What is the stored vector of one chunk?
+-- Reads the stored vector of one chunk.
 -- Columns: embedding (text).
 -- :user_id text  whose chunk
 -- :chunk_id uuid  which chunk

@@ -1,9 +1,10 @@
--- How near are these chunks to a question, and to each other?
--- Columns: chunk_id, in the order given and without those that have no vector; similarity (null without a question);
--- alike (the cosines to the chunks of all rows, in their order).
+-- Computes the cosine similarity of chunks to a query vector and to each other.
+-- Columns: chunk_id, in the order given and without those that have no vector; similarity (null without a query vector);
+--   similarities (to the chunks of all rows, in their order; part matrix).
+-- part matrix  similarities of the chunks to each other
 -- :user_id text  whose chunks
 -- :chunk_ids uuid[]  which
--- :embedding text::vector  the question's; null: none
+-- :embedding text::vector  the query's; null: none
 WITH chosen AS MATERIALIZED (
     SELECT g.chunk_id, g.place, e.embedding
     FROM unnest(:chunk_ids) WITH ORDINALITY AS g (chunk_id, place)
@@ -15,8 +16,8 @@ WITH chosen AS MATERIALIZED (
     ) AS e
 )
 SELECT o.chunk_id, 1 - (o.embedding <=> :embedding) AS similarity
--- if alike
-       , ARRAY(SELECT 1 - (p.embedding <=> o.embedding) FROM chosen AS p ORDER BY p.place) AS alike
+-- if matrix
+       , ARRAY(SELECT 1 - (p.embedding <=> o.embedding) FROM chosen AS p ORDER BY p.place) AS similarities
 -- end
 FROM chosen AS o
 ORDER BY o.place

@@ -1,6 +1,6 @@
--- Which chunks may hold one of these names? Of each name the rarest word nominates. Chunks in languages whose index
--- keeps accents are all nominated, since a name matches without them. Columns: chunk_no; null: a name has no indexed
--- word, so that any chunk may hold it.
+-- Finds the chunks that may hold one of some names, by the postings of the rarest word of each. Chunks in languages whose
+-- index keeps accents are all candidates, since a name matches without them.
+-- Columns: chunk_no; null: a name has no indexed word, so that any chunk may hold it.
 -- :user_id text
 -- :names text[]  words of names as the index reads them, accents folded
 WITH configs AS MATERIALIZED (
@@ -24,7 +24,7 @@ rarest AS MATERIALIZED (
     WHERE s.config IN ('english', 'simple')
 ),
 nominated AS (
-    SELECT unnest(p.items) >> 24 AS chunk_no
+    SELECT {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM rarest AS r
     CROSS JOIN LATERAL (
         SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0

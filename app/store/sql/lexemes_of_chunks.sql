@@ -1,8 +1,8 @@
--- Which of these lexemes does each of these chunks hold, in its title, headings or content?
--- Columns: a row a chunk; lexemes is empty where it holds none.
+-- Finds which of some lexemes each of some chunks holds, in its title, headings or content.
+-- Columns: chunk_id, lexemes (empty where it holds none); a row for each chunk.
 -- :user_id text  whose chunks
 -- :chunk_ids uuid[]  which
--- :lexemes text[]  what is looked for
+-- :lexemes text[]  which lexemes
 SELECT c.chunk_id, ARRAY(SELECT t.lexeme FROM unnest(c.tsv) AS t WHERE t.lexeme = ANY (:lexemes)) AS lexemes
 FROM unnest(:chunk_ids) AS g (chunk_id)
 CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-"""How near are some chunks to a question, and to each other? The one place that runs `resemblance.sql`."""
+"""Computes the similarity of chunks to a query vector and to each other. Runs `similarity_matrix.sql`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.store.db import Reading
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """A chunk's cosine to the question, if there is one, and to the others, if that was asked."""
+    """A chunk's cosine to the query, if it has a vector, and to the other chunks, if asked for."""
 
     similarity: float | None
     alike: Mapping[UUID, float] = field(default_factory=dict)
@@ -22,12 +22,15 @@ class Near:
 async def of(
     db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None, among: bool
 ) -> dict[UUID, Near]:
-    """The user's own chunks that have a vector; `among` asks for their cosines to each other, the square of them."""
+    """Similarities of the user's chunks that have a vector; `among` adds those to each other, quadratic in number."""
     binds = {
         "user_id": user_id,
         "chunk_ids": list(chunk_ids),
         "embedding": None if vector is None else vectors.as_text(vector),
     }
-    rows = list(await db.execute(sql.statement("resemblance", *(("alike",) if among else ())), binds))
+    rows = list(await db.execute(sql.statement("similarity_matrix", *(("matrix",) if among else ())), binds))
     ids = [row.chunk_id for row in rows]
-    return {row.chunk_id: Near(row.similarity, dict(zip(ids, row.alike, strict=True)) if among else {}) for row in rows}
+    return {
+        row.chunk_id: Near(row.similarity, dict(zip(ids, row.similarities, strict=True)) if among else {})
+        for row in rows
+    }

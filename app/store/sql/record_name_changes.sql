@@ -1,4 +1,4 @@
--- Notes that names changed. The caller holds the user's lock. Columns: none.
+-- Records that names changed. The caller holds the user's lock. Columns: none.
 -- :user_id text
 -- :keys bytea[]
 -- :names text[]

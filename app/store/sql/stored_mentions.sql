@@ -1,5 +1,6 @@
--- What do chunks mention of a user's own entities (in every way), of those that metadata gave, and of some others (in
--- their text)? Columns: entity_id, chunk_no, document_id, kind, count, origin.
+-- Lists the mentions in some chunks of a user's own entities (of every kind), of those that metadata gave, and of some
+-- others (of the kind text).
+-- Columns: entity_id, chunk_no, document_id, kind, count, origin.
 -- :user_id text
 -- :chunk_nos bigint[]
 -- :besides uuid[]  other entities

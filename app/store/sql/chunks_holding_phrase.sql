@@ -1,4 +1,5 @@
--- Which chunks hold this phrase? The rarest of its words nominates, because `@@` has no index under row-level security.
+-- Finds the chunks that hold a phrase. The postings of its rarest word give the candidates, because `@@` may have no
+-- index under row-level security.
 -- Columns: chunk_no, document_id, content.
 -- :user_id text  whose chunks
 -- :document_id uuid  the document that is left out
@@ -6,10 +7,10 @@
 -- :plain text  the same, accents kept
 -- :limit bigint  a name in more chunks than this leads nowhere
 WITH queries AS MATERIALIZED (
-    SELECT s.config, q.query, CASE WHEN s.config IN ('english', 'simple') THEN :folded ELSE :plain END AS phrase
+    SELECT s.config, q.query, {{text_for s.config, :folded, :plain}} AS phrase
     FROM stepwell.text_statistics AS s
     CROSS JOIN LATERAL phraseto_tsquery(
-        CAST(s.config AS regconfig), CASE WHEN s.config IN ('english', 'simple') THEN :folded ELSE :plain END) AS q (query)
+        CAST(s.config AS regconfig), {{text_for s.config, :folded, :plain}}) AS q (query)
     WHERE s.user_id = :user_id AND s.chunks > 0 AND numnode(q.query) > 0
 ),
 rarest AS MATERIALIZED (
@@ -26,7 +27,7 @@ rarest AS MATERIALIZED (
     ) AS r
 ),
 nominated AS MATERIALIZED (
-    SELECT r.config, r.query, unnest(p.items) >> 24 AS chunk_no
+    SELECT r.config, r.query, {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM rarest AS r
     CROSS JOIN LATERAL (
         SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0

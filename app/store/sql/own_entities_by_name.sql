@@ -1,4 +1,5 @@
--- Which of the user's own entities have this type and name? Columns: type, name_key, entity_id.
+-- Finds the user's own entities of some types and names.
+-- Columns: type, name_key, entity_id.
 -- :user_id text
 -- :types text[]
 -- :keys bytea[]  keys of names, one beside each type

@@ -1,6 +1,6 @@
-"""Which entities is a query about, and which documents and chunks are about them?
+"""Looks up the entities that a query refers to, the documents linked to them, and their mentions in chunks.
 
-The one place that runs `matching_entities.sql`, `documents_of_entities.sql` and `mentions_in_chunks.sql`.
+Runs `matching_entities.sql`, `documents_of_entities.sql` and `mentions_in_chunks.sql`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from app.store import sql, vectors
 from app.store.db import Reading
 
 MOST_MATCHES = 50
-"""Entities that one way of matching brings."""
+"""Entities returned for each kind of match."""
 MOST_DOCUMENTS = 20_000
-"""Linked documents that a search is led into; the weakest links beyond are left out."""
+"""Linked documents that scope a search; weaker links are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One way in which an entity matches a query; see `matching_entities.sql`."""
+    """An entity that a query refers to, with the kind of match; see `matching_entities.sql`."""
 
     by: MatchedBy
     key: str | None

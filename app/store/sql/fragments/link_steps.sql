@@ -1,0 +1,27 @@
+-- The names in the texts of source chunks that may be followed, with their weights: factor * weight / (1 + ln(1 + n)),
+-- n = chunks whose text holds the name. A name is followed if it is a title, or heads one to :most_sections sections.
+-- $sources  the CTE of source chunks: chunk_no, document_id, weight
+-- $factor  a number
+-- :user_id text
+-- :most_sections bigint  sections over which a heading is a name
+-- :counted bigint  chunks up to which a title's mentions are counted
+SELECT s.chunk_no, s.document_id, m.entity_id, s.weight * $factor / (1 + ln(1 + n.chunks)) AS weight, n.chunks, h.sections
+    FROM $sources AS s
+    CROSS JOIN LATERAL (
+        SELECT o.entity_id FROM stepwell.mentions AS o
+        WHERE o.user_id = :user_id AND o.chunk_no = s.chunk_no AND o.kind = 'text' OFFSET 0
+    ) AS m
+    CROSS JOIN LATERAL (
+        SELECT o.origin FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
+    ) AS e
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS sections
+        FROM (SELECT DISTINCT o.section_no FROM stepwell.headings AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :most_sections + 1) AS l
+    ) AS h
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS chunks
+        FROM (SELECT FROM stepwell.mentions AS o
+              WHERE o.user_id = :user_id AND o.entity_id = m.entity_id AND o.kind = 'text' LIMIT :counted) AS l
+    ) AS n
+    WHERE e.origin <> 'text' OR h.sections BETWEEN 1 AND :most_sections
