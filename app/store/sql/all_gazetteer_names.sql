@@ -1,4 +1,4 @@
--- All names and aliases that are looked for in texts, with whose they are, in groups of 1,000 names a row.
+-- Lists all names and aliases that are matched in texts, with their entities, 1,000 names a row.
 -- Columns: names, entity_ids.
 -- :user_id text
 SELECT array_agg(f.name) AS names, array_agg(f.entity_id) AS entity_ids
