@@ -80,10 +80,16 @@ class Settings(BaseSettings):
         0, ge=0, description="Searches running at once; 0: as many as there are usable cores."
     )
     max_waiting_searches: int = Field(
-        8, ge=0, description="Most that wait their turn, and only those likely to be quick; others get 503 at once."
+        512, ge=0, description="Searches that wait for their turn at most; others get 503 at once."
     )
-    search_patience: float = Field(
-        3.0, ge=1, description="How long they may take, waiting included, in 95th percentiles of a search alone."
+    queue_timeout_s: float = Field(
+        5.0, gt=0, description="How long a search waits for its turn at most, within STEPWELL_SEARCH_TIMEOUT_S."
+    )
+    rate_limit_user: int = Field(
+        0, ge=0, description="Requests a minute of one user, counted by each process; more get 429; 0: no limit."
+    )
+    rate_limit_key: int = Field(
+        0, ge=0, description="Requests a minute of one API key, counted by each process; more get 429; 0: no limit."
     )
 
     # logs, counts and traces

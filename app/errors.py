@@ -15,6 +15,7 @@ StepwellError                      500  internal_error
 ├── OriginNotAllowed               403  origin_not_allowed
 ├── Conflict                       409  conflict
 ├── TooLarge                       413  too_large
+├── RateLimited                    429  rate_limited           (carries Retry-After)
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
 │   │   └── ConnectionLost         503  database_unavailable   (a read is tried once more)
@@ -146,6 +147,17 @@ class Conflict(StepwellError):
 
     status = 409
     code = "conflict"
+
+
+class RateLimited(StepwellError):
+    """The user or the key sent more requests than its limit allows. `retry_after_s` is in whole seconds."""
+
+    status = 429
+    code = "rate_limited"
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class TooLarge(StepwellError):

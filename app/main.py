@@ -15,6 +15,7 @@ from fastapi.routing import APIRoute
 from app import __version__, config, runtime, telemetry
 from app.api import (
     admission,
+    auth,
     bodies,
     docs,
     documents,
@@ -25,11 +26,12 @@ from app.api import (
     multihop,
     origins,
     problems,
+    rate_limits,
     request_ids,
     search,
     traces,
 )
-from app.api.gate import Gate
+from app.api.fair_queue import FairQueue
 from app.api.ingest_gate import IngestGate
 from app.config import Settings
 from app.pipelines import audit, naming, relinking
@@ -80,15 +82,19 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
     app.state.ingest_gate = IngestGate()
+    app.state.key_lookups = auth.KeyLookups()
+    app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for router in (search.router, multihop.router, documents.router, entities.router, health.router):
-        app.include_router(router)
+    for part in (search, multihop, documents, entities, health):
+        app.include_router(part.router)
+    app.include_router(multihop.lists_router)
     docs.install(app)
     traces.install(app)
     problems.install(app)
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
-    admission.install(app, Gate(chosen.searches_at_once, chosen.max_waiting_searches, chosen.search_patience))
+    admission.install(app, _searches(chosen))
+    rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 
@@ -115,6 +121,11 @@ async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
 async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     stack = AsyncExitStack()
     return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
+
+
+def _searches(settings: Settings) -> FairQueue:
+    timeout_s = min(settings.queue_timeout_s, settings.search_timeout_s)
+    return FairQueue(settings.searches_at_once, max_waiting=settings.max_waiting_searches, timeout_s=timeout_s)
 
 
 def _operation_id(route: APIRoute) -> str:

@@ -1,25 +1,47 @@
-"""Who asks?
+"""Authenticates requests and checks the scopes of their keys.
 
-`get_user_id` is the one dependency that every operation on a user's things goes through. With AUTH=none it is the user
-`local`; with AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the
-key in `Authorization: Bearer` or `X-API-Key`.
+`Scope` is the one dependency of every operation on a user's data. With AUTH=none it returns the user `local`; with
+AUTH=local_token the same, for whoever sends the data folder's token; with AUTH=api_key the owner of the key in
+`Authorization: Bearer` or `X-API-Key`. `bodies.StrictRoute` authenticates before it reads the body.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+from dataclasses import dataclass
 from typing import Annotated
 
+from cachetools import LRUCache
 from fastapi import Depends, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
 from app.api import auditing
+from app.api.single_flight import SingleFlight
 from app.pipelines import keys, local_token
 from app.pipelines.services import Services
 
 LOCAL_USER = "local"
+LOOKUPS_AT_ONCE = 4
+GUESSES_AT_ONCE = 2
+REMEMBERED = 10_000
+LOOKUP_S = 5.0
+
 _bearer = HTTPBearer(auto_error=False, description="An API key, or the local token.")
 _header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, or the local token.")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who sent a request; `key_id` is None without keys."""
+
+    user_id: str
+    key_id: str | None
+    scopes: frozenset[str]
+
+
+_LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
 
 
 async def services(request: Request) -> Services:
@@ -28,8 +50,37 @@ async def services(request: Request) -> Services:
     return found
 
 
+class KeyLookups:
+    """Looks keys up in the database, so that neither many requests nor guessed keys can take all its connections.
+
+    Requests with the same key share a look-up while it runs. Keys that were never valid share GUESSES_AT_ONCE
+    look-ups, so that guesses do not delay the others. Nothing is cached: a revoked key is refused at once.
+    """
+
+    def __init__(self) -> None:
+        self._flights: SingleFlight[Caller] = SingleFlight()
+        self._were_valid: LRUCache[bytes, None] = LRUCache(REMEMBERED)
+        self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE)
+        self._guesses = asyncio.Semaphore(GUESSES_AT_ONCE)
+
+    async def caller(self, presented: str, services: Services) -> Caller:
+        """The owner of a key. Raises Unauthorized, DatabaseUnavailable."""
+        digest = hashlib.sha256(presented.encode()).digest()
+        try:
+            async with asyncio.timeout(LOOKUP_S):
+                return await self._flights.run(digest, lambda: self._looked_up(digest, presented, services))
+        except TimeoutError as error:
+            raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
+
+    async def _looked_up(self, digest: bytes, presented: str, services: Services) -> Caller:
+        async with self._lookups if digest in self._were_valid else self._guesses:
+            key = await keys.recognise(presented, db=services.db)
+        self._were_valid[digest] = None
+        return Caller(key.user_id, key.key_id, frozenset(key.scopes))
+
+
 class Scope:
-    """A dependency that lets a caller pass whose key has the scope; `admin` includes the others."""
+    """A dependency that requires a key with this scope; `admin` includes the others."""
 
     def __init__(self, needed: str) -> None:
         self.needed = needed
@@ -40,20 +91,35 @@ class Scope:
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
         header: Annotated[str | None, Security(_header)] = None,
     ) -> str:
-        """The caller's user id. Raises Unauthorized, Forbidden."""
-        if request.app.state.settings.auth == "none":
-            return LOCAL_USER
-        presented = bearer.credentials if bearer else header
-        if not presented:
-            raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
-        if request.app.state.settings.auth == "local_token":
-            local_token.check(presented, request.app.state.services.local_token)
-            return LOCAL_USER
-        key = await keys.recognise(presented, db=request.app.state.services.db)
-        if not {self.needed, "admin"} & set(key.scopes):
+        """The caller's user id; the parameters declare the header fields in the OpenAPI document."""
+        return await self.authenticate(request)
+
+    async def authenticate(self, request: Request) -> str:
+        """The caller's user id, by the header fields alone. Raises Unauthorized, Forbidden, RateLimited."""
+        known: Caller | None = getattr(request.state, "caller", None)
+        caller = known or await _identified(request)
+        if not known:
+            request.state.caller = caller
+            request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
+        if not {self.needed, "admin"} & caller.scopes:
             raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
-        auditing.count_use(request, key.key_id, self.needed)
-        return key.user_id
+        if caller.key_id is not None and not known:
+            auditing.count_use(request, caller.key_id, self.needed)
+        return caller.user_id
+
+
+async def _identified(request: Request) -> Caller:
+    if request.app.state.settings.auth == "none":
+        return _LOCAL
+    bearer = await _bearer(request)
+    presented = bearer.credentials if bearer else await _header(request)
+    if not presented:
+        raise errors.Unauthorized("Send a key or the local token as `Authorization: Bearer …` or `X-API-Key`.")
+    if request.app.state.settings.auth == "local_token":
+        local_token.check(presented, request.app.state.services.local_token)
+        return _LOCAL
+    lookups: KeyLookups = request.app.state.key_lookups
+    return await lookups.caller(presented, request.app.state.services)
 
 
 Searcher = Annotated[str, Depends(Scope("search"))]

@@ -1,4 +1,6 @@
-"""How is a request body read, so that no input can break the service?
+"""Reads request bodies: after authentication, within limits of size and time, and as strict JSON.
+
+The order of every request on a StrictRoute is: authenticate by the header fields, read the body, validate.
 
 Python's `json` accepts NaN, turns 1e999 into infinity, keeps halves of surrogate pairs and NUL characters that Postgres
 refuses, raises a bare ValueError on a number of 4,301 digits, and RecursionError deep down. Here each is a 422 that
@@ -7,26 +9,28 @@ names the field. Of duplicate keys the last one wins (RFC 8259 leaves it open).
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from fastapi import FastAPI, params
 from fastapi._compat import ModelField
+from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive
 
 from app import errors
-from app.api import problems
+from app.api import auth
 from app.pipelines import offload
 
-MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
 MAX_CONTAINERS = 100_000
 _INT64 = range(-(2**63), 2**63)
@@ -52,31 +56,121 @@ class UnsupportedMediaType(errors.BadRequest):
     code = "unsupported_media_type"
 
 
-def install(app: FastAPI, *, max_bytes: int = MAX_BYTES) -> None:
-    """Cap every body at `max_bytes` and read JSON strictly on the app's own routes.
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """What a body may take: bytes (None: as configured) and time.
+
+    It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and no piece of it may take
+    longer than `seconds`.
+    """
+
+    max_bytes: int | None
+    seconds: float
+    bytes_per_s: float = math.inf
+
+
+def install(app: FastAPI, *, max_bytes: int) -> None:
+    """Have the app's own routes be strict; `max_bytes` is the size that the others are limited to.
 
     A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
     """
-    app.add_middleware(BodyLimit, max_bytes=max_bytes)
+    app.state.max_body_bytes = max_bytes
     app.router.route_class = StrictRoute
 
 
 class StrictRoute(APIRoute):
-    """A route whose JSON body comes from `parse`, and whose URL holds no NUL character."""
+    """A route that authenticates first, limits the body, and parses JSON by `parse`; its URL holds no NUL character.
+
+    The default limits are for documents: the configured size, and at least 20 kB/s after the first five seconds.
+    """
+
+    limits: ClassVar[BodyLimits] = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
         takes_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
+        scopes = list(_scopes(self.dependant))
+        limits = self.limits
 
         async def strict(request: Request) -> Response:
+            for scope in scopes:
+                await scope.authenticate(request)
             _refuse_nul_in_url(request)
-            if takes_json:
-                request = StrictRequest(request.scope, request.receive)
-                await request.read()
-                await request.validate(self.body_field)
-            return await handle(request)
+            most = request.app.state.max_body_bytes
+            body = Body(request, limits, max_bytes=most if limits.max_bytes is None else min(most, limits.max_bytes))
+            body.check_declared_length()
+            if not takes_json:
+                return await handle(Request(request.scope, body.receive, request._send))
+            read = StrictRequest(request.scope, body.receive, request._send)
+            await read.read()
+            await read.validate(self.body_field)
+            return await handle(read)
 
         return strict
+
+
+class SearchRoute(StrictRoute):
+    """A route whose body is a small JSON object: 256 KB within two seconds."""
+
+    limits = BodyLimits(256_000, seconds=2.0)
+
+
+class ListsRoute(StrictRoute):
+    """A route whose body holds lists of passages: 2 MB, and at least 100 kB/s after the first two seconds."""
+
+    limits = BodyLimits(2_000_000, seconds=2.0, bytes_per_s=100_000)
+
+
+def _scopes(dependant: Dependant) -> Iterator[auth.Scope]:
+    """The scopes that a route requires, wherever among its dependencies they were declared."""
+    if isinstance(dependant.call, auth.Scope):
+        yield dependant.call
+    for dependency in dependant.dependencies:
+        yield from _scopes(dependency)
+
+
+class Body:
+    """Receives a request's body within limits of size and time; after its end `receive` waits for the disconnect."""
+
+    def __init__(self, request: Request, limits: BodyLimits, *, max_bytes: int) -> None:
+        self._headers = request.headers
+        self._receive: Receive = request.receive
+        self._limits = limits
+        self._max_bytes = max_bytes
+        self._began: float | None = None
+        self._taken = 0
+        self._complete = False
+
+    def check_declared_length(self) -> None:
+        """Raises TooLarge where the header fields declare a body of more than `max_bytes`."""
+        length = self._headers.get("content-length", "")
+        if length.isascii() and length.isdigit() and (len(length) > 19 or int(length) > self._max_bytes):
+            raise self._too_large()
+
+    async def receive(self) -> Message:
+        """The next message of the request. Raises TooLarge, RequestTimeout."""
+        if self._complete:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline()):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise errors.RequestTimeout("The body did not arrive in time: send it faster, or in parts.") from error
+        self._taken += len(message.get("body", b""))
+        if self._taken > self._max_bytes:
+            raise self._too_large()
+        self._complete = not message.get("more_body", False)
+        return message
+
+    def _deadline(self) -> float:
+        now = asyncio.get_running_loop().time()
+        if self._began is None:
+            self._began = now
+        allowed = self._limits.seconds
+        return min(self._began + allowed + self._taken / self._limits.bytes_per_s, now + allowed)
+
+    def _too_large(self) -> errors.TooLarge:
+        return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
 
 
 class StrictRequest(Request):
@@ -175,7 +269,7 @@ def _where(error: json.JSONDecodeError) -> str:
 
 
 class _Refused:
-    """Stands where a number was that cannot be used, until its path is known."""
+    """Replaces a number that cannot be used, until its path is known."""
 
 
 class _Reader:
@@ -237,59 +331,3 @@ def _invalid(found: list[_Fault]) -> RequestValidationError:
 
 def _located(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return path if path[:1] == ("query",) else ("body", *path)
-
-
-class BodyLimit:
-    """Refuses a body of more than `max_bytes`: at once if its length is declared, else when it gets there.
-
-    FastAPI's own `max_body_size` answers a declared length in plain text, which no exception handler can change.
-    """
-
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
-        self.app = app
-        self.max_bytes = max_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-        elif _declared(scope) > self.max_bytes:
-            await self._refuse(scope, receive, send)
-        else:
-            await self._counted(scope, receive, send)
-
-    async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
-        taken, over, started = 0, False, False
-
-        async def counting() -> Message:
-            nonlocal taken, over
-            message = await receive()
-            taken += len(message.get("body", b""))
-            over = taken > self.max_bytes
-            if over:
-                raise HTTPException(413)
-            return message
-
-        async def replacing(message: Message) -> None:
-            # Whatever the application made of the exception above, the caller gets the one answer that is true.
-            nonlocal started
-            if over and not started:
-                return
-            started = True
-            await send(message)
-
-        try:
-            await self.app(scope, counting, replacing)
-        except Exception:
-            if not over or started:
-                raise
-        if over and not started:
-            await self._refuse(scope, receive, send)
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        detail = f"The body is larger than {self.max_bytes:,} bytes: send less, or in several requests."
-        await problems.respond(scope, 413, detail)(scope, receive, send)
-
-
-def _declared(scope: Scope) -> int:
-    length = Headers(scope=scope).get("content-length", "")
-    return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else 0

@@ -83,8 +83,8 @@ DocumentId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
     ),
 ]
-_WRITES = problems.responses(400, 401, 403, 413, 415, 422, 502, 503, 507)
-_READS = problems.responses(401, 403, 404, 422, 503)
+_WRITES = problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 502, 503, 507)
+_READS = problems.responses(401, 403, 404, 422, 429, 503)
 
 
 @router.post(
@@ -212,7 +212,9 @@ def _chunk_page(found: Sequence[Chunk], total: int) -> ChunkPage:
     return ChunkPage(chunks=[ChunkModel.of(chunk) for chunk in found], total=total)
 
 
-@router.get("/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 503))
+@router.get(
+    "/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 429, 503)
+)
 async def stats(user_id: auth.Searcher, use: auth.Use) -> StatsModel:
     """How much you have stored, and which model embedded it."""
     found = await documents.stats(user_id, db=use.db)

@@ -57,8 +57,8 @@ EntityId = Annotated[
 ]
 _Several = Annotated[list[EntityIn], *wire.at_most(MOST_AT_ONCE, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")]
-_WRITES = problems.responses(400, 401, 403, 409, 413, 415, 422, 502, 503, 507)
-_READS = problems.responses(401, 403, 404, 422, 503)
+_WRITES = problems.responses(400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 507)
+_READS = problems.responses(401, 403, 404, 422, 429, 503)
 
 
 @router.post(

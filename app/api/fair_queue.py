@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import statistics
 import time
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator
@@ -18,8 +19,8 @@ from contextlib import asynccontextmanager, contextmanager
 
 from app import errors
 
-AVERAGED_OVER = 32
-"""Turns over which the mean time of a turn is averaged (exponentially)."""
+OBSERVED = 32
+"""Latest turns from which the time of a turn is estimated."""
 LONGEST_RETRY_S = 60
 
 _REFUSED = "The service is busy with other requests: try again after the seconds that Retry-After names."
@@ -79,8 +80,8 @@ class FairQueue:
         self._clock = clock
         self._lines: OrderedDict[Hashable, deque[Turn]] = OrderedDict()
         self._running = self._waiting = self._released = 0
-        self._mean_s = 0.0
-        self._averaged = 0
+        self._took_s: deque[float] = deque(maxlen=OBSERVED)
+        self._mean_s = self._quick_s = 0.0
 
     @property
     def running(self) -> int:
@@ -127,10 +128,10 @@ class FairQueue:
             last._granted.set_exception(self._refusal())
 
     def _expected_wait_s(self, user: Hashable) -> float:
-        """How long a further request of this user would wait, by the mean time of a turn."""
+        """How long a further request of this user would wait at least, by the lower quartile of the latest turns."""
         own = len(self._lines.get(user, ()))
         others = sum(min(len(line), own + 1) for other, line in self._lines.items() if other != user)
-        return (own + others + 1) * self._mean_s / self._max_running
+        return (own + others + 1) * self._quick_s / self._max_running
 
     def _refusal(self) -> errors.Overloaded:
         drained_s = math.ceil(self._waiting * self._mean_s / self._max_running)
@@ -177,8 +178,9 @@ class FairQueue:
         """Take the turn from a request that holds one, and grant it to the next."""
         if turn._held_since is None:
             return
-        self._averaged = min(AVERAGED_OVER, self._averaged + 1)
-        self._mean_s += (self._clock() - turn._held_since - self._mean_s) / self._averaged
+        self._took_s.append(self._clock() - turn._held_since)
+        self._mean_s = statistics.fmean(self._took_s)
+        self._quick_s = sorted(self._took_s)[len(self._took_s) // 4]
         turn._held_since = None
         self._running -= 1
         self._grant()

@@ -1,7 +1,7 @@
-"""What becomes of a request whose caller does not wait for the answer?
+"""Cancels the work for a request whose client has left.
 
-The framework runs a handler to its end even if nobody listens any more; here it is cancelled, and with it the query
-that Postgres works on.
+The framework runs a handler to its end even if nobody waits for the response; here it is cancelled, and with it the
+statement that Postgres works on.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from starlette.requests import ClientDisconnect, Request
 T = TypeVar("T")
 
 
-async def unless_gone(request: Request, story: Callable[[], Awaitable[T]]) -> T:
-    """What `story` tells, unless the caller leaves first: then it is cancelled, and ClientDisconnect raised.
+async def unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    """The result of `work`, unless the client leaves first: then it is cancelled, and ClientDisconnect raised.
 
     The request's body must have been read.
     """
-    telling = asyncio.ensure_future(story())
+    working = asyncio.ensure_future(work())
     leaving = asyncio.ensure_future(_left(request))
     try:
-        await asyncio.wait({telling, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
-            return telling.result()
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
         raise ClientDisconnect
     finally:
-        telling.cancel()
+        working.cancel()
         leaving.cancel()
-        await asyncio.wait({telling, leaving})
+        await asyncio.wait({working, leaving})
 
 
 async def _left(request: Request) -> None:

@@ -55,6 +55,12 @@ class Metrics:
             buckets=STAGE_BUCKETS,
             registry=registry,
         )
+        self.search_wait = Histogram(
+            "stepwell_search_wait_seconds",
+            "Time that a search waited for its turn before it ran.",
+            buckets=STAGE_BUCKETS,
+            registry=registry,
+        )
         self.answers = Counter(
             "stepwell_search_answers", "Answers, by whether they hold a hit.", ["found"], registry=registry
         )
@@ -144,8 +150,6 @@ def install(app: FastAPI, *, access: str) -> None:
     app.state.metrics = metrics = Metrics()
     app.add_middleware(Counting, metrics=metrics)
     metrics.watch("stepwell_db_connections_in_use", "Connections lent out now.", partial(_now, app, _lent))
-    metrics.watch("stepwell_searches_running", "Searches that hold a turn now.", lambda: app.state.gate.running)
-    metrics.watch("stepwell_searches_waiting", "Searches that wait for a turn now.", lambda: app.state.gate.waiting)
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
         metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_now, app, _embedding(kind)))
     metrics.registry.register(_Breakers(app))

@@ -11,7 +11,8 @@ from app.api import admission, auth, bodies, problems, replies
 from app.api.multihop_models import MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
 from app.pipelines import multihop, offload, rerank
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
+lists_router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.ListsRoute)
 
 _QUESTIONS = {
     "two documents": {
@@ -54,7 +55,7 @@ _LISTS = {
     "/search/multihop",
     operation_id="search_multihop",
     summary="Find passages over several hops",
-    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
 async def find_multihop(
     asked: Annotated[MultihopRequest, Body(openapi_examples=_QUESTIONS)],
@@ -67,17 +68,17 @@ async def find_multihop(
     Later hops never fail the request: `hops` and `degraded` tell what happened.
     """
     question = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
-    answer = await admission.admitted(request, partial(multihop.run, question, use))
+    answer = await admission.in_turn(request, user_id, partial(multihop.run, question, use))
     request.state.answer, request.state.timings = answer, answer.timings
     return MultihopAnswerModel.of(answer)
 
 
-@router.post(
+@lists_router.post(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
     response_model=RerankAnswer,
-    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
 async def merge_lists(
     asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)],
@@ -91,5 +92,5 @@ async def merge_lists(
     """
     size = len(await request.body())
     merging = await offload.run(size, asked.shape, user_id)
-    merged = await admission.admitted(request, partial(rerank.run, merging, use))
+    merged = await admission.in_turn(request, user_id, partial(rerank.run, merging, use))
     return await replies.json(size, lambda: RerankAnswer.of(merged, asked.merge))

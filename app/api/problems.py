@@ -1,4 +1,4 @@
-"""What does a caller see when something goes wrong? One application/problem+json envelope (RFC 9457), whatever failed.
+"""Renders every failure as one application/problem+json envelope (RFC 9457).
 
 It names the field and the fix, never the input, and stays under 4 kB. A blank query is 400 `blank_query` even if other
 fields are wrong too (they are listed with it): searching endpoints promise it without conditions. Any other bad value
@@ -37,11 +37,12 @@ _CODES = {
     404: errors.NotFound.code,
     405: "method_not_allowed",
     406: "not_acceptable",
+    408: errors.RequestTimeout.code,
     409: errors.Conflict.code,
     413: errors.TooLarge.code,
     415: "unsupported_media_type",
     422: errors.BadRequest.code,
-    429: "too_many_requests",
+    429: errors.RateLimited.code,
     500: errors.StepwellError.code,
     502: errors.ProviderError.code,
     503: errors.Unavailable.code,
@@ -58,11 +59,12 @@ _MEANINGS = {
     403: "The key's scopes do not allow this.",
     404: "No such thing belongs to this user.",
     405: "The path does not take this method.",
+    408: "The body did not arrive in time.",
     409: "The request collides with something that exists.",
     413: "The body is larger than the service accepts.",
     415: "The body is not declared as a content type that this path takes.",
     422: "A value in the request cannot be used; `errors` names each field and what to send instead.",
-    429: "Too many requests; Retry-After says when to try again.",
+    429: "Too many requests of this user or key; Retry-After says when to try again.",
     500: "Something failed inside the service; `request_id` finds it in the log.",
     502: "A provider failed and nothing could replace it.",
     503: "The service cannot answer now; Retry-After says when to try again.",
@@ -157,12 +159,14 @@ def _headers(status: int, request_id: str | None, given: Mapping[str, str] | Non
         headers["X-Request-ID"] = request_id
     if status == 401:
         headers.setdefault("WWW-Authenticate", "Bearer")
+    if status == 408:
+        headers.setdefault("Connection", "close")
     return headers
 
 
 async def _ours(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
-    if error.status >= 500:
+    if error.status >= 500 and not isinstance(error, errors.Overloaded):
         _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
     return of(error, request.scope)
 

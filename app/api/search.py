@@ -14,7 +14,7 @@ from app.pipelines import search, similar
 from app.pipelines.services import Services
 from app.shapes import Answer, Query
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.StrictRoute)
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
 
 _SEARCHES = {
     "question": {
@@ -35,7 +35,7 @@ _LIKE = {"vector": {"summary": "Near a vector of the stored dimension", "value":
     "/search",
     operation_id="search",
     summary="Find passages",
-    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
 async def find(
     asked: Annotated[SearchRequest, Body(openapi_examples=_SEARCHES)],
@@ -56,7 +56,7 @@ async def find(
     "/search/two-pass",
     operation_id="search_two_pass",
     summary="Find passages in the documents about an entity",
-    responses=problems.responses(400, 401, 403, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
 async def find_about(
     asked: Annotated[SearchRequest, Body(openapi_examples=_ABOUT)],
@@ -73,14 +73,14 @@ async def find_about(
 
 
 async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
-    return _answered(await admission.admitted(request, partial(search.run, query, use)), request)
+    return _answered(await admission.in_turn(request, query.user_id, partial(search.run, query, use)), request)
 
 
 @router.post(
     "/similar",
     operation_id="similar",
     summary="Find similar passages",
-    responses=problems.responses(400, 401, 403, 404, 413, 415, 422, 503, 504),
+    responses=problems.responses(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 504),
 )
 async def find_similar(
     asked: Annotated[SimilarRequest, Body(openapi_examples=_LIKE)],
@@ -100,7 +100,7 @@ async def find_similar(
         exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
         candidates=use.candidates,
     )
-    return _answered(await admission.admitted(request, partial(similar.run, like, use)), request)
+    return _answered(await admission.in_turn(request, user_id, lambda _: similar.run(like, use)), request)
 
 
 def _answered(answer: Answer, request: Request) -> AnswerModel:

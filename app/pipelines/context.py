@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
-from app.pipelines import budget
+from app.pipelines import budget, turns
 from app.pipelines.services import Services
+from app.pipelines.turns import Turn
 from app.shapes import Degraded
 
 
@@ -17,11 +18,12 @@ class SearchContext:
     """One search in progress.
 
     `timings` has the duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed`
-    the relaxations that were applied.
+    the relaxations that were applied. `turn` is given back while the search waits for a remote provider.
     """
 
     services: Services
     user_id: str
+    turn: Turn = turns.UNLIMITED
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)

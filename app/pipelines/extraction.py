@@ -107,8 +107,9 @@ async def _proposed_by_model(source: _Source, context: SearchContext) -> list[st
     titles = [candidate.title for candidate in source.candidates.values()]
     passages = [f"{title}\n{passage}" for title, passage in zip(titles, source.passages, strict=True)]
     try:
-        async with asyncio.timeout(context.services.budget.llm_s):
-            return terms.usable(await llm.terms(question, passages), passages, question)
+        async with context.turn.released(), asyncio.timeout(context.services.budget.llm_s):
+            proposed = await llm.terms(question, passages)
+        return terms.usable(proposed, passages, question)
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("extraction by model failed: %s", type(error).__name__, extra={"action": "llm_failed"})
         context.degraded.append("llm_failed")

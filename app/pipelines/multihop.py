@@ -12,12 +12,13 @@ from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import answers, extraction, query_vector, retrieval, understanding
+from app.pipelines import answers, extraction, query_vector, retrieval, turns, understanding
 from app.pipelines.context import SearchContext
 from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
 from app.pipelines.hop_state import HopChunk, HopState
 from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
 from app.pipelines.services import Services
+from app.pipelines.turns import Turn
 from app.ranking import fusion_plan, merge
 from app.ranking.merge import Scored
 from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
@@ -41,7 +42,7 @@ class MultihopQuery:
     merge: Merge = "linked"
 
 
-async def run(question: MultihopQuery, services: Services) -> Answer:
+async def run(question: MultihopQuery, services: Services, turn: Turn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
     Raises BlankQuery, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.
@@ -49,7 +50,7 @@ async def run(question: MultihopQuery, services: Services) -> Answer:
     if cleaning.is_blank(question.query.text):
         raise errors.BlankQuery
     strategy = Classic(question.query) if question.merge == "classic" else Linked(question.query)
-    search = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id))
+    search = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id, turn))
     async with search.context.running():
         state = await search.first_hop()
         if state.brought:

@@ -12,10 +12,11 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import offload, query_vector, reranking
+from app.pipelines import offload, query_vector, reranking, turns
 from app.pipelines.context import SearchContext
 from app.pipelines.reranking import Passage
 from app.pipelines.services import Services
+from app.pipelines.turns import Turn
 from app.ranking import merge
 from app.ranking.merge import Hopped, Scored
 from app.shapes import Candidate, Degraded, Json, Rerank, Vector
@@ -88,7 +89,7 @@ class Result:
     degraded: Sequence[Degraded] = ()
 
 
-async def run(merging: Merging, services: Services) -> Result:
+async def run(merging: Merging, services: Services, turn: Turn = turns.UNLIMITED) -> Result:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 
     Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
@@ -101,7 +102,7 @@ async def run(merging: Merging, services: Services) -> Result:
     merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
     if merging.rerank == "none" and not merging.mmr:
         return Result(merged[: merging.limit], len(merged))
-    context = SearchContext(services, merging.user_id)
+    context = SearchContext(services, merging.user_id, turn)
     async with context.running(work="merge"):
         hits = await _again(merged, merging, context)
     return Result(hits[: merging.limit], len(merged), context.degraded)
@@ -115,7 +116,7 @@ async def _again(merged: Sequence[Merged], merging: Merging, context: SearchCont
     known = await _stored(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
     wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
-    ordered = await reranking.run(passages, wish, context.services)
+    ordered = await reranking.run(passages, wish, context)
     context.degraded += ordered.degraded
     return [replace(merged[one.place], score=one.score, explain=one.explain) for one in ordered.placed]
 

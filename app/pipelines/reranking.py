@@ -16,7 +16,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines import offload
-from app.pipelines.services import Services
+from app.pipelines.context import SearchContext
 from app.ranking import diversity, reranking
 from app.ranking.reranking import Rescored
 from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
@@ -67,10 +67,10 @@ class Ordered:
     degraded: Sequence[Degraded] = ()
 
 
-async def run(passages: Sequence[Passage], wish: Wish, services: Services) -> Ordered:
+async def run(passages: Sequence[Passage], wish: Wish, context: SearchContext) -> Ordered:
     """Score the best again, then choose those that differ. Raises DatabaseUnavailable."""
-    near = await _near(passages, wish, db=services.db)
-    again = await _again(passages, wish, near, services) if passages and wish.rerank != "none" else {}
+    near = await _near(passages, wish, db=context.services.db)
+    again = await _again(passages, wish, near, context) if passages and wish.rerank != "none" else {}
     failed = bool(passages) and wish.rerank != "none" and not again
     if failed:
         log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": wish.rerank})
@@ -81,7 +81,7 @@ async def run(passages: Sequence[Passage], wish: Wish, services: Services) -> Or
     return Ordered(placed, ("reranker_failed",) if failed else ())
 
 
-async def hits(found: Sequence[Hit], query: Query, text: str, vector: Vector | None, services: Services) -> Ordered:
+async def hits(found: Sequence[Hit], query: Query, text: str, vector: Vector | None, context: SearchContext) -> Ordered:
     """The order of a search's hits; see `applied`."""
     wish = Wish(
         query.user_id, text, vector, query.rerank, query.mmr, query.limit, all_of_them=query.min_confidence is not None
@@ -90,7 +90,7 @@ async def hits(found: Sequence[Hit], query: Query, text: str, vector: Vector | N
         Passage(hit.candidate.score, hit.candidate.chunk_id, read(hit.candidate), hit.candidate.vector_score)
         for hit in found
     ]
-    return await run(passages, wish, services)
+    return await run(passages, wish, context)
 
 
 def applied(found: Sequence[Hit], ordered: Ordered) -> list[Hit]:
@@ -133,7 +133,7 @@ async def _read_near(db: Database, wish: Wish, chunk_ids: Sequence[UUID]) -> Map
 
 
 async def _again(
-    passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near], services: Services
+    passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
     """What the best are worth, by place: cosines or a provider's scores, as far as there are any."""
     best = range(min(len(passages), reranking.room(wish.limit)))
@@ -141,10 +141,11 @@ async def _again(
         cosines = {place: _cosine(passages[place], near) for place in best} if wish.vector is not None else {}
         return {place: cosine for place, cosine in cosines.items() if cosine is not None}
     telling = [place for place in best if passages[place].text.strip()]
+    services = context.services
     if services.reranker is None or not telling:
         return {}
     try:
-        async with asyncio.timeout(services.budget.rerank_s):
+        async with context.turn.released(), asyncio.timeout(services.budget.rerank_s):
             scores = await services.reranker.scores(wish.text or "", [passages[place].text for place in telling])
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from app import errors
-from app.pipelines import answers, entity_match, entity_search, reranking, retrieval, understanding
+from app.pipelines import answers, entity_match, entity_search, reranking, retrieval, turns, understanding
 from app.pipelines.context import SearchContext
 from app.pipelines.entity_match import EntityMatches
 from app.pipelines.entity_search import GuidedResult
 from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
+from app.pipelines.turns import Turn
 from app.pipelines.understanding import Understanding
 from app.shapes import Answer, Hit, Query
 from app.store.db import rereading
 from app.text import cleaning
 
 
-async def run(query: Query, services: Services) -> Answer:
+async def run(query: Query, services: Services, turn: Turn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
     Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing
@@ -23,7 +24,7 @@ async def run(query: Query, services: Services) -> Answer:
     """
     if cleaning.is_blank(query.text):
         raise errors.BlankQuery
-    context = SearchContext(services, query.user_id)
+    context = SearchContext(services, query.user_id, turn)
     async with context.running():
         understood = await understanding.understand(query, context)
         matches, guided = await _guided_recall(query, understood, context)
@@ -55,6 +56,6 @@ async def _ranked(query: Query, retrieved: Retrieval, guided: GuidedResult, cont
     if not reranking.is_wanted(query):
         return hits
     with context.timed("rerank"):
-        ordered = await reranking.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context.services)
+        ordered = await reranking.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context)
     context.degraded += ordered.degraded
     return reranking.applied(hits, ordered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from app.cli import root
-from benchmarks.cli import attacks, bench, bm25, soak, volumes, world
+from benchmarks.cli import attacks, bench, bm25, load, soak, volumes, world
 
 app = typer.Typer(
     name="python -m benchmarks",
@@ -20,6 +20,7 @@ app.command("bm25")(bm25.bm25)
 app.command("volumes")(volumes.volumes)
 app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
+app.command("load")(load.load)
 
 
 def main() -> None:

@@ -106,7 +106,7 @@ async def run(
     are omitted. Raises Conflict if the database holds other documents, ProviderError.
     """
     async with owning(owner_dsn) as owner:
-        stored = _recorded(parameters, folder) or await _built(parameters, owner, services, folder, progress)
+        stored = await ensure_corpus(parameters, owner, services, folder, progress=progress)
         asked = await _embedded(passages.held_out(parameters.passages)[: parameters.questions], services)
         questions = await corpus.questions(
             owner, asked, chunks=parameters.chunks, count=parameters.questions, seed=SEED
@@ -122,6 +122,13 @@ async def run(
             log.error("%s", error.message)
             return report
         return dataclasses.replace(report, service=service)
+
+
+async def ensure_corpus(
+    parameters: Parameters, owner: Owner, services: Services, folder: Path, *, progress: Progress = lambda *_: None
+) -> StoredCorpus:
+    """Builds the corpus, unless the one recorded in `folder` was built from the same parameters."""
+    return _recorded(parameters, folder) or await _built(parameters, owner, services, folder, progress)
 
 
 async def _measured(

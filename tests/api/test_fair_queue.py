@@ -134,6 +134,17 @@ async def test_a_request_that_cannot_be_served_in_time_is_refused_at_once(clock:
         other.task.cancel()
 
 
+async def test_a_few_slow_turns_do_not_have_others_refused(clock: Clock) -> None:
+    queue = FairQueue(1, max_waiting=100, timeout_s=5, clock=clock)
+    for took in (0.1, 0.1, 8.0, 8.0):
+        (one,) = await requests(queue, "a")
+        clock.now += took
+        await one.finish()
+    made = await requests(queue, *"a" * 40)
+    with ended(*made):
+        assert queue.waiting == 39
+
+
 async def test_where_all_places_are_taken_the_longest_line_gives_one_up_to_whoever_has_fewer() -> None:
     queue = FairQueue(1, max_waiting=4, timeout_s=5)
     made = await requests(queue, *"aaaaa")

@@ -66,7 +66,7 @@ async def test_a3_another_content_type_is_415(caller: Caller, method: str, path:
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
-@pytest.mark.parametrize("depth", [900, 100_000])
+@pytest.mark.parametrize("depth", [900, 30_000])
 async def test_a4_deep_nesting_is_refused(caller: Caller, method: str, path: str, depth: int) -> None:
     raw = '{"query": "a", "content": "a", "metadata": ' + '{"a":' * depth + "1" + "}" * depth + "}"
     problem(await _raw(caller, raw, method, path), 422, "too_deep", "body")
@@ -134,7 +134,7 @@ async def test_a9_stop_words_alone_are_answered_and_the_answer_says_how(reader: 
 
 async def test_a10_the_longest_query_is_answered_and_one_character_more_is_422(reader: Caller) -> None:
     assert (await reader.search("lime " * 399 + "limes"))["results"]
-    for length in (2_001, 1_000_000):
+    for length in (2_001, 200_000):
         response = await _asked(reader, query="a" * length)
         problem(response, 422, "invalid_request", "query")
         assert len(response.content) < 2_000
@@ -142,7 +142,8 @@ async def test_a10_the_longest_query_is_answered_and_one_character_more_is_422(r
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 async def test_a10_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str, path: str) -> None:
-    raw = json.dumps({"query": CANARY, "content": "a" * 10_000_001})
+    most = 10_000_000 if path.startswith(DOCUMENTS) else 256_000
+    raw = json.dumps({"query": CANARY, "content": "a" * most})
     problem(await _raw(caller, raw, method, path), 413, "too_large")
     form = {"files": ("a.txt", b"a" * 10_000_001)}
     problem(await caller.client.post(DOCUMENTS, files=form), 413, "too_large")
@@ -184,7 +185,7 @@ async def test_a15_an_odd_metadata_key_is_compared_and_never_run(reader: Caller,
     assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"
 
 
-@pytest.mark.parametrize("many", [1_001, 10_000, 40_000])
+@pytest.mark.parametrize("many", [1_001, 5_000])
 @pytest.mark.parametrize("listed", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
 async def test_a16_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
     def fields(count: int) -> dict[str, Any]:

@@ -138,14 +138,31 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
 
 
 async def test_searches_that_are_turned_away_are_counted_under_their_route(services):
-    async with given.running(Settings(max_waiting_searches=0), services) as app, given.calling(app) as client:
-        taken = [app.state.gate.enter("any") for _ in range(app.state.gate.most_running)]
-        for path in ("/api/rag/search", "/api/rag/search/multihop", "/api/rag/similar", "/api/rag/rerank"):
+    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+    async with (
+        given.running(settings, services) as app,
+        given.calling(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        for path in ("/api/rag/search", "/api/rag/search/multihop"):
             away = await client.post(path, json={"query": "anything"}, headers={"X-Request-ID": "mine"})
             assert (away.status_code, away.headers["x-request-id"]) == (503, "mine")
             name = f'stepwell_http_requests_total{{method="POST",route="{path}",status="503"}}'
             assert (await counts(client))[name] == 1
-        assert len(taken) == app.state.gate.running
+        assert (await counts(client))["stepwell_searches_running"] == 1
+
+
+async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
+    async with given.running(Settings(max_concurrent_searches=1), services) as app, given.calling(app) as client:
+        async with app.state.searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
+            while (await counts(client))["stepwell_searches_waiting"] != 1:
+                await asyncio.sleep(0)
+                assert not waiting.done()
+        assert (await waiting).status_code == 200
+        found = await counts(client)
+    assert found["stepwell_search_wait_seconds_count"] == 1
+    assert found["stepwell_search_wait_seconds_sum"] > 0
 
 
 async def test_two_applications_do_not_share_their_counts(services):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -13,10 +12,7 @@ import pytest
 from caller import Caller
 from toy import problem
 
-from app.api import admission
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
-from app.shapes import Vector
 from app.store.db import Database
 
 HIT = {
@@ -257,77 +253,37 @@ GATED = [
 
 
 @pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
-async def test_too_many_searches_at_once_are_turned_away_with_a_time_to_come_back(
-    reader: Caller, app: Any, path: str, body: dict[str, Any]
-) -> None:
-    gate = app.state.gate
-    gate.most_waiting, before = 0, gate.most_waiting
-    taken = [gate.enter("/api/rag/search") for _ in range(gate.most_running)]
-    try:
-        refused = await reader.client.post(f"/api/rag/{path}", json=body)
-    finally:
-        gate.most_waiting = before
-        for place in taken:
-            gate.leave(place)
-    problem(refused, 503, "overloaded")
-    assert refused.headers["retry-after"] == "1"
-    assert (await reader.client.post(f"/api/rag/{path}", json=body)).json()["results"]
-
-
-@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
-async def test_who_waits_for_a_turn_and_loses_the_place_is_not_answered(
+async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
     database: Database, path: str, body: dict[str, Any]
 ) -> None:
     settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
     services = await given.services(database)
-    async with given.running(settings, services) as app, given.calling(app) as client:
-        gate = app.state.gate
-        gate.enter("any")
-        asked = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
-        while not gate.waiting:
-            assert not asked.done()
-            await asyncio.sleep(0)
-        gate.enter("any", caller="somebody who asks for less")
-        problem(await asked, 503, "overloaded")
+    async with given.running(settings, services) as app, given.calling(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        async with searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
+            while not searches.waiting:
+                assert not waiting.done()
+                await asyncio.sleep(0)
+            refused = await client.post(f"/api/rag/{path}", json=body)
+            problem(refused, 503, "overloaded")
+            assert refused.headers["retry-after"] == "1"
+            assert not waiting.done()
+        assert (await waiting).status_code == 200
+        assert (searches.running, searches.waiting) == (0, 0)
+
+
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Database) -> None:
+    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+    services = await given.services(database)
+    async with (
+        given.running(settings, services) as app,
+        given.calling(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
 
 
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
     json.loads(response.text, parse_constant=lambda name: pytest.fail(name))
-
-
-class Slow(FakeEmbedder):
-    """An embedder whose queries come back when they are let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked, self.let_go = asyncio.Event(), asyncio.Event()
-
-    async def embed_query(self, text: str) -> Vector:
-        """The fake's vector, when it is time."""
-        self.asked.set()
-        await self.let_go.wait()
-        return await super().embed_query(text)
-
-
-async def test_who_is_turned_away_hears_so_when_the_searches_that_ran_have_ended(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admission, "_PAUSE_S", 3600.0)
-    slow = Slow()
-    services = replace(await given.services(database), embedder=slow)
-    async with (
-        given.running(Settings(max_concurrent_searches=1), services) as app,
-        given.calling(app) as client,
-        asyncio.timeout(60),
-    ):
-        app.state.gate.most_waiting = 0
-        running = asyncio.create_task(client.post("/api/rag/search", json={"query": "lime"}))
-        await slow.asked.wait()
-        late = [asyncio.create_task(client.post("/api/rag/search", json={"query": f"lime {n}"})) for n in range(9)]
-        for _ in range(100):  # until all stand in line
-            await asyncio.sleep(0)
-        assert not any(one.done() for one in late)
-        slow.let_go.set()
-        assert (await running).status_code == 200
-        assert {(await one).status_code for one in late} == {503}

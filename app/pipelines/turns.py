@@ -1,0 +1,25 @@
+"""The turn under which a search runs, as far as pipelines use it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Protocol
+
+
+class Turn(Protocol):
+    """A place among the searches that run at the same time."""
+
+    def released(self) -> AbstractAsyncContextManager[None]:
+        """Give the turn back while a block waits for another service."""
+        ...
+
+
+class Unlimited:
+    """A turn where nobody waits for one: on the command line and in evaluations."""
+
+    def released(self) -> AbstractAsyncContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+
+UNLIMITED: Turn = Unlimited()
