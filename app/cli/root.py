@@ -1,61 +1,74 @@
-"""Defines the command line `stepwell` and reports its errors."""
+"""Defines the command line `stepwell` and reports its errors.
+
+The module of a command is imported when that command runs: `--version`, `--help` and a mistyped command then need
+neither the database driver nor the model's runtime, which take seconds to import.
+"""
 
 from __future__ import annotations
 
+import importlib
 import sys
+from typing import Any, NamedTuple
 
-import pydantic
 import typer
-from rich.console import Console
-from rich.markup import escape
+from typer.core import TyperCommand, TyperGroup
 
 from app import __version__, errors
-from app.cli import (
-    audit,
-    backup,
-    database,
-    demo,
-    doctor,
-    entities,
-    evaluate,
-    ingest,
-    keys,
-    multihop,
-    openapi,
-    options,
-    repair,
-    search,
-    serve,
-    users,
-)
+
+
+class LazyCommand(NamedTuple):
+    """Where a command is defined (`module:attribute` in app.cli, a function or a Typer) and its line in `--help`."""
+
+    place: str
+    summary: str
+
+
+COMMANDS = {
+    "serve": LazyCommand("serve:serve", "Run the service until it is stopped."),
+    "demo": LazyCommand("demo:demo", "Ingest sample notes, run three searches and start the service."),
+    "ingest": LazyCommand("ingest:ingest", "Add files and folders."),
+    "search": LazyCommand("search:search", "Search the documents."),
+    "multihop": LazyCommand("multihop:multihop", "Search over several hops and show how each hit was reached."),
+    "eval": LazyCommand("evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+    "doctor": LazyCommand("doctor:doctor", "Check the database, the model and the settings."),
+    "backup": LazyCommand("backup:backup", "Write the whole database to a file."),
+    "restore": LazyCommand("backup:restore", "Load a backup."),
+    "repair": LazyCommand("repair:repair", "Compare derived rows with the stored texts and rebuild those that differ."),
+    "audit": LazyCommand("audit:audit", "Show deletions, key management and the use of keys."),
+    "openapi": LazyCommand("openapi:openapi", "Print the OpenAPI document."),
+    "db": LazyCommand("database:app", "Upgrade, check and show the database schema."),
+    "keys": LazyCommand("keys:app", "Create, list, rotate and revoke API keys."),
+    "users": LazyCommand("users:app", "List, export and delete users."),
+    "entities": LazyCommand("entities:app", "Import, list and show entities."),
+}
+
+
+class LazyGroup(TyperGroup):
+    """Lists COMMANDS without importing them, and imports the one that runs."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, command in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=command.summary))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command's name, the imported command and its arguments."""
+        name, _listed, rest = super().resolve_command(ctx, args)
+        return name, _imported(str(name)), rest
+
 
 app = typer.Typer(
+    cls=LazyGroup,
     name="stepwell",
     help="Hybrid search over your documents: one process, one Postgres.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("serve")(serve.serve)
-app.command("demo")(demo.demo)
-app.command("ingest")(ingest.ingest)
-app.command("search")(search.search)
-app.command("multihop")(multihop.multihop)
-app.command("eval")(evaluate.evaluate)
-app.command("doctor")(doctor.doctor)
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
-app.command("repair")(repair.repair)
-app.command("audit")(audit.audit)
-app.command("openapi")(openapi.openapi)
-app.add_typer(database.app, name="db")
-app.add_typer(keys.app, name="keys")
-app.add_typer(users.app, name="users")
-app.add_typer(entities.app, name="entities")
 
 
 @app.callback(invoke_without_command=True)
-def _root(version: bool = typer.Option(False, "--version", help="Show the version and leave.", is_eager=True)) -> None:
+def _root(version: bool = typer.Option(False, "--version", help="Show the version and exit.", is_eager=True)) -> None:
     if version:
         typer.echo(f"stepwell {__version__}")
         raise typer.Exit
@@ -68,15 +81,37 @@ def main() -> None:
 
 def run(commands: typer.Typer) -> None:
     """Runs a command line; prints an error as one sentence on stderr, with an exit status and without a traceback."""
-    stderr = Console(stderr=True, highlight=False)
     try:
         commands()
     except errors.StepwellError as error:
+        from app.cli import options
+
         field = f" ({error.field})" if error.field else ""
-        stderr.print(f"[red]Error:[/] {escape(error.message)}{escape(field)}")
+        _print_error(f"{error.message}{field}")
         sys.exit(options.status(error))
-    except pydantic.ValidationError as error:
+    except Exception as error:
+        from pydantic import ValidationError
+
+        if not isinstance(error, ValidationError):
+            raise
         for found in error.errors(include_url=False, include_input=False):
             name = ".".join(map(str, found["loc"])) or "settings"
-            stderr.print(f"[red]Error:[/] {escape(name.upper())}: {escape(found['msg'])}")
+            _print_error(f"{name.upper()}: {found['msg']}")
         sys.exit(2)
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = COMMANDS[name].place.partition(":")
+    found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)
+    alone = typer.Typer(add_completion=False)
+    alone.command(name)(found)
+    return typer.main.get_command(alone)
+
+
+def _print_error(message: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    Console(stderr=True, highlight=False).print(f"[red]Error:[/] {escape(message)}")
