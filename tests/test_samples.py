@@ -32,7 +32,7 @@ STOP = re.compile(
 )
 
 
-def by_kind(kind: str) -> list[samples.Question]:
+def by_kind(kind: str) -> list[samples.SampleQuestion]:
     return [question for question in samples.QUESTIONS if question.kind == kind]
 
 
@@ -97,18 +97,20 @@ def test_there_are_twelve_to_sixteen_questions_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("question", samples.QUESTIONS, ids=lambda question: question.text)
-def test_every_answer_exists(question: samples.Question) -> None:
+def test_every_answer_exists(question: samples.SampleQuestion) -> None:
     assert question.answers
     assert [answer for answer in question.answers if not (samples.NOTES / answer).is_file()] == []
 
 
 @pytest.mark.parametrize("question", by_kind("multihop"), ids=lambda question: question.text)
-def test_a_multihop_answer_shares_no_content_word_with_its_question(question: samples.Question) -> None:
+def test_a_multihop_answer_shares_no_content_word_with_its_question(question: samples.SampleQuestion) -> None:
     assert [stems(question.text) & stems(body(samples.NOTES / answer)) for answer in question.answers] == [set()]
 
 
 @pytest.mark.parametrize("question", by_kind("multihop"), ids=lambda question: question.text)
-def test_a_multihop_answer_is_named_in_the_note_that_is_nearest_to_its_question(question: samples.Question) -> None:
+def test_a_multihop_answer_is_named_in_the_note_that_is_nearest_to_its_question(
+    question: samples.SampleQuestion,
+) -> None:
     asked, lead = stems(question.text), NAMES_THAT_LEAD[question.answers[0]]
     shared = {path: len(asked & stems(body(path))) for path in PATHS}
     nearest = max(PATHS, key=lambda path: shared[path])

@@ -123,7 +123,7 @@ async def find(
     """Entities with a name or alias like the text, the most similar first. Titles are found by whole name only."""
     async with db.reading(user_id) as reading:
         known = await gazetteers.current(reading, user_id)
-        alike = dict((await known.likeness()).similar(text, MOST_NOMINATED))
+        alike = dict((await known.fuzzy_index()).similar(text, MOST_NOMINATED))
         if (whole := gazetteer.key(text)) is not None:
             alike = {whole: 1.0, **{key: similarity for key, similarity in alike.items() if key != whole}}
         named = await entities.named(reading, user_id, alike)

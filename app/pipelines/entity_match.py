@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from app.pipelines import gazetteers, offload
 from app.pipelines.entity_cache import EntityCache, get_or_find
-from app.ranking import entities
+from app.ranking import entity_scores
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
 from app.store import entity_lookup
 from app.store.db import Reading, version
 from app.store.entity_lookup import Match
-from app.text import lexical, names, spans
-from app.text.spans import Written
+from app.text import lexical, names, query_words
+from app.text.query_words import QueryWords
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +69,11 @@ async def run(
         return EntityMatches(tuple(matches), _not_asked(query))
     if guidance.hierarchy == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
-    words = spans.read(parsed.text)
-    referred = [match for match in matches if match.matched_by in EXPLICIT or spans.asks_for(words, match.type)]
-    reason = entities.why_not(referred, threshold=guidance.threshold, limit=guidance.max_entities)
+    words = query_words.read(parsed.text)
+    referred = [
+        match for match in matches if match.matched_by in EXPLICIT or query_words.asks_for_type(words, match.type)
+    ]
+    reason = entity_scores.fallback_reason(referred, threshold=guidance.threshold, limit=guidance.max_entities)
     return EntityMatches(tuple(matches), reason, tuple(referred))
 
 
@@ -96,11 +98,11 @@ async def _matches(
         vector=vector,
     )
     stored_keys = {match.key for match in found if match.by == "name" and match.key}
-    longest = {key: len(key.split(" ")) for key in spans.longest(query_names.query, stored_keys)}
+    longest = {key: len(key.split(" ")) for key in query_words.longest_names(query_names.query, stored_keys)}
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     named = {match.key for match in found if match.by == "name" and _score(match, query_names)}
     usable = [match for match in found if match.by != "team" or match.key in named]
-    return entities.best((_scored(match, query_names) for match in usable), limit=limit)
+    return entity_scores.best((_scored(match, query_names) for match in usable), limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +117,25 @@ class _SimilarName:
 class _QueryNames:
     """The stored names that the query contains (key → number of words), and those that its words resemble."""
 
-    query: Written
+    query: QueryWords
     exact: Mapping[str, int]
     similar: Mapping[str, _SimilarName]
 
 
 async def _names_in(db: Reading, user_id: str, text: str) -> _QueryNames:
     known = await gazetteers.current(db, user_id, version=version(db).names)
-    query = spans.read(text)
+    query = query_words.read(text)
     if not len(known.gazetteer):
         return _QueryNames(query, {}, {})
     found = known.gazetteer.find(text)
     exact = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
     taken = {place for name in found for place in range(name.start, name.end)}
     similar: dict[str, _SimilarName] = {}
-    likeness = await known.likeness()
+    likeness = await known.fuzzy_index()
     for alike in (await offload.run(known.comparing(query.words), likeness.within, text))[:MOST_SIMILAR]:
         similar[alike.key] = _SimilarName(" ".join(query.words[alike.start : alike.end]), alike.similarity)
         taken |= set(range(alike.start, alike.end))
-    single = dict.fromkeys(query.words[place] for place in spans.alone(query) if place not in taken)
+    single = dict.fromkeys(query.words[place] for place in query_words.capitalised_alone(query) if place not in taken)
     parts = await known.parts() if single else {}
     similar = {key: _SimilarName("") for word in single for key in parts.get(word, ())[:MOST_SIMILAR]} | similar
     return _QueryNames(query, exact, {key: name for key, name in similar.items() if key not in exact})
@@ -152,11 +154,11 @@ def _score(match: Match, query_names: _QueryNames) -> float:
     if match.by == "fuzzy":
         name = query_names.similar.get(match.key or "", _SimilarName(""))
         if not name.similarity:
-            return entities.PART_SCORE if match.type == "person" else 0.0
-        return entities.fuzzy(name.similarity) if value else 0.0
+            return entity_scores.PART_SCORE if match.type == "person" else 0.0
+        return entity_scores.fuzzy(name.similarity) if value else 0.0
     if match.by == "fact":
-        return entities.fact(value, match.terms or 0)
-    return entities.description(value) if match.by == "description" else entities.ROLE_SCORE
+        return entity_scores.fact(value, match.terms or 0)
+    return entity_scores.description(value) if match.by == "description" else entity_scores.ROLE_SCORE
 
 
 def _is_reference(match: Match, query_names: _QueryNames) -> bool:
@@ -167,8 +169,8 @@ def _is_reference(match: Match, query_names: _QueryNames) -> bool:
     other names.
     """
     key = match.key or ""
-    if spans.is_name(query_names.query, key):
+    if query_words.is_written_as_name(query_names.query, key):
         return True
     if match.origin != "user" and match.type not in ("person", "team", "project"):
         return False
-    return " " in key or query_names.exact[key] > 1 or not spans.holds_names(query_names.query)
+    return " " in key or query_names.exact[key] > 1 or not query_words.has_capitalised_names(query_names.query)

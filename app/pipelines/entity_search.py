@@ -91,7 +91,7 @@ def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> li
         by_type = guidance.boost_by_type
         factors = {chunk_id: _factor(counts, guided.named, by_type) for chunk_id, counts in guided.mentions.items()}
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in guided.mentions.items()}
-        hits = blending.lifted(hits, totals, factors)
+        hits = blending.boosted(hits, totals, factors)
     return blending.blended(hits, guided.links, alpha=guidance.alpha) if guided.links else list(hits)
 
 
@@ -101,7 +101,7 @@ def _factor(
     """The largest boost that one of the entities gives a chunk."""
     of_type = {match.entity_id: by_type.get(match.type, (blending.PER_MENTION, blending.MOST_LIFT)) for match in named}
     return max(
-        blending.factor(count, per_mention=of_type[entity_id][0], most=of_type[entity_id][1])
+        blending.boost_factor(count, per_mention=of_type[entity_id][0], most=of_type[entity_id][1])
         for entity_id, count in counts.items()
     )
 

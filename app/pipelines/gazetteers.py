@@ -16,14 +16,16 @@ from dataclasses import dataclass, field
 from app.pipelines import offload
 from app.store import changes, db
 from app.store.db import Reading, Writing
-from app.text import likeness, parts
+from app.text import fuzzy_names, names
+from app.text.fuzzy_names import FuzzyNames
 from app.text.gazetteer import Entry, Gazetteer
-from app.text.likeness import Likeness
 
 MOST_NAMES = 400_000
 """Most names that a process caches, of all users together; those of the user served last always stay."""
 MOST_CHANGES = 2_000
 """Most changes that are applied one by one; after more, all names are read again."""
+SHORTEST_PART = 3
+"""Letters of a first or last name that is matched by itself: initials match too much."""
 COMPARED_AT_ONCE = 50
 """Names that numpy compares with a word in the time of one unit of `offload.run`."""
 WORK_A_NAME = 50
@@ -32,38 +34,38 @@ WORK_A_NAME = 50
 
 @dataclass(slots=True)
 class Names:
-    """A user's names at a version. `likeness` and `parts` are built when they are first needed."""
+    """A user's names at a version. `fuzzy_index` and `parts` are built when they are first needed."""
 
     version: int
     gazetteer: Gazetteer
-    _likeness: Likeness | None = None
+    _fuzzy: FuzzyNames | None = None
     _parts: Mapping[str, tuple[str, ...]] | None = None
     _building: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def likeness(self) -> Likeness:
+    async def fuzzy_index(self) -> FuzzyNames:
         """The index of these names by similarity of spelling."""
         async with self._building:
-            if self._likeness is None:
-                self._likeness = await offload.run(self._size(), Likeness.build, list(self.gazetteer.keys()))
-            return self._likeness
+            if self._fuzzy is None:
+                self._fuzzy = await offload.run(self._size(), FuzzyNames.build, list(self.gazetteer.keys()))
+            return self._fuzzy
 
     async def parts(self) -> Mapping[str, tuple[str, ...]]:
         """The keys of several words by their first and their last word."""
         async with self._building:
             if self._parts is None:
-                self._parts = await offload.run(self._size(), parts.of, self.gazetteer)
+                self._parts = await offload.run(self._size(), _by_first_and_last_word, self.gazetteer)
             return self._parts
 
     def comparing(self, words: Sequence[str]) -> int:
         """What comparing the words of a query with all names costs, in the units of `offload.run`."""
-        return min(len(words), likeness.MOST_WORDS) * len(self.gazetteer) // COMPARED_AT_ONCE
+        return min(len(words), fuzzy_names.MOST_WORDS) * len(self.gazetteer) // COMPARED_AT_ONCE
 
     def _size(self) -> int:
         return WORK_A_NAME * len(self.gazetteer)
 
     def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> Names:
         """The names after the changes of some keys."""
-        alike = self._likeness
+        alike = self._fuzzy
         if alike is not None and alike.changes + len(keys) <= MOST_CHANGES:
             alike = alike.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
         else:
@@ -82,10 +84,10 @@ class _Memory:
             self._names.move_to_end(user_id)
         return self._names.get(user_id)
 
-    def put(self, user_id: str, names: Names) -> None:
+    def put(self, user_id: str, current: Names) -> None:
         known = self._names.get(user_id)
-        if known is None or known.version <= names.version:
-            self._names[user_id] = names
+        if known is None or known.version <= current.version:
+            self._names[user_id] = current
         self._names.move_to_end(user_id)
         while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MOST_NAMES:
             self._names.popitem(last=False)
@@ -137,3 +139,16 @@ async def _read(reading: Reading, user_id: str, version: int) -> Names:
         return Names(0, Gazetteer.build(()))
     entries = await changes.entries(reading, user_id)
     return Names(version, await offload.run(WORK_A_NAME * len(entries), Gazetteer.build, entries))
+
+
+def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:
+    """The keys of names of several words, and of joined ones, by their first and their last word."""
+    found: dict[str, dict[str, None]] = {}
+    all_keys = gazetteer.keys()
+    written = [(key, (key,)) for key in all_keys if " " in key]
+    for text, keys in (*written, *gazetteer.apart().items()):
+        words = text.split(" ")
+        for word in (words[0], words[-1]):
+            if len(word) >= SHORTEST_PART and names.is_distinctive([word]):
+                found.setdefault(word, {}).update(dict.fromkeys(keys))
+    return {word: tuple(keys) for word, keys in found.items()}

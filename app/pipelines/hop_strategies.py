@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
-from app.ranking.merge import Hopped, Scored
+from app.ranking.merge import HopHit, Scored
 from app.shapes import Fusion, HybridRequest, LinkedChunk, Query
 from app.store import links, recall
 from app.store.db import Reading
@@ -100,7 +100,7 @@ class Linked:
             self.query.user_id,
             sources=sources,
             keys=names.sequences(text),
-            headings=headings.asked(text),
+            headings=headings.question_keys(text),
             vector=state.first.request.vector,
             also=compared,
             filters=self.query.filters,
@@ -109,14 +109,14 @@ class Linked:
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
-        leading = merge.ordered(state.linked_scores(), state.brought)[: merge.FRONT]
+        leading = merge.order(state.linked_scores(), state.brought)[: merge.FRONT]
         lexemes = await links.held(db, self.query.user_id, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 
     def scores(self, state: HopState) -> Mapping[UUID, Scored]:
         """The linked sums, each with what the chunk covers of the question beyond the chunks above it."""
-        return merge.covering(state.linked_scores(), state.question_lexemes, state.question_idf, state.brought)
+        return merge.with_coverage(state.linked_scores(), state.question_lexemes, state.question_idf, state.brought)
 
     def best_score(self, state: HopState) -> float:
         """The sum with every signal at its largest."""
@@ -153,7 +153,7 @@ class Classic:
     def scores(self, state: HopState) -> Mapping[UUID, Scored]:
         """RRF within the chunk's own hop, with the bonuses."""
         return merge.classic(
-            Hopped(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_score or 0.0)
+            HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_score or 0.0)
             for chunk in state.chunks.values()
             if chunk.hop is not None
         )

@@ -139,7 +139,7 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[],
     check()
     cleaned = cleaning.clean(upload.content)
     check()
-    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.Parsed(cleaned.text)
+    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.ParsedMarkdown(cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document holds no text.", field="content")
     title = _title(upload, parsed)
@@ -186,7 +186,7 @@ def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 
 
-def _title(upload: Upload, parsed: markdown.Parsed) -> str:
+def _title(upload: Upload, parsed: markdown.ParsedMarkdown) -> str:
     given = upload.title or parsed.title or ""
     return cleaning.clean(given).text.replace("\n", " ").strip()[:LONGEST_TITLE]
 

@@ -86,18 +86,18 @@ async def _in_batches(db: Reading, request: HybridRequest, linked: dict[UUID, Li
     order = [*nearest, *(document for document in linked if document not in nearest)]
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     bound = sum(term.idf * recall.MOST_PER_TERM * term.times for term in first.terms)
-    settled = convergence.Settled(limit=request.limit)
+    settled = convergence.StableTopK(limit=request.limit)
     best: dict[UUID, _ScoredChunk] = {}
     scored = 0
-    while scored < len(batches) and not settled.is_done():
+    while scored < len(batches) and not settled.is_stable():
         fetched = batches[scored : max(scored, len(nearest) // BATCH) + BATCHES_AHEAD]
         leg_scores = await recall.scores(db, _all_chunks_of(request, [d for batch in fetched for d in batch]))
         for batch in fetched:
             scored += 1
             in_batch = {one.chunk_id: _ScoredChunk(one, _score(one, request, bound)) for one in _of(leg_scores, batch)}
-            settled.note({c: _blended(chunk, linked, alpha) for c, chunk in in_batch.items()})
+            settled.add_batch({c: _blended(chunk, linked, alpha) for c, chunk in in_batch.items()})
             best |= in_batch
-            if settled.is_done():
+            if settled.is_stable():
                 break
     leading = await _read(db, request, [best[c] for c in settled.top], {c.chunk_id: c for c in first.candidates})
     report = _report(len(order), batches=len(batches), scored=scored)

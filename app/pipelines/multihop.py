@@ -111,7 +111,7 @@ class _MultihopSearch:
         if hop == 2:
             order = [candidate.chunk_id for candidate in state.first.result.candidates]
         else:
-            order = merge.ordered(self._scores(state), state.brought)
+            order = merge.order(self._scores(state), state.brought)
         return [chunk_id for chunk_id in order if state.chunks[chunk_id].hop is not None]
 
     async def _extract(self, sources: Sequence[UUID], state: HopState) -> Extraction:
@@ -187,7 +187,7 @@ class _MultihopSearch:
 
     async def _hits(self, state: HopState) -> list[Hit]:
         scores = self._scores(state)
-        order = merge.ordered(scores, state.brought)
+        order = merge.order(scores, state.brought)
         limit = self.query.limit
         # Chunks that names led to were not checked for excluded words: twice as many leave enough.
         leading = [state.chunks[chunk_id] for chunk_id in order[: 2 * limit if state.first.parsed.excluded else limit]]

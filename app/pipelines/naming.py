@@ -55,10 +55,10 @@ class _Read:
 async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Store the names in a document's chunks, its title, and what its metadata names under `keys`, as mentions."""
     opening = await mentions.begin(db, user_id, document_id, version=names.VERSION)
-    title = names.of_title(opening.title)
+    title = names.title_name(opening.title)
     if title is not None:
         await _link_title(db, user_id, document_id, title)
-    await _name_tags(db, user_id, tags.of_metadata(opening.metadata, keys))
+    await _name_tags(db, user_id, tags.from_metadata(opening.metadata, keys))
     known = (await gazetteers.within(db, user_id)).gazetteer
     whole = await mentions.places(db, user_id, document_id)
     await _link_headings(db, user_id, document_id, title, await asyncio.to_thread(_sections, whole))
@@ -78,7 +78,7 @@ async def expected(
     whole = await mentions.places(db, user_id, document_id)
     if not whole or whole[0].opening is None:
         return None
-    title = names.of_title(whole[0].opening.title)
+    title = names.title_name(whole[0].opening.title)
     known = (await gazetteers.current(db, user_id)).gazetteer
     found: set[Mention] = set()
     for start in range(0, len(whole), SLICE):
@@ -154,7 +154,7 @@ def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mentio
     """The user's own entities that a document names in its metadata or its title, as mentions in its first chunk."""
     if place.opening is None:
         return
-    for tag in tags.of_metadata(place.opening.metadata, keys):
+    for tag in tags.from_metadata(place.opening.metadata, keys):
         for entity in known.named(tag.text):
             if entity != tag.entity_id:
                 yield Mention(entity, place.chunk_no, place.document_id, tag.kind, 1)
@@ -166,7 +166,7 @@ def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mentio
 
 def _tagged(place: Place, keys: Sequence[str]) -> Iterator[Mention]:
     if place.opening is not None:
-        for tag in tags.of_metadata(place.opening.metadata, keys):
+        for tag in tags.from_metadata(place.opening.metadata, keys):
             yield Mention(tag.entity_id, place.chunk_no, place.document_id, tag.kind, 1)
 
 
@@ -222,14 +222,14 @@ async def _link_headings(
         Standing(n.entity_id, section, chunk, document_id) for n, section, chunk in standing if n.entity_id in named
     ]
     await headings.add(db, user_id, rows)
-    new = [name for entity_id, name in named.items() if entity_id not in known and sections.is_in_any_case(name)]
+    new = [name for entity_id, name in named.items() if entity_id not in known and sections.matches_any_case(name)]
     for name in new[:LOOKED_BACK]:
         await _link_back(db, user_id, document_id, name)
 
 
 async def _looked_for(db: Writing, user_id: str, named: Sequence[Name]) -> set[UUID]:
     """Those of the entities that these names alone make which texts mention in any case already."""
-    several = [name.entity_id for name in named if sections.is_in_any_case(name)]
+    several = [name.entity_id for name in named if sections.matches_any_case(name)]
     titles = await mentions.matched(db, user_id, [name.entity_id for name in named])
     return titles | await headings.heading(db, user_id, several)
 

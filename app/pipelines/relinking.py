@@ -180,7 +180,7 @@ async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gaz
     lost = {entity: key for entity, key in alone.items() if not naming.is_looked_for(key, entity, known)}
     if not lost:
         return {}
-    several = [entity for entity, key in lost.items() if sections.is_in_any_case(Name(key, key))]
+    several = [entity for entity, key in lost.items() if sections.matches_any_case(Name(key, key))]
     heading = await headings.heading(db, user_id, several)
     origins = await relinks.origins(db, user_id, list(lost))
     return {(entity, lost[entity]): origin == "title" or entity in heading for entity, origin in origins.items()}

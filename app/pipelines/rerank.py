@@ -18,7 +18,7 @@ from app.pipelines.reranking import Passage
 from app.pipelines.services import Services
 from app.pipelines.turns import Turn
 from app.ranking import merge
-from app.ranking.merge import Hopped, Scored
+from app.ranking.merge import HopHit, Scored
 from app.shapes import Candidate, Degraded, Json, Rerank, Vector
 from app.store import links
 from app.store.db import Database, rereading
@@ -160,7 +160,7 @@ def fused(lists: Sequence[Ranking], *, k: int, method: Method) -> list[Merged]:
     best = _best_possible(lists, k, method)
     return [
         Merged(hits[i], min(1.0, scores[i].score / best), scores[i].score, scores[i].parts, ranks[i], hops[i])
-        for i in merge.ordered(scores, hops)
+        for i in merge.order(scores, hops)
     ]
 
 
@@ -176,7 +176,7 @@ def _classic(
     for hop in sorted(set(hops.values())):
         of_hop = [ranking for place, ranking in enumerate(lists, 1) if (ranking.hop or place) == hop]
         for hit_id, scored in _rrf(of_hop, k).items():
-            found.append(Hopped(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
+            found.append(HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
     return merge.classic(found)
 
 

@@ -17,8 +17,8 @@ from uuid import UUID
 from app import errors
 from app.pipelines import offload
 from app.pipelines.context import SearchContext
-from app.ranking import diversity, reranking
-from app.ranking.reranking import Rescored
+from app.ranking import mmr, rescoring
+from app.ranking.rescoring import Rescored
 from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
 from app.store import similarity_matrix
 from app.store.db import Database, rereading
@@ -74,7 +74,7 @@ async def run(passages: Sequence[Passage], wish: Wish, context: SearchContext) -
     failed = bool(passages) and wish.rerank != "none" and not again
     if failed:
         log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": wish.rerank})
-    scored = reranking.ordered([passage.score for passage in passages], _scores(passages, wish, again))
+    scored = rescoring.ordered([passage.score for passage in passages], _scores(passages, wish, again))
     placed = [Placed(one.place, one.score, _told(one, passages, wish, again)) for one in scored]
     if wish.mmr:
         placed = await offload.run(_size(passages, wish, near), _differing, placed, passages, wish, near)
@@ -104,7 +104,7 @@ def applied(found: Sequence[Hit], ordered: Ordered) -> list[Hit]:
 
 def room(limit: int) -> int:
     """How many candidates are looked at for so many hits."""
-    return reranking.room(limit)
+    return rescoring.pool_size(limit)
 
 
 def is_wanted(query: Query) -> bool:
@@ -119,7 +119,7 @@ def read(candidate: Candidate) -> str:
 
 async def _near(passages: Sequence[Passage], wish: Wish, *, db: Database) -> Mapping[UUID, Near]:
     """Cosines of stored chunks, to the question where they are not known, and to each other where they must differ."""
-    known = [passage for passage in passages[: max(wish.limit, reranking.room(wish.limit))] if passage.chunk_id]
+    known = [passage for passage in passages[: max(wish.limit, rescoring.pool_size(wish.limit))] if passage.chunk_id]
     unsure = wish.rerank == "cosine" and wish.vector is not None and any(p.cosine is None for p in known)
     if not known or not (unsure or wish.mmr):
         return {}
@@ -136,7 +136,7 @@ async def _again(
     passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
     """What the best are worth, by place: cosines or a provider's scores, as far as there are any."""
-    best = range(min(len(passages), reranking.room(wish.limit)))
+    best = range(min(len(passages), rescoring.pool_size(wish.limit)))
     if wish.rerank == "cosine":
         cosines = {place: _cosine(passages[place], near) for place in best} if wish.vector is not None else {}
         return {place: cosine for place, cosine in cosines.items() if cosine is not None}
@@ -164,8 +164,8 @@ def _scores(passages: Sequence[Passage], wish: Wish, again: Mapping[int, float])
     """The new scores by place. A cosine is blended, and a passage without one keeps its score among the others."""
     if wish.rerank != "cosine" or not again:
         return again
-    best = range(min(len(passages), reranking.room(wish.limit)))
-    return {place: reranking.blended(passages[place].score, again.get(place)) for place in best}
+    best = range(min(len(passages), rescoring.pool_size(wish.limit)))
+    return {place: rescoring.blended(passages[place].score, again.get(place)) for place in best}
 
 
 def _told(one: Rescored, passages: Sequence[Passage], wish: Wish, again: Mapping[int, float]) -> dict[str, Any]:
@@ -185,36 +185,36 @@ def _differing(
     placed: Sequence[Placed], passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near]
 ) -> list[Placed]:
     """Those that say something new first, chosen among as many as are scored again; the others follow if all count."""
-    pool = max(wish.limit, reranking.room(wish.limit))
+    pool = max(wish.limit, rescoring.pool_size(wish.limit))
     best = placed[:pool]
     alike = _alike([passages[one.place] for one in best], near)
     limit = pool if wish.all_of_them else wish.limit
     chosen = [
         replace(best[c.place], explain={**best[c.place].explain, "mmr": _mmr_told(c)})
-        for c in diversity.mmr([one.score for one in best], alike, limit=limit)
+        for c in mmr.select([one.score for one in best], alike, limit=limit)
     ]
     return [*chosen, *placed[pool:]] if wish.all_of_them else chosen
 
 
-def _mmr_told(chosen: diversity.Chosen) -> dict[str, Any]:
+def _mmr_told(chosen: mmr.Selected) -> dict[str, Any]:
     return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.place + 1}
 
 
 def _size(passages: Sequence[Passage], wish: Wish, near: Mapping[UUID, Near]) -> int:
     """A measure of a selection's cost: the pairs that are compared, and the characters of texts without a vector."""
-    pool = max(wish.limit, reranking.room(wish.limit))
+    pool = max(wish.limit, rescoring.pool_size(wish.limit))
     bare = (passage for passage in passages[:pool] if passage.chunk_id not in near)
     return 2 * pool * wish.limit + sum(len(passage.text) for passage in bare)
 
 
-def _alike(passages: Sequence[Passage], near: Mapping[UUID, Near]) -> diversity.Similarity:
+def _alike(passages: Sequence[Passage], near: Mapping[UUID, Near]) -> mmr.Similarity:
     """The similarity of two passages: by their vectors where both have one, else by their words."""
     sets: list[int] = []
 
     def by_words(one: int, other: int) -> float:
         if not sets:
-            sets.extend(diversity.bit_sets(diversity.words(passage.text) for passage in passages))
-        return diversity.jaccard(sets[one], sets[other])
+            sets.extend(mmr.bit_sets(mmr.words(passage.text) for passage in passages))
+        return mmr.jaccard(sets[one], sets[other])
 
     def alike(one: int, other: int) -> float:
         chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id

@@ -32,12 +32,12 @@ def _order(hit: Hit) -> tuple[float, float]:
     return (-round(hit.candidate.score, 12), -(hit.parent.strength if hit.parent else 0.0))
 
 
-def factor(mentions: int, *, per_mention: float = PER_MENTION, most: float = MOST_LIFT) -> float:
+def boost_factor(mentions: int, *, per_mention: float = PER_MENTION, most: float = MOST_LIFT) -> float:
     """By how much so many mentions of one entity lift a score."""
     return 1 + min(per_mention * mentions, most)
 
 
-def lifted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
+def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
     """The hits by their lifted score, from each chunk's mentions and factor; ties go to the better score before."""
     found = [_lifted(hit, mentions, factors) for hit in hits]
     order = sorted(

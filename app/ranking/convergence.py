@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 @dataclass(slots=True)
-class Settled:
+class StableTopK:
     """The best `limit` of all batches so far, best first, and for how many batches they have been the same."""
 
     limit: int
@@ -30,14 +30,14 @@ class Settled:
         """The best."""
         return list(self._best)
 
-    def note(self, scores: Mapping[UUID, float]) -> None:
+    def add_batch(self, scores: Mapping[UUID, float]) -> None:
         """Take in the scores of one more batch: what was not among the best before cannot be now."""
         rivals = {**self._best, **scores}
         best = heapq.nsmallest(self.limit, rivals, key=lambda chunk: (-round(rivals[chunk], 12), chunk.int))
         self.unchanged = self.unchanged + 1 if best == self.top and best else 0
         self._best = {chunk: rivals[chunk] for chunk in best}
 
-    def is_done(self) -> bool:
+    def is_stable(self) -> bool:
         """Whether the best were the same for three rounds."""
         return self.unchanged >= ROUNDS
 

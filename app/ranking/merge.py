@@ -55,7 +55,7 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Hopped(Generic[Id]):
+class HopHit(Generic[Id]):
     """A chunk that a hop found, with its RRF score in that hop's list."""
 
     chunk_id: Id
@@ -70,7 +70,7 @@ def linked(signals: Mapping[str, float]) -> Scored:
     return Scored(sum(parts.values()), parts)
 
 
-def covering(
+def with_coverage(
     scores: Mapping[Id, Scored], held: Mapping[Id, Collection[str]], idf: Mapping[str, float], hops: Mapping[Id, int]
 ) -> dict[Id, Scored]:
     """The scores with what each chunk adds, in its place, of the question's words to the chunks above it.
@@ -103,9 +103,9 @@ def covering(
     return covered
 
 
-def classic(found: Iterable[Hopped[Id]]) -> dict[Id, Scored]:
+def classic(found: Iterable[HopHit[Id]]) -> dict[Id, Scored]:
     """The classic score of every chunk; one that two hops found counts for the earlier."""
-    kept: dict[Id, Hopped[Id]] = {}
+    kept: dict[Id, HopHit[Id]] = {}
     for chunk in sorted(found, key=lambda chunk: (chunk.hop, -chunk.rrf_score)):
         kept.setdefault(chunk.chunk_id, chunk)
     appearing = Counter(chunk.document_id for chunk in kept.values())
@@ -117,7 +117,7 @@ def best_classic(first_place: float) -> float:
     return first_place + HOP_1_BONUS + SINGLE_DOCUMENT_BONUS
 
 
-def _classic(chunk: Hopped[Id], *, single: bool) -> Scored:
+def _classic(chunk: HopHit[Id], *, single: bool) -> Scored:
     parts = {"rrf": chunk.rrf_score}
     if chunk.hop == 1:
         parts["hop_1"] = HOP_1_BONUS
@@ -136,6 +136,6 @@ def rrf(lists: Sequence[tuple[str, float, Sequence[Id]]], *, k: int) -> dict[Id,
     return {chunk_id: Scored(sum(shares.values()), shares) for chunk_id, shares in parts.items()}
 
 
-def ordered(scores: Mapping[Id, Scored], hops: Mapping[Id, int]) -> list[Id]:
+def order(scores: Mapping[Id, Scored], hops: Mapping[Id, int]) -> list[Id]:
     """The ids by score, then by hop, then by id."""
     return sorted(scores, key=lambda i: (-round(scores[i].score, 12), hops.get(i, 1), str(i)))

@@ -17,7 +17,7 @@ NOTES: Final = Path(__file__).resolve().parent / "notes"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SampleQuestion:
     """A showcase question. `answers` are the notes that answer it, as POSIX paths relative to `NOTES`, best first.
 
     For kind `multihop` the one answer shares no content word with the question: a name in a second note leads to it.
@@ -28,12 +28,12 @@ class Question:
     answers: tuple[str, ...]
 
 
-QUESTIONS: Final[tuple[Question, ...]] = (
-    Question("How do I get my money back for a train fare and a hotel?", "hybrid", ("howto/travel-claims.md",)),
-    Question("Why don't the Gannets phone home every minute?", "hybrid", ("decisions/D-014-sync-interval.md",)),
-    Question("Why should tired engineers not stay on call all week?", "hybrid", ("decisions/D-022-rota.md",)),
-    Question('"no cement below the third landing"', "phrase", ("decisions/D-019-lime.md",)),
-    Question(
+QUESTIONS: Final[tuple[SampleQuestion, ...]] = (
+    SampleQuestion("How do I get my money back for a train fare and a hotel?", "hybrid", ("howto/travel-claims.md",)),
+    SampleQuestion("Why don't the Gannets phone home every minute?", "hybrid", ("decisions/D-014-sync-interval.md",)),
+    SampleQuestion("Why should tired engineers not stay on call all week?", "hybrid", ("decisions/D-022-rota.md",)),
+    SampleQuestion('"no cement below the third landing"', "phrase", ("decisions/D-019-lime.md",)),
+    SampleQuestion(
         "ERR_TIDE_4012",
         "technical",
         (
@@ -43,39 +43,41 @@ QUESTIONS: Final[tuple[Question, ...]] = (
             "meetings/2025-03-18-outage-review.md",
         ),
     ),
-    Question("ERR_CHAIN_6001", "technical", ("products/wagtail.md",)),
-    Question(
+    SampleQuestion("ERR_CHAIN_6001", "technical", ("products/wagtail.md",)),
+    SampleQuestion(
         "Which musical instrument does the author of the backfill guide play?",
         "multihop",
         ("people/ines-brandauer.md",),
     ),
-    Question(
+    SampleQuestion(
         "What is the daily price of the masons who will rebuild the collapsed landing?",
         "multihop",
         ("vendors/stonehand.md",),
     ),
-    Question(
+    SampleQuestion(
         "When does the certificate of the technician who recovered the drifting buoy expire?",
         "multihop",
         ("people/mara-veit.md",),
     ),
-    Question(
+    SampleQuestion(
         "How long is the warranty on the battery that swelled at Hallin Reservoir?",
         "multihop",
         ("vendors/fennick.md",),
     ),
-    Question("How much fuel does the boat chosen for the mooring survey burn?", "multihop", ("assets/petrel-anne.md",)),
-    Question("Who supplies the sensor that failed in the March outage?", "multihop", ("vendors/hexholm.md",)),
-    Question(
+    SampleQuestion(
+        "How much fuel does the boat chosen for the mooring survey burn?", "multihop", ("assets/petrel-anne.md",)
+    ),
+    SampleQuestion("Who supplies the sensor that failed in the March outage?", "multihop", ("vendors/hexholm.md",)),
+    SampleQuestion(
         "What has cliffclarke been working on?",
         "entity",
         ("people/cliff-clarke.md", "projects/halyard.md", "decisions/D-014-sync-interval.md"),
     ),
-    Question(
+    SampleQuestion(
         "What did Mara Tolland decide about money?",
         "entity",
         ("meetings/2025-09-16-budget.md", "people/mara-tolland.md"),
     ),
-    Question("Which decision was accepted on 4 November 2025?", "date", ("decisions/D-022-rota.md",)),
-    Question("What was agreed at the meeting on 16 September 2025?", "date", ("meetings/2025-09-16-budget.md",)),
+    SampleQuestion("Which decision was accepted on 4 November 2025?", "date", ("decisions/D-022-rota.md",)),
+    SampleQuestion("What was agreed at the meeting on 16 September 2025?", "date", ("meetings/2025-09-16-budget.md",)),
 )

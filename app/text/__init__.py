@@ -17,8 +17,7 @@ Every function takes time linear in the length of its input, because documents c
     literal_matches   what a hit contains literally of a query
     spelling          stored words like a misspelled one
     gazetteer         known names in a text
-    likeness          known names like words of a text
-    parts             names by their first and last word
-    spans             names in a query
+    fuzzy_names       known names with a spelling like words of a text
+    query_words       a query's words, and how names are written in it
     tags              names in metadata
 """

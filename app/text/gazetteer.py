@@ -31,7 +31,7 @@ Entry = tuple[str, UUID]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class NameMatch:
     """A name in a text: whose it may be, its key, and its place counted in words as `names.words` cuts them; `others`
     are keys of joined names that its words stand for too."""
 
@@ -103,13 +103,13 @@ class Gazetteer:
         folded = key(name)
         return () if folded is None else self._meant(folded, partial(_written, name))
 
-    def find(self, text: str) -> list[Found]:
+    def find(self, text: str) -> list[NameMatch]:
         """The names in a text, from left to right; none overlaps another."""
         told = names.words(text)
         starts = [place for place, word in enumerate(told) if word in self._ids or word in self._joined]
-        return list(self._find(_Read(text, told), starts)) if starts else []
+        return list(self._find(_TextWords(text, told), starts)) if starts else []
 
-    def _find(self, read: _Read, starts: Sequence[int]) -> Iterator[Found]:
+    def _find(self, read: _TextWords, starts: Sequence[int]) -> Iterator[NameMatch]:
         free = 0
         for start in starts:
             if start < free:
@@ -117,7 +117,7 @@ class Gazetteer:
             for end, keys in self._candidates(read.words, start):
                 meant = [self._meant(folded, partial(read.written, start, end)) for folded in keys]
                 if any(meant):
-                    yield Found(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end, tuple(keys[1:]))
+                    yield NameMatch(tuple(dict.fromkeys(chain(*meant))), keys[0], start, end, tuple(keys[1:]))
                     free = end
                     break
 
@@ -155,7 +155,7 @@ class Gazetteer:
                     self._ids[folded] = ()
                 continue
             self._entries[folded] = tuple(entries)
-            telling = names.is_telling(told)
+            telling = names.is_distinctive(told)
             self._ids[folded] = tuple(dict.fromkeys(entity for _name, entity in entries)) if telling else ()
             self._begin(told)
             for name, _entity in entries:
@@ -173,7 +173,7 @@ class Gazetteer:
             self._ids.setdefault(" ".join(told[:end]), ())
 
 
-class _Read:
+class _TextWords:
     """A text with its words, folded and, when they are asked for, as they are written."""
 
     def __init__(self, text: str, words: list[str]) -> None:
@@ -184,7 +184,7 @@ class _Read:
     def written(self, start: int, end: int) -> str:
         """Some of the words with a space between them."""
         if self._places is None:
-            self._places = names.places(self._text)
+            self._places = names.word_offsets(self._text)
         return " ".join(self._text[first:last] for first, last in self._places[start:end])
 
 
@@ -197,4 +197,4 @@ def _parts(name: str) -> list[str] | None:
 
 def _written(name: str) -> str:
     """A name's words with a space between them, in the case in which they are written."""
-    return " ".join(name[start:end] for start, end in names.places(name))
+    return " ".join(name[start:end] for start, end in names.word_offsets(name))

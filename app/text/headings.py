@@ -29,15 +29,15 @@ def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
 
 def name(heading: str) -> Name | None:
     """The name of a section, without its number ("3.2 "); None where the words name nothing or tell only a date."""
-    found = names.of_title(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
-    return found if found is not None and names.is_no_date(found.key.split(" ")) else None
+    found = names.title_name(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
+    return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None
 
 
-def is_in_any_case(name: Name) -> bool:
+def matches_any_case(name: Name) -> bool:
     """Whether texts mean the section in any spelling of case; a lone word ("members") means it only where large."""
     return " " in name.key
 
 
-def asked(question: str) -> set[str]:
+def question_keys(question: str) -> set[str]:
     """The keys of the word sequences in a question by which it may mean a section."""
     return {key for key in names.sequences(question) if " " in key} | {found.key for found in names.find(question)}

@@ -26,7 +26,7 @@ _YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, Recursio
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedMarkdown:
     """A Markdown text without its frontmatter, and what it says of itself. `metadata` is plain JSON."""
 
     body: str
@@ -41,7 +41,7 @@ class _RefusedError(ValueError):
     """The frontmatter cannot be used; the message says why, without quoting it."""
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedMarkdown:
     """Split YAML frontmatter from the body and read title, language and date from it.
 
     The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
@@ -51,15 +51,15 @@ def parse(text: str) -> Parsed:
     """
     block, body, warnings = _split(text)
     if block is None:
-        return Parsed(body, structure.title(body), warnings=warnings)
+        return ParsedMarkdown(body, structure.title(body), warnings=warnings)
     try:
         metadata = _load(block)
     except _RefusedError as refusal:
-        return Parsed(body, structure.title(body), warnings=(str(refusal),))
+        return ParsedMarkdown(body, structure.title(body), warnings=(str(refusal),))
     if metadata is None:
-        return Parsed(text, structure.title(text), warnings=("frontmatter is not a mapping: kept as text",))
+        return ParsedMarkdown(text, structure.title(text), warnings=("frontmatter is not a mapping: kept as text",))
     created_at, warnings = _created_at(metadata)
-    return Parsed(
+    return ParsedMarkdown(
         body=body,
         title=_line(metadata.get("title")) or structure.title(body),
         metadata=metadata,

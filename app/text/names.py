@@ -74,7 +74,7 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class _Word:
     """A word with where it stands and whether a sentence begins with it."""
 
     text: str
@@ -97,7 +97,7 @@ def tidy(text: str) -> str:
     return " ".join(cleaning.clean(text).text.split())
 
 
-def places(text: str) -> list[tuple[int, int]]:
+def word_offsets(text: str) -> list[tuple[int, int]]:
     """Where each of a text's words stands in it, as (start, end) in code points."""
     if text.isascii():
         return [match.span() for match in _WORD.finditer(text)]
@@ -113,22 +113,22 @@ def places(text: str) -> list[tuple[int, int]]:
 def key(text: str) -> str | None:
     """The key of a name; None where it has no words, only function words, or too many."""
     found = words(text)
-    return " ".join(found) if is_telling(found) and len(found) <= LONGEST else None
+    return " ".join(found) if is_distinctive(found) and len(found) <= LONGEST else None
 
 
-def is_telling(found: Sequence[str]) -> bool:
+def is_distinctive(found: Sequence[str]) -> bool:
     """Whether the words can name something: one of them is longer than a letter and no function word."""
     return any(len(word) > 1 and word not in _FUNCTION for word in found)
 
 
-def is_no_date(found: Sequence[str]) -> bool:
+def is_not_a_date(found: Sequence[str]) -> bool:
     """Whether one of the words is more than a letter and neither a number, nor of the calendar, nor a function word."""
     return any(
         len(word) > 1 and not word.isdigit() and word not in _CALENDAR and word not in _FUNCTION for word in found
     )
 
 
-def of_title(text: str) -> Name | None:
+def title_name(text: str) -> Name | None:
     """A title as texts mention it, without a closing "(…)"; None where it names nothing."""
     bare = _CLOSING.sub("", text[:500]).strip() or text
     named = key(bare)
@@ -170,7 +170,7 @@ def find(text: str) -> list[Name]:
     return [Name(named, name, counts[named]) for named, name in found.items()]
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_Word]:
     shortened = False
     for match in _TOKEN.finditer(text):
         word = match[0]
@@ -179,7 +179,7 @@ def _tokens(text: str) -> Iterator[_Token]:
         start = match.start()
         opens = start == 0 or (not shortened and bool(_SENTENCE_END.search(text, max(0, start - 12), start)))
         shortened = word[-1] == "."
-        yield _Token(word, start, start + len(word), opens, word[0].isupper())
+        yield _Word(word, start, start + len(word), opens, word[0].isupper())
 
 
 def _is_short_form(word: str) -> bool:
@@ -187,9 +187,9 @@ def _is_short_form(word: str) -> bool:
     return word[0].isupper() and (len(word) == 2 or word.count(".") > 1 or word in _SHORT_FORMS)
 
 
-def _runs(tokens: Sequence[_Token], text: str) -> Iterator[list[_Token]]:
+def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
     """Neighbouring tokens that could be one name: large ones, numerals behind them, particles between them."""
-    run: list[_Token] = []
+    run: list[_Word] = []
     for token in tokens:
         joined = bool(run) and bool(_JOINT.fullmatch(text, run[-1].end, token.start))
         if run and not (joined and not (token.opens and token.capital)):
@@ -204,7 +204,7 @@ def _runs(tokens: Sequence[_Token], text: str) -> Iterator[list[_Token]]:
         yield run
 
 
-def _trimmed(run: list[_Token]) -> list[_Token]:
+def _trimmed(run: list[_Word]) -> list[_Word]:
     """A run without particles at its end and function words at its start."""
     start, end = 0, len(run)
     while end > start and run[end - 1].text in _PARTICLES:
@@ -214,11 +214,11 @@ def _trimmed(run: list[_Token]) -> list[_Token]:
     return run[start:end]
 
 
-def _parts(run: list[_Token]) -> Iterator[list[_Token]]:
+def _parts(run: list[_Word]) -> Iterator[list[_Word]]:
     """The run and, where particles divide it, what lies between them."""
     if run:
         yield run
-    pieces: list[list[_Token]] = [[]]
+    pieces: list[list[_Word]] = [[]]
     for token in run:
         if token.text in _PARTICLES:
             pieces.append([])
@@ -228,14 +228,14 @@ def _parts(run: list[_Token]) -> Iterator[list[_Token]]:
         yield from (trimmed for piece in pieces if (trimmed := _trimmed(piece)))
 
 
-def _is_name(run: Sequence[_Token], large_inside: set[str]) -> bool:
+def _is_name(run: Sequence[_Word], large_inside: set[str]) -> bool:
     if not run or len(run) > LONGEST:
         return False
-    if not is_no_date([token.text.casefold().rstrip(".") for token in run]):
+    if not is_not_a_date([token.text.casefold().rstrip(".") for token in run]):
         return False
     lone = run[0]
     return len(run) > 1 or not lone.opens or lone.text in large_inside or lone.text[1:] != lone.text[1:].lower()
 
 
-def _written(run: Sequence[_Token], text: str) -> str:
+def _written(run: Sequence[_Word], text: str) -> str:
     return _POSSESSIVE.sub("", " ".join(text[run[0].start : run[-1].end].split())).rstrip(".")

@@ -34,7 +34,7 @@ class Tag:
         return Name(self.key, self.text).entity_id
 
 
-def of_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
+def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
     """The names under these keys (whatever their case), people first, each once.
 
     A value is a string, an object with a `name`, or a list of such; others are passed over.

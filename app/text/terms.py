@@ -36,7 +36,7 @@ def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int
                 found[name.key] = max(found.get(name.key, (0.0, "")), (weight, name.text))
     counts = Counter(word for passage in passages for word in _WORD.findall(passage.casefold()))
     for word, count in counts.items():
-        if count > 1 and word not in asked and names.is_telling([word]):
+        if count > 1 and word not in asked and names.is_distinctive([word]):
             found.setdefault(word, (math.log(1 + count), word))
     ranked = sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))
     return distinct(text for _weight, text in ranked)

@@ -53,11 +53,11 @@ async def test_unchanged_names_are_remembered_and_changed_ones_are_followed_one_
         raise AssertionError("all names were read again")
 
     monkeypatch.setattr(changes, "entries", never)
-    alike = await before.likeness()
+    alike = await before.fuzzy_index()
     await gazette.name(world, "Otto Falk")
     after = await _current(elsewhere, world)
     assert _found(after, "Otto Falk met Ana Silva") == ["otto falk", "ana silva"]
-    assert (await after.likeness()).similar("Oto Falk")[0][0] == "otto falk"
+    assert (await after.fuzzy_index()).similar("Oto Falk")[0][0] == "otto falk"
     assert alike.similar("Oto Falk") == []
 
 

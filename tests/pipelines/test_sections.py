@@ -56,7 +56,7 @@ class Shelf(World):
                 self.user_id,
                 sources={chunk_id: 1.0 for chunk_id, place in places.items() if place == source},
                 keys=names.sequences(question),
-                headings=headings.asked(question),
+                headings=headings.question_keys(question),
                 vector=None,
                 **{"filters": Filters(), **given},
             )
@@ -105,7 +105,7 @@ async def test_a_section_leads_to_another_of_its_document_but_not_to_itself(shel
 async def test_a_chunk_that_a_question_names_twice_comes_once(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
     async with shelf.db.reading(shelf.user_id) as reading:
-        keys = headings.asked("who was young ilse brandt?")
+        keys = headings.question_keys("who was young ilse brandt?")
         found = await links.follow(
             reading, shelf.user_id, sources={}, keys=keys, headings=keys, vector=None, filters=Filters()
         )

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from app.ranking import blending, convergence, entities
+from app.ranking import blending, convergence, entity_scores
 from app.shapes import Candidate, EntityMatch, Hit, Link, Weights
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
@@ -32,44 +32,44 @@ def scores(hits: list[Hit]) -> dict[UUID, float]:
 
 
 def test_a_similar_name_scores_between_060_and_095() -> None:
-    assert entities.fuzzy(entities.ALIKE_FROM) == pytest.approx(0.6)
-    assert entities.fuzzy(1.0) == pytest.approx(0.95)
-    assert entities.fuzzy(0.875) == pytest.approx(0.6 + 0.35 / 2)
+    assert entity_scores.fuzzy(entity_scores.ALIKE_FROM) == pytest.approx(0.6)
+    assert entity_scores.fuzzy(1.0) == pytest.approx(0.95)
+    assert entity_scores.fuzzy(0.875) == pytest.approx(0.6 + 0.35 / 2)
 
 
 def test_a_description_scores_by_its_cosine_between_0_and_080() -> None:
-    assert entities.description(0.55) == pytest.approx((0.55 - 0.3) / 0.5)
-    assert (entities.description(0.2), entities.description(0.95)) == (0.0, 0.8)
+    assert entity_scores.description(0.55) == pytest.approx((0.55 - 0.3) / 0.5)
+    assert (entity_scores.description(0.2), entity_scores.description(0.95)) == (0.0, 0.8)
 
 
 def test_facts_score_what_they_cover_and_a_single_word_says_little() -> None:
-    assert entities.fact(1.0, 3) == pytest.approx(0.55)
-    assert entities.fact(0.8, 5) == pytest.approx(0.44)
-    assert entities.fact(1.0, 1) == pytest.approx(0.55 / 3)
+    assert entity_scores.fact(1.0, 3) == pytest.approx(0.55)
+    assert entity_scores.fact(0.8, 5) == pytest.approx(0.44)
+    assert entity_scores.fact(1.0, 1) == pytest.approx(0.55 / 3)
 
 
 def test_an_entity_keeps_its_best_match_and_the_surest_come_first() -> None:
     found = [match(A, 0.4, matched_by="fact"), match(A, 1.0), match(B, 0.7, matched_by="fuzzy"), match(C, 0.0)]
-    assert [(m.entity_id, m.score, m.matched_by) for m in entities.best(found, limit=5)] == [
+    assert [(m.entity_id, m.score, m.matched_by) for m in entity_scores.best(found, limit=5)] == [
         (A, 1.0, "name"),
         (B, 0.7, "fuzzy"),
     ]
-    assert [m.entity_id for m in entities.best(found, limit=1)] == [A]
+    assert [m.entity_id for m in entity_scores.best(found, limit=1)] == [A]
 
 
 def test_an_automatic_entity_gives_way_to_the_users_own_of_that_name() -> None:
     found = [match(A, 1.0, origin="title", key="ana"), match(B, 1.0, key="ana"), match(C, 1.0, origin="title", key="x")]
-    assert [m.entity_id for m in entities.best(found, limit=5)] == [B, C]
+    assert [m.entity_id for m in entity_scores.best(found, limit=5)] == [B, C]
 
 
 def test_entities_guide_where_one_is_sure_and_a_full_list_is_not_flat() -> None:
     sure = [match(A, 1.0), match(B, 0.6)]
-    assert entities.why_not(sure, threshold=0.5, limit=5) is None
-    assert entities.why_not([], threshold=0.5, limit=5) == "not_entity_centric"
-    assert entities.why_not([match(A, 0.49)], threshold=0.5, limit=5) == "not_entity_centric"
+    assert entity_scores.fallback_reason(sure, threshold=0.5, limit=5) is None
+    assert entity_scores.fallback_reason([], threshold=0.5, limit=5) == "not_entity_centric"
+    assert entity_scores.fallback_reason([match(A, 0.49)], threshold=0.5, limit=5) == "not_entity_centric"
     flat = [match(UUID(int=n), 0.80 - 0.02 * n) for n in range(5)]
-    assert entities.why_not(flat, threshold=0.5, limit=5) == "too_broad"
-    assert entities.why_not(flat[:4], threshold=0.5, limit=5) is None
+    assert entity_scores.fallback_reason(flat, threshold=0.5, limit=5) == "too_broad"
+    assert entity_scores.fallback_reason(flat[:4], threshold=0.5, limit=5) is None
 
 
 def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> None:
@@ -95,11 +95,11 @@ def test_equal_finals_go_to_the_stronger_link() -> None:
 
 @pytest.mark.parametrize(("mentions", "factor"), [(0, 1.0), (1, 1.1), (5, 1.5), (40, 1.5)])
 def test_a_mention_lifts_by_a_tenth_and_many_by_half(mentions: int, factor: float) -> None:
-    assert blending.factor(mentions) == pytest.approx(factor)
+    assert blending.boost_factor(mentions) == pytest.approx(factor)
 
 
 def test_lifted_hits_move_up_and_say_how_far_and_nothing_passes_1() -> None:
-    lifted = blending.lifted([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
+    lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
     assert [(h.candidate.chunk_id, h.candidate.score) for h in lifted] == [(B, 1.0), (C, 1.0), (A, 0.95)]
     assert [(h.lift.factor, h.lift.mentions, h.lift.before, h.lift.moved) for h in lifted if h.lift] == [
         (1.2, 2, 0.9, 1),
@@ -109,15 +109,15 @@ def test_lifted_hits_move_up_and_say_how_far_and_nothing_passes_1() -> None:
 
 def test_without_mentions_nothing_changes() -> None:
     hits = [hit(A, 0.95), hit(B, 0.9)]
-    assert blending.lifted(hits, {}, {}) == hits
+    assert blending.boosted(hits, {}, {}) == hits
 
 
 def test_an_answer_has_settled_after_three_rounds_without_a_change() -> None:
-    settled = convergence.Settled(limit=2)
+    settled = convergence.StableTopK(limit=2)
     rounds = []
     for batch in ({A: 0.9, B: 0.8}, {C: 0.7}, {D: 0.85}, {UUID(int=5): 0.1}, {}, {UUID(int=7): 0.3}):
-        settled.note(batch)
-        rounds.append(settled.is_done())
+        settled.add_batch(batch)
+        rounds.append(settled.is_stable())
     assert (rounds, settled.top) == ([False] * 5 + [True], [A, D])
 
 

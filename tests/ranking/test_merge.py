@@ -9,13 +9,13 @@ from uuid import UUID
 import pytest
 
 from app.ranking import merge
-from app.ranking.merge import Hopped, Scored
+from app.ranking.merge import HopHit, Scored
 
 A, B, C, D = (UUID(int=n) for n in range(1, 5))
 
 
 def test_classic_adds_its_bonuses_to_the_rrf_score() -> None:
-    found = [Hopped(A, C, 1, 1 / 61), Hopped(B, D, 2, 1 / 61)]
+    found = [HopHit(A, C, 1, 1 / 61), HopHit(B, D, 2, 1 / 61)]
     scores = merge.classic(found)
     assert scores[A].score == pytest.approx(1 / 61 + 0.0005 + 0.0002)
     assert scores[B].score == pytest.approx(1 / 61 + 0.0002)
@@ -23,7 +23,7 @@ def test_classic_adds_its_bonuses_to_the_rrf_score() -> None:
 
 
 def test_classic_knows_documents_that_appear_twice_and_chunks_that_two_hops_found() -> None:
-    scores = merge.classic([Hopped(A, D, 2, 2 / 61), Hopped(A, D, 1, 1 / 61), Hopped(B, D, 1, 1 / 62)])
+    scores = merge.classic([HopHit(A, D, 2, 2 / 61), HopHit(A, D, 1, 1 / 61), HopHit(B, D, 1, 1 / 62)])
     assert scores[A].score == pytest.approx(1 / 61 + 0.0005)
     assert scores[B].score == pytest.approx(1 / 62 + 0.0005)
     assert merge.best_classic(2 / 61) == pytest.approx(2 / 61 + 0.0007)
@@ -45,20 +45,20 @@ def test_an_absent_signal_and_a_negative_cosine_count_nothing() -> None:
 def test_no_chunk_scores_more_than_the_best_possible() -> None:
     perfect = {"fused": 1.0, "cos": 1.0, "expanded": 1.0, "named": 1.0}
     perfect |= {"linked": 2 / (1 + math.log(2)), "shared": 1 / (1 + math.log(2))}
-    whole = merge.covering({A: merge.linked(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {})
+    whole = merge.with_coverage({A: merge.linked(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {})
     assert whole[A].score == pytest.approx(merge.BEST_LINKED, rel=1e-3)
 
 
 def test_a_chunk_counts_for_the_words_that_no_chunk_above_it_holds() -> None:
     scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
     held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
-    covered = merge.covering(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
-    assert merge.ordered(covered, {}) == [A, B, C, D]
+    covered = merge.with_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
+    assert merge.order(covered, {}) == [A, B, C, D]
     assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(merge.COVERS * 5 / 6)}
     assert covered[B] == scores[B], "everything that it holds is told already"
     assert covered[C].score == pytest.approx(1.0 + merge.COVERS / 6)
-    rare = merge.covering(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
-    assert merge.ordered(rare, {}) == [A, C, B, D]
+    rare = merge.with_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
+    assert merge.order(rare, {}) == [A, C, B, D]
 
 
 def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() -> None:
@@ -78,13 +78,15 @@ def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() 
             chosen.append((best, pytest.approx(worth[best])))
             missing -= held[best]
             del left[best]
-        covered = merge.covering(scores, held, idf, {})
-        assert [(one, covered[one].score) for one in merge.ordered(covered, {})] == chosen
+        covered = merge.with_coverage(scores, held, idf, {})
+        assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
 
 
 def test_nothing_is_covered_where_no_word_is_known() -> None:
     scores = {A: Scored(1.0, {}), B: Scored(2.0, {})}
-    assert merge.covering(scores, {A: set()}, {}, {}) == merge.covering(scores, {}, {"tide": 1.0}, {}) == scores
+    assert (
+        merge.with_coverage(scores, {A: set()}, {}, {}) == merge.with_coverage(scores, {}, {"tide": 1.0}, {}) == scores
+    )
 
 
 def test_rrf_counts_ranks_from_one_and_rewards_no_absence() -> None:
@@ -100,7 +102,7 @@ def test_an_order_is_total_and_does_not_depend_on_the_inputs() -> None:
     for seed in range(5):
         shuffled = list(scores.items())
         random.Random(seed).shuffle(shuffled)
-        assert merge.ordered(dict(shuffled), hops) == [C, B, D, A]
+        assert merge.order(dict(shuffled), hops) == [C, B, D, A]
 
 
 @pytest.mark.parametrize("signal", ["fused", "cos", "expanded", "named", "linked", "shared"])

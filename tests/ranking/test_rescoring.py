@@ -6,34 +6,34 @@ import random
 
 import pytest
 
-from app.ranking import diversity, reranking
-from app.ranking.reranking import Rescored
+from app.ranking import mmr, rescoring
+from app.ranking.rescoring import Rescored
 
 
 @pytest.mark.parametrize(("limit", "room"), [(1, 25), (6, 25), (7, 28), (20, 80), (25, 100), (50, 100), (200, 100)])
 def test_four_times_the_limit_are_scored_again_within_25_and_100(limit: int, room: int) -> None:
-    assert reranking.room(limit) == room
+    assert rescoring.pool_size(limit) == room
 
 
 def test_a_cosine_is_blended_half_and_half() -> None:
-    assert reranking.blended(0.8, 0.4) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
-    assert reranking.blended(0.8, 0.4, weight=0.25) == pytest.approx(0.25 * 0.4 + 0.75 * 0.8)
+    assert rescoring.blended(0.8, 0.4) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
+    assert rescoring.blended(0.8, 0.4, weight=0.25) == pytest.approx(0.25 * 0.4 + 0.75 * 0.8)
 
 
 def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
-    assert reranking.blended(0.8, -0.5) == pytest.approx(0.4)
-    assert reranking.blended(0.8, None) == 0.8
-    assert reranking.blended(1.0, 1.0000001) == 1.0
+    assert rescoring.blended(0.8, -0.5) == pytest.approx(0.4)
+    assert rescoring.blended(0.8, None) == 0.8
+    assert rescoring.blended(1.0, 1.0000001) == 1.0
 
 
 def test_what_is_scored_again_comes_first_and_the_rest_follows_without_a_higher_score() -> None:
-    ordered = reranking.ordered([0.9, 0.8, 0.7, 0.1], {0: 0.2, 1: 0.6})
+    ordered = rescoring.ordered([0.9, 0.8, 0.7, 0.1], {0: 0.2, 1: 0.6})
     assert ordered == [Rescored(1, 0.6), Rescored(0, 0.2), Rescored(2, 0.2), Rescored(3, 0.1)]
 
 
 def test_equal_new_scores_keep_their_order_and_none_at_all_keeps_everything() -> None:
-    assert [one.place for one in reranking.ordered([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
-    assert reranking.ordered([0.9, 0.8], {}) == [Rescored(0, 0.9), Rescored(1, 0.8)]
+    assert [one.place for one in rescoring.ordered([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
+    assert rescoring.ordered([0.9, 0.8], {}) == [Rescored(0, 0.9), Rescored(1, 0.8)]
 
 
 def test_scores_fall_whatever_is_scored_again() -> None:
@@ -41,25 +41,25 @@ def test_scores_fall_whatever_is_scored_again() -> None:
     for _ in range(50):
         scores = sorted((draw.random() for _ in range(12)), reverse=True)
         again = {place: draw.random() for place in draw.sample(range(12), draw.randrange(13))}
-        ordered = [one.score for one in reranking.ordered(scores, again)]
+        ordered = [one.score for one in rescoring.ordered(scores, again)]
         assert ordered == sorted(ordered, reverse=True)
 
 
 def test_jaccard_is_shared_words_over_all_words() -> None:
-    abc, bcd, none = diversity.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
-    assert diversity.jaccard(abc, bcd) == pytest.approx(2 / 4)
-    assert diversity.jaccard(abc, none) == diversity.jaccard(none, none) == 0
-    assert diversity.words("Red boat, RED tree") == {"red", "boat", "tree"}
+    abc, bcd, none = mmr.bit_sets([frozenset("abc"), frozenset("bcd"), frozenset()])
+    assert mmr.jaccard(abc, bcd) == pytest.approx(2 / 4)
+    assert mmr.jaccard(abc, none) == mmr.jaccard(none, none) == 0
+    assert mmr.words("Red boat, RED tree") == {"red", "boat", "tree"}
 
 
 def test_only_the_first_500_words_of_a_text_are_compared() -> None:
     text = " ".join(map(str, range(2_000)))
-    assert diversity.words(text) == set(map(str, range(500)))
+    assert mmr.words(text) == set(map(str, range(500)))
 
 
 def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
     alike = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]]
-    first, second, third = diversity.mmr([1.0, 0.9, 0.8], lambda i, j: alike[i][j], limit=3)
+    first, second, third = mmr.select([1.0, 0.9, 0.8], lambda i, j: alike[i][j], limit=3)
     assert [first.place, second.place, third.place] == [0, 2, 1]
     assert (first.nearest, first.value) == (0.0, pytest.approx(0.7))
     assert (second.nearest, second.value) == (0.1, pytest.approx(0.7 * 0.8 - 0.3 * 0.1))
@@ -67,6 +67,6 @@ def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
 
 
 def test_mmr_at_one_is_the_order_by_score_and_opposites_are_as_good_as_strangers() -> None:
-    relevance = diversity.mmr([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
+    relevance = mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
     assert [one.place for one in relevance] == [0, 1]
-    assert [one.nearest for one in diversity.mmr([1.0, 0.9], lambda _i, _j: -1.0, limit=2)] == [0.0, 0.0]
+    assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2)] == [0.0, 0.0]

@@ -123,7 +123,7 @@ _TEXTS = st.text(st.sampled_from("aAbéßﬁİ½™ҰǺ .-_'山 "), max_size=3
 
 @given(_TEXTS)
 def test_the_places_of_words_are_those_of_the_folded_words(text: str) -> None:
-    places = names.places(text)
+    places = names.word_offsets(text)
     assert len(places) == len(names.words(text))
     assert all(0 <= start < end <= len(text) for start, end in places)
     assert places == sorted(places)
@@ -134,7 +134,7 @@ _WORDS = st.lists(st.sampled_from(["New", "York", "City", "Ana", "it"]), min_siz
 
 @given(st.lists(_WORDS, max_size=6), st.lists(st.sampled_from(["new", "york", "city", "ana", "IT", "x"]), max_size=20))
 def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]], told: list[str]) -> None:
-    keys = {" ".join(words).casefold() for words in known if names.is_telling([w.casefold() for w in words])}
+    keys = {" ".join(words).casefold() for words in known if names.is_distinctive([w.casefold() for w in words])}
     expected, place = [], 0
     folded = [word.casefold() for word in told]
     while place < len(folded):

@@ -45,6 +45,6 @@ def test_a_heading_names_its_section_without_its_number_unless_it_tells_only_a_d
 
 
 def test_a_question_means_sections_by_several_words_and_by_lone_words_that_are_large() -> None:
-    asked = headings.asked("Which members of the refund policy board live in Lundby?")
+    asked = headings.question_keys("Which members of the refund policy board live in Lundby?")
     assert {"refund policy", "refund policy board", "lundby"} <= asked
     assert not {"members", "board", "policy"} & asked

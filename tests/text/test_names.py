@@ -63,11 +63,11 @@ def test_names_are_the_same_without_case_accents_and_punctuation(one: str, other
 
 
 def test_a_title_is_compared_without_its_closing_parenthesis() -> None:
-    bare, full = names.of_title("Mercury"), names.of_title("Mercury (planet)")
+    bare, full = names.title_name("Mercury"), names.title_name("Mercury (planet)")
     assert bare is not None
     assert full is not None
     assert (full.key, full.text, full.entity_id) == (bare.key, "Mercury", bare.entity_id)
-    assert names.of_title("(untitled)") is not None
+    assert names.title_name("(untitled)") is not None
 
 
 @pytest.mark.parametrize("text", ["", "The", "of", "!?", "a", "one two three four five six seven eight nine"])

@@ -6,7 +6,7 @@ from app.text import names, tags
 
 
 def _of(**metadata: object) -> list[tuple[str, str, str]]:
-    return [(tag.text, tag.type, tag.kind) for tag in tags.of_metadata(metadata, tags.KEYS)]
+    return [(tag.text, tag.type, tag.kind) for tag in tags.from_metadata(metadata, tags.KEYS)]
 
 
 def test_strings_lists_and_objects_with_a_name_are_read() -> None:
@@ -27,7 +27,7 @@ def test_each_key_has_its_type_and_kind_and_other_keys_are_passed_over() -> None
         ("lime", "tag", "metadata"),
         ("IT", "tag", "metadata"),
     ]
-    (own,) = tags.of_metadata({"vendor": "Lundby"}, ["vendor"])
+    (own,) = tags.from_metadata({"vendor": "Lundby"}, ["vendor"])
     assert (own.type, own.kind) == ("vendor", "metadata")
 
 
@@ -44,6 +44,6 @@ def test_what_names_nothing_or_is_endless_is_passed_over() -> None:
 
 
 def test_a_tag_makes_the_entity_that_the_same_name_in_a_text_makes() -> None:
-    (tag,) = tags.of_metadata({"author": "Ana Silva"}, tags.KEYS)
+    (tag,) = tags.from_metadata({"author": "Ana Silva"}, tags.KEYS)
     (name,) = names.find("yesterday Ana Silva left")
     assert tag.entity_id == name.entity_id

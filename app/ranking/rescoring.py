@@ -22,7 +22,7 @@ class Rescored:
     score: float
 
 
-def room(limit: int) -> int:
+def pool_size(limit: int) -> int:
     """How many are scored again for so many wanted: four times as many, but 25 to 100."""
     return min(MOST_ROOM, max(LEAST_ROOM, ROOM * limit))
 

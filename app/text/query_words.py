@@ -11,7 +11,7 @@ _WHO = frozenset(["who", "whom", "whose", "wer", "wen", "wem", "wessen", "qui", 
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class QueryWords:
     """A query's words as `names.words` folds them: where each stands, and which are written small, begin with a capital
     or open a sentence. Read once, because a query holds hundreds of words and may hold as many names."""
 
@@ -22,14 +22,14 @@ class Written:
     opens: tuple[bool, ...]
 
 
-def read(text: str) -> Written:
+def read(text: str) -> QueryWords:
     """Take a query's words apart."""
     words = names.words(text)
-    starts = [start for start, _end in names.places(text)]
+    starts = [start for start, _end in names.word_offsets(text)]
     places: dict[str, list[int]] = {}
     for place, word in enumerate(words):
         places.setdefault(word, []).append(place)
-    return Written(
+    return QueryWords(
         words=tuple(words),
         places=places,
         small=tuple(text[start].islower() for start in starts),
@@ -38,7 +38,7 @@ def read(text: str) -> Written:
     )
 
 
-def longest(query: Written, keys: Collection[str]) -> set[str]:
+def longest_names(query: QueryWords, keys: Collection[str]) -> set[str]:
     """Those of the keys that stand in the query outside of longer ones: leftmost first, the longest at each place."""
     words = query.words
     found: set[str] = set()
@@ -52,7 +52,7 @@ def longest(query: Written, keys: Collection[str]) -> set[str]:
     return found
 
 
-def is_name(query: Written, key: str) -> bool:
+def is_written_as_name(query: QueryWords, key: str) -> bool:
     """Whether the query writes a name as one: each of its telling words with a capital or a digit, and not because a
     sentence begins with the only one; or it asks for nothing else, with a capital."""
     wanted = tuple(key.split(" "))
@@ -65,24 +65,24 @@ def is_name(query: Written, key: str) -> bool:
     )
 
 
-def alone(query: Written) -> list[int]:
+def capitalised_alone(query: QueryWords) -> list[int]:
     """The places of the words that are written as names by themselves."""
     return [place for place in range(len(query.words)) if _is_large(query, place, place + 1)]
 
 
-def holds_names(query: Written) -> bool:
+def has_capitalised_names(query: QueryWords) -> bool:
     """Whether a word is written with a capital that no sentence begins with."""
     return any(capital and not opens for capital, opens in zip(query.capital, query.opens, strict=True))
 
 
-def asks_for(query: Written, kind: str) -> bool:
+def asks_for_type(query: QueryWords, kind: str) -> bool:
     """Whether a query asks for an entity of a kind: who does something, or which one of that kind ("which vendor")."""
     wanted = (*names.words(kind), *names.words(f"{kind}s"))
     return any(word in query.places for word in (*_WHO, *wanted))
 
 
-def _is_large(query: Written, start: int, end: int) -> bool:
-    telling = [place for place in range(start, end) if names.is_telling(query.words[place : place + 1])]
+def _is_large(query: QueryWords, start: int, end: int) -> bool:
+    telling = [place for place in range(start, end) if names.is_distinctive(query.words[place : place + 1])]
     if not telling or any(query.small[place] for place in telling):
         return False
     return len(telling) > 1 or not query.opens[telling[0]]

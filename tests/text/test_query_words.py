@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app.text import spans
+from app.text import query_words
 
 
 def test_the_longest_name_at_each_place_hides_those_inside_it() -> None:
-    query = spans.read("from New York to York")
-    assert spans.longest(query, {"new york", "york"}) == {"new york", "york"}
-    assert spans.longest(spans.read("in New York"), {"new york", "york"}) == {"new york"}
+    query = query_words.read("from New York to York")
+    assert query_words.longest_names(query, {"new york", "york"}) == {"new york", "york"}
+    assert query_words.longest_names(query_words.read("in New York"), {"new york", "york"}) == {"new york"}
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def test_the_longest_name_at_each_place_hides_those_inside_it() -> None:
     ],
 )
 def test_a_name_is_written_large_and_not_because_a_sentence_begins(text: str, key: str, written: bool) -> None:
-    assert spans.is_name(spans.read(text), key) is written
+    assert query_words.is_written_as_name(query_words.read(text), key) is written
 
 
 def test_words_that_are_names_by_themselves_have_their_places() -> None:
-    query = spans.read("Did Ana tell Ben about The plan in Oslo?")
-    assert [query.words[place] for place in spans.alone(query)] == ["ana", "ben", "oslo"]
+    query = query_words.read("Did Ana tell Ben about The plan in Oslo?")
+    assert [query.words[place] for place in query_words.capitalised_alone(query)] == ["ana", "ben", "oslo"]
 
 
 @pytest.mark.parametrize(("text", "holds"), [("What has ana done?", False), ("days in Gdynia", True), ("", False)])
 def test_a_capital_that_opens_a_sentence_is_no_name(text: str, holds: bool) -> None:
-    assert spans.holds_names(spans.read(text)) is holds
+    assert query_words.has_capitalised_names(query_words.read(text)) is holds
 
 
 @pytest.mark.parametrize(
@@ -54,4 +54,4 @@ def test_a_capital_that_opens_a_sentence_is_no_name(text: str, holds: bool) -> N
     ],
 )
 def test_a_query_may_ask_for_an_entity_without_naming_it(text: str, kind: str, asks: bool) -> None:
-    assert spans.asks_for(spans.read(text), kind) is asks
+    assert query_words.asks_for_type(query_words.read(text), kind) is asks

@@ -19,7 +19,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Selected:
     """A selected hit: its place among the input, from 0, its marginal relevance, and its largest similarity to those
     selected before it."""
 
@@ -59,21 +59,21 @@ def jaccard(one: int, other: int) -> float:
     return (one & other).bit_count() / whole.bit_count() if (whole := one | other) else 0.0
 
 
-def mmr(scores: Sequence[float], alike: Similarity, *, limit: int, trade: float = LAMBDA) -> list[Chosen]:
+def select(scores: Sequence[float], alike: Similarity, *, limit: int, trade: float = LAMBDA) -> list[Selected]:
     """Up to `limit` hits in the order of their selection; `trade` is λ, and 1 is relevance alone.
 
     Of hits with equal marginal relevance the earlier is selected. Compares each selected hit with each that is left.
     """
     nearest = [0.0] * len(scores)
     left = list(range(len(scores)))
-    chosen: list[Chosen] = []
+    chosen: list[Selected] = []
 
     def worth(place: int) -> float:
         return trade * scores[place] - (1 - trade) * nearest[place]
 
     while left and len(chosen) < limit:
         best = max(left, key=lambda place: (round(worth(place), 12), -place))
-        chosen.append(Chosen(best, worth(best), nearest[best]))
+        chosen.append(Selected(best, worth(best), nearest[best]))
         left.remove(best)
         for place in left if len(chosen) < limit else ():
             nearest[place] = max(nearest[place], alike(best, place))

@@ -34,7 +34,7 @@ _Counts = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class FuzzyMatch:
     """A name that some words of a text (from `start`, before `end`) resemble, by 0.75 to 1."""
 
     key: str
@@ -43,10 +43,10 @@ class Alike:
     end: int
 
 
-class Likeness:
+class FuzzyNames:
     """Keys of names (`gazetteer.key`), ready to be resembled. Never changed: `patched` makes another."""
 
-    def __init__(self, keys: Sequence[str], gone: frozenset[str] = frozenset(), more: Likeness | None = None) -> None:
+    def __init__(self, keys: Sequence[str], gone: frozenset[str] = frozenset(), more: FuzzyNames | None = None) -> None:
         self._keys = keys
         self._gone = gone
         self._more = more
@@ -67,10 +67,10 @@ class Likeness:
         made._postings = {trigram: np.array(places, np.int32) for trigram, places in postings.items()}
         return made
 
-    def patched(self, added: Collection[str], gone: Collection[str]) -> Likeness:
+    def patched(self, added: Collection[str], gone: Collection[str]) -> FuzzyNames:
         """The same with some keys more and some less; cheap while they are few."""
         more = {*(self._more._keys if self._more else ()), *added} - set(gone)
-        made = Likeness(self._keys, (self._gone | frozenset(gone)) - frozenset(added), Likeness.build(sorted(more)))
+        made = FuzzyNames(self._keys, (self._gone | frozenset(gone)) - frozenset(added), FuzzyNames.build(sorted(more)))
         made._sizes, made._postings = self._sizes, self._postings
         return made
 
@@ -98,19 +98,19 @@ class Likeness:
                 scores[known] = max(_likeness(asked, known), scores.get(known, 0))
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
 
-    def within(self, text: str) -> list[Alike]:
+    def within(self, text: str) -> list[FuzzyMatch]:
         """The names that one to five neighbouring words of a text resemble by at least CLOSE, each at its best span.
 
         The most similar first. A name that stands there exactly is among them, with similarity 1.
         """
-        best: dict[str, Alike] = {}
+        best: dict[str, FuzzyMatch] = {}
         for found in (*(self._more.within(text) if self._more else ()), *self._within(text)):
             known = best.get(found.key)
             if found.key not in self._gone and (known is None or found.similarity > known.similarity):
                 best[found.key] = found
         return sorted(best.values(), key=lambda found: (-found.similarity, found.start, found.key))
 
-    def _within(self, text: str) -> Iterator[Alike]:
+    def _within(self, text: str) -> Iterator[FuzzyMatch]:
         """The names nominated where 2 · shared / (name's + span's trigrams) ≥ 0.4: 5 · shared − span's ≥ name's."""
         told = names.words(text)[:MOST_WORDS]
         leads = [_LEAD * self._counted(held) - np.int16(len(held)) for held in map(_trigrams, ([w] for w in told))]
@@ -121,13 +121,13 @@ class Likeness:
                 if _may_name(told[start:end]):
                     yield from self._alike(" ".join(told[start:end]), lead, start, end)
 
-    def _alike(self, span: str, lead: _Counts, start: int, end: int) -> Iterator[Alike]:
+    def _alike(self, span: str, lead: _Counts, start: int, end: int) -> Iterator[FuzzyMatch]:
         (likely,) = (lead >= 0).nonzero()
         lengths = self._lengths[likely]
         likely = likely[(lengths >= len(span) * _LEAST_LENGTH) & (lengths <= len(span) / _LEAST_LENGTH)]
         choices = {place: self._keys[place] for place in _best(likely, lead[likely])}
         for known, ratio, _place in process.extract(span, choices, scorer=fuzz.ratio, score_cutoff=100 * CLOSE):
-            yield Alike(known, ratio / 100, start, end)
+            yield FuzzyMatch(known, ratio / 100, start, end)
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:
         """How many of the trigrams each key has."""
@@ -149,7 +149,7 @@ def _best(likely: NDArray[Any], leads: NDArray[Any]) -> list[int]:
 
 def _may_name(words: Sequence[str]) -> bool:
     """Whether a span could be a misspelled name: it begins and ends with words that could name something."""
-    return names.is_telling(words[:1]) and names.is_telling(words[-1:])
+    return names.is_distinctive(words[:1]) and names.is_distinctive(words[-1:])
 
 
 def _trigrams(words: Iterable[str]) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.text.likeness import Likeness
+from app.text.fuzzy_names import FuzzyNames
 
 KEYS = ["cliff clarke", "josh ai", "ana silva", "stephen brandt", "project apollo", "york", "cliff harper"]
 
@@ -22,39 +22,39 @@ KEYS = ["cliff clarke", "josh ai", "ana silva", "stephen brandt", "project apoll
     ],
 )
 def test_a_short_text_finds_the_name_that_it_resembles(typed: str, key: str) -> None:
-    (best, similarity), *_ = Likeness.build(KEYS).similar(typed)
+    (best, similarity), *_ = FuzzyNames.build(KEYS).similar(typed)
     assert best == key
     assert 0.75 <= similarity < 1
 
 
 def test_the_exact_name_comes_first_with_one() -> None:
-    assert Likeness.build(KEYS).similar("Ana Silva")[0] == ("ana silva", 1.0)
-    assert Likeness.build(KEYS).similar("ANA-SILVA", limit=1) == [("ana silva", 1.0)]
+    assert FuzzyNames.build(KEYS).similar("Ana Silva")[0] == ("ana silva", 1.0)
+    assert FuzzyNames.build(KEYS).similar("ANA-SILVA", limit=1) == [("ana silva", 1.0)]
 
 
 @pytest.mark.parametrize("typed", ["", "!!", "zzzz", "qx"])
 def test_what_resembles_nothing_finds_nothing(typed: str) -> None:
-    assert Likeness.build(KEYS).similar(typed) == []
+    assert FuzzyNames.build(KEYS).similar(typed) == []
 
 
 def test_a_span_of_a_question_resembles_a_name_and_says_where() -> None:
-    (found,) = Likeness.build(KEYS).within("What has Steohen Brant been working on lately?")
+    (found,) = FuzzyNames.build(KEYS).within("What has Steohen Brant been working on lately?")
     assert (found.key, found.start, found.end) == ("stephen brandt", 2, 4)
     assert 0.85 < found.similarity < 1
 
 
 def test_each_name_is_told_once_at_its_best_span() -> None:
-    found = Likeness.build(KEYS).within("did ana silvaa meet Ana Silva of york")
+    found = FuzzyNames.build(KEYS).within("did ana silvaa meet Ana Silva of york")
     assert [(alike.key, alike.similarity, alike.start) for alike in found] == [("ana silva", 1.0, 4), ("york", 1.0, 7)]
 
 
 def test_other_words_resemble_no_name() -> None:
-    assert Likeness.build(KEYS).within("how do we clean the harbour steps when the tide is out") == []
+    assert FuzzyNames.build(KEYS).within("how do we clean the harbour steps when the tide is out") == []
 
 
 def test_a_patched_index_answers_as_one_that_is_built_anew() -> None:
-    patched = Likeness.build(KEYS).patched(["otto falk"], ["york"]).patched(["york", "ilse brandt"], ["ana silva"])
-    anew = Likeness.build([*KEYS, "otto falk", "ilse brandt"]).patched([], ["ana silva"])
+    patched = FuzzyNames.build(KEYS).patched(["otto falk"], ["york"]).patched(["york", "ilse brandt"], ["ana silva"])
+    anew = FuzzyNames.build([*KEYS, "otto falk", "ilse brandt"]).patched([], ["ana silva"])
     for text in ("Oto Falk of Yorck", "ana silva", "Ilse Brand", "cliff clark"):
         assert patched.within(text) == anew.within(text)
         assert patched.similar(text) == anew.similar(text)
@@ -62,5 +62,5 @@ def test_a_patched_index_answers_as_one_that_is_built_anew() -> None:
 
 
 def test_nothing_is_known_of_an_empty_index() -> None:
-    assert Likeness.build([]).within("Ana Silva") == []
-    assert Likeness.build([]).similar("Ana Silva") == []
+    assert FuzzyNames.build([]).within("Ana Silva") == []
+    assert FuzzyNames.build([]).similar("Ana Silva") == []

@@ -56,7 +56,7 @@ def best(found: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
     return [replace(match, score=round(match.score, 6)) for match in sorted(ours, key=_place)[:limit]]
 
 
-def why_not(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
+def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
     """The reason not to be guided by these entities (SPEC §6), or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"
