@@ -112,14 +112,14 @@ async def test_files_of_a_form_are_stored(caller: Caller) -> None:
         ("<script>alert(1).txt", "<script>alert(1).txt"),
     ],
 )
-async def test_b12_a_file_name_is_a_label_and_never_a_path(caller: Caller, sent: str, label: str) -> None:
+async def test_a_file_name_is_a_label_and_never_a_path(caller: Caller, sent: str, label: str) -> None:
     stored = (await _upload(caller, (sent, b"Lime."))).json()["documents"][0]
     assert stored["uri"] is None
     found = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}")).json()
     assert found["metadata"] == {"filename": label}
 
 
-def test_b12_control_characters_leave_a_file_name() -> None:
+def test_control_characters_leave_a_file_name() -> None:
     assert uploads.label("a\x00b\x1f.txt") == "ab.txt"
     assert uploads.label("../..") == ".."
     assert uploads.label("") == ""

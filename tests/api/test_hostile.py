@@ -1,13 +1,9 @@
-"""What does the whole service, on real Postgres, answer to each row of the table of bad requests?
+"""Malformed, extreme and hostile requests get a documented answer from the whole service on real Postgres.
 
-The rows are those of the project's reliability notes, part A. Rulings: a blank query is 400 `blank_query`, every other
-bad value 422, bytes that are not UTF-8 are 400, punctuation alone is answered by the vector leg, 2,000 characters is
-the longest query. A row whose every variant has a test on the small application that wears the same door has one
-or two here and the rest there:
-
-    A1 A2 A3 A4 A5 A6 A7   test_bodies            A8 A10 A11 A12 A16 A17   test_wire, test_search_api
-    A9 A13 A14 A15 A18     test_search_api        A19                      test_documents_api
-    A20                    test_search_api, test_problems (under /mcp: with MCP)
+A blank query is 400 `blank_query`; any other bad value is 422; bytes that are not UTF-8 are 400; punctuation alone is
+answered by the vector leg; the longest query has 2,000 characters. Most cases have one or two variants here and the
+others where a small application is enough: bodies, numbers and characters in test_bodies; queries, limits, ids and
+vectors in test_wire and test_search_api; cursors in test_documents_api; methods and paths in test_problems.
 """
 
 from __future__ import annotations
@@ -47,27 +43,25 @@ async def reader(caller: Caller) -> Caller:
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("raw", [b"{", b"", b"lime", b'{"query": xyzzy-canary-51}'])
-async def test_a1_what_is_no_json_is_told_so_without_an_echo(
-    caller: Caller, method: str, path: str, raw: bytes
-) -> None:
+async def test_what_is_no_json_is_told_so_without_an_echo(caller: Caller, method: str, path: str, raw: bytes) -> None:
     problem(await _raw(caller, raw, method, path), 422, "invalid_json", "body")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
-async def test_a2_bytes_that_are_not_utf8_are_400(caller: Caller, method: str, path: str) -> None:
+async def test_bytes_that_are_not_utf8_are_400(caller: Caller, method: str, path: str) -> None:
     problem(await _raw(caller, b'{"query": "\xff\xfe"}', method, path), 400, "invalid_encoding")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/xml"])
-async def test_a3_another_content_type_is_415(caller: Caller, method: str, path: str, kind: str | None) -> None:
+async def test_another_content_type_is_415(caller: Caller, method: str, path: str, kind: str | None) -> None:
     body = json.dumps({"query": CANARY, "content": CANARY})
     problem(await _raw(caller, body, method, path, kind), 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("depth", [900, 30_000])
-async def test_a4_deep_nesting_is_refused(caller: Caller, method: str, path: str, depth: int) -> None:
+async def test_deep_nesting_is_refused(caller: Caller, method: str, path: str, depth: int) -> None:
     raw = '{"query": "a", "content": "a", "metadata": ' + '{"a":' * depth + "1" + "}" * depth + "}"
     problem(await _raw(caller, raw, method, path), 422, "too_deep", "body")
 
@@ -82,9 +76,7 @@ async def test_a4_deep_nesting_is_refused(caller: Caller, method: str, path: str
         (DOCUMENTS, '[{"content": "a", "metadata": {"n": %s}}]', "[0].metadata.n"),
     ],
 )
-async def test_a5_a_number_that_is_none_is_refused(
-    caller: Caller, path: str, body: str, field: str, number: str
-) -> None:
+async def test_a_number_that_is_none_is_refused(caller: Caller, path: str, body: str, field: str, number: str) -> None:
     problem(await _raw(caller, body % number, path=path), 422, "invalid_number", field)
 
 
@@ -101,38 +93,38 @@ TEXTS = [
 
 
 @pytest.mark.parametrize(("path", "body", "field"), TEXTS)
-async def test_a6_half_a_surrogate_pair_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
+async def test_half_a_surrogate_pair_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
     problem(await _raw(caller, body % "\\ud800", path=path), 422, "invalid_text", field)
 
 
 @pytest.mark.parametrize(("path", "body", "field"), TEXTS)
-async def test_a7_nul_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
+async def test_nul_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
     problem(await _raw(caller, body % "\\u0000", path=path), 422, "invalid_text", field)
 
 
 @pytest.mark.parametrize("parameter", ["cursor", "uri"])
-async def test_a7_nul_in_the_address_is_refused(caller: Caller, parameter: str) -> None:
+async def test_nul_in_the_address_is_refused(caller: Caller, parameter: str) -> None:
     problem(await caller.client.get(f"{DOCUMENTS}?{parameter}=%00"), 422, "invalid_text", parameter)
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\u200b\u200d\ufeff", "\U000e0041"])
-async def test_a8_a_query_that_shows_nothing_is_400(caller: Caller, blank: str) -> None:
+async def test_a_query_that_shows_nothing_is_400(caller: Caller, blank: str) -> None:
     problem(await _asked(caller, query=blank), 400, "blank_query", "query")
 
 
 @pytest.mark.parametrize("shown", ["?!…", "😀", "--", '""', "+ -", "()"])
-async def test_a8_punctuation_and_emoji_are_answered_by_the_vector_leg(reader: Caller, shown: str) -> None:
+async def test_punctuation_and_emoji_are_answered_by_the_vector_leg(reader: Caller, shown: str) -> None:
     answer = await reader.search(shown)
     assert len(answer["results"]) == 2
     assert {hit["text_rank"] for hit in answer["results"]} == {None}
 
 
-async def test_a9_stop_words_alone_are_answered_and_the_answer_says_how(reader: Caller) -> None:
+async def test_stop_words_alone_are_answered_and_the_answer_says_how(reader: Caller) -> None:
     answer = await reader.search("the of and")
     assert (len(answer["results"]), answer["degraded"]) == (2, ["no_text_terms"])
 
 
-async def test_a10_the_longest_query_is_answered_and_one_character_more_is_422(reader: Caller) -> None:
+async def test_the_longest_query_is_answered_and_one_character_more_is_422(reader: Caller) -> None:
     assert (await reader.search("lime " * 399 + "limes"))["results"]
     for length in (2_001, 200_000):
         response = await _asked(reader, query="a" * length)
@@ -141,7 +133,7 @@ async def test_a10_the_longest_query_is_answered_and_one_character_more_is_422(r
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
-async def test_a10_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str, path: str) -> None:
+async def test_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str, path: str) -> None:
     most = 10_000_000 if path.startswith(DOCUMENTS) else 256_000
     raw = json.dumps({"query": CANARY, "content": "a" * most})
     problem(await _raw(caller, raw, method, path), 413, "too_large")
@@ -153,25 +145,23 @@ async def test_a10_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: 
 @pytest.mark.parametrize(
     ("path", "rest"), [(SEARCH, '"query": "a"'), (SIMILAR, f'"chunk_id": "{uuid4()}"')], ids=["search", "similar"]
 )
-async def test_a11_a_limit_that_is_no_number_from_1_to_50_is_422(
-    caller: Caller, path: str, rest: str, limit: str
-) -> None:
+async def test_a_limit_that_is_no_number_from_1_to_50_is_422(caller: Caller, path: str, rest: str, limit: str) -> None:
     code = "invalid_number" if len(limit) > 18 else "invalid_request"
     problem(await _raw(caller, f'{{{rest}, "limit": {limit}}}', path=path), 422, code, "limit")
 
 
-async def test_a12_an_unknown_field_is_named_and_of_duplicate_keys_the_last_one_counts(reader: Caller) -> None:
+async def test_an_unknown_field_is_named_and_of_duplicate_keys_the_last_one_counts(reader: Caller) -> None:
     problem(await _asked(reader, lmit=5), 422, "invalid_request", "lmit")
     response = await _raw(reader, '{"query": "a", "limit": 99, "query": "lime", "limit": 1}')
     assert [hit["uri"] for hit in response.json()["results"]] == ["lime"]
 
 
 @pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "NOT", "- +", "lime:*A <5> !mortar", '"" AND ""'])
-async def test_a13_a_soup_of_operators_is_answered(reader: Caller, soup: str) -> None:
+async def test_a_soup_of_operators_is_answered(reader: Caller, soup: str) -> None:
     assert (await reader.search(soup))["results"]
 
 
-async def test_a14_many_words_and_one_endless_word_are_answered(reader: Caller) -> None:
+async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> None:
     words = " ".join(chr(0x4E00 + n) for n in range(1_000))
     for query in (words, "x" * 2_000, "lime-" * 400, "1.2." * 500):
         assert (await reader.search(query))["results"]
@@ -179,7 +169,7 @@ async def test_a14_many_words_and_one_endless_word_are_answered(reader: Caller) 
 
 @pytest.mark.parametrize("key", ["'; DROP TABLE stepwell.chunks; --", "$.x", "%s", "{0}", ":name", "\\", '"', "a.b[0]"])
 @pytest.mark.parametrize("value", ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"$ne": 1}]])
-async def test_a15_an_odd_metadata_key_is_compared_and_never_run(reader: Caller, key: str, value: Any) -> None:
+async def test_an_odd_metadata_key_is_compared_and_never_run(reader: Caller, key: str, value: Any) -> None:
     answer = await reader.search("lime", filters={"metadata": {key: value}})
     assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
     assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"
@@ -187,7 +177,7 @@ async def test_a15_an_odd_metadata_key_is_compared_and_never_run(reader: Caller,
 
 @pytest.mark.parametrize("many", [1_001, 5_000])
 @pytest.mark.parametrize("listed", ["filters.document_ids", "filters.source_ids", "exclude_chunk_ids"])
-async def test_a16_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
+async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, listed: str, many: int) -> None:
     def fields(count: int) -> dict[str, Any]:
         ids = [str(uuid4()) for _ in range(count)]
         outer, _, inner = listed.partition(".")
@@ -209,21 +199,21 @@ async def test_a16_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, 
         ([0.1] * 16_001, "invalid_request"),
     ],
 )
-async def test_a17_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
+async def test_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
     response = await caller.client.post(SIMILAR, json={"vector": numbers})
     told = problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
     assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in told["detail"]
 
 
 @pytest.mark.parametrize("numbers", [[3e38] * 384, [1e-20] * 384, [0] * 383 + [1], [5e-324] * 383 + [1]])
-async def test_a17_a_vector_of_extreme_numbers_that_fit_is_answered(reader: Caller, numbers: list[float]) -> None:
+async def test_a_vector_of_extreme_numbers_that_fit_is_answered(reader: Caller, numbers: list[float]) -> None:
     response = await reader.client.post(SIMILAR, json={"vector": numbers})
     assert (response.status_code, len(response.json()["results"])) == (200, 2)
 
 
 @pytest.mark.parametrize("fusion", ["rrf", "convex"])
 @pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e-7])
-async def test_a17_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
+async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight: float, fusion: str) -> None:
     answer = await reader.search("lime", weights={"vector": weight, "text": 1}, fusion=fusion)
     assert [(hit["uri"], hit["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
     response = await _asked(reader, weights={"vector": weight, "text": weight})
@@ -231,11 +221,11 @@ async def test_a17_a_weight_too_small_to_count_breaks_nothing(reader: Caller, we
 
 
 @pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])
-async def test_a18_odd_characters_are_answered(reader: Caller, odd: str) -> None:
+async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
     assert len((await reader.search(odd))["results"]) == 2
 
 
-async def test_a18_offsets_count_code_points_and_both_forms_of_a_letter_find_the_same(reader: Caller) -> None:
+async def test_offsets_count_code_points_and_both_forms_of_a_letter_find_the_same(reader: Caller) -> None:
     composed, decomposed = await reader.search("Zürich"), await reader.search("Zu\u0308rich")
     assert [hit["chunk_id"] for hit in composed["results"]] == [hit["chunk_id"] for hit in decomposed["results"]]
     hit = (await reader.search("lime"))["results"][0]
@@ -245,11 +235,11 @@ async def test_a18_offsets_count_code_points_and_both_forms_of_a_letter_find_the
 
 
 @pytest.mark.parametrize("cursor", ["x", "é" * 10, "' OR 1=1", "x" * 300])
-async def test_a19_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
+async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
     problem(await caller.client.get(DOCUMENTS, params={"cursor": cursor}), 422, "invalid_request", "cursor")
 
 
-async def test_a20_wrong_methods_unknown_paths_and_trailing_slashes_are_problems(caller: Caller) -> None:
+async def test_wrong_methods_unknown_paths_and_trailing_slashes_are_problems(caller: Caller) -> None:
     for method, path in (("GET", SEARCH), ("DELETE", DOCUMENTS), ("PATCH", f"{DOCUMENTS}/{uuid4()}")):
         response = await caller.client.request(method, path)
         problem(response, 405, "method_not_allowed")

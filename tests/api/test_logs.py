@@ -1,4 +1,4 @@
-"""One line a request, and in no line what a user wrote or a secret (C13)."""
+"""One line a request, and in no line what a user wrote or a secret."""
 
 from __future__ import annotations
 

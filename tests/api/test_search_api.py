@@ -194,18 +194,18 @@ async def test_similar_refuses_what_it_cannot_compare(caller: Caller, body: dict
 # Table A of reference/reliability.md, where a search is needed
 
 
-async def test_a9_stop_words_alone_are_answered_by_the_vector_leg(reader: Caller) -> None:
+async def test_stop_words_alone_are_answered_by_the_vector_leg(reader: Caller) -> None:
     answer = await reader.search("the of and")
     assert len(answer["results"]) == 3
     assert answer["degraded"] == ["no_text_terms"]
 
 
 @pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "((((", "a:*b <2> c", "!!lime", "\\'", "lime' OR 1=1"])
-async def test_a13_a_soup_of_operators_is_a_query_like_any_other(reader: Caller, soup: str) -> None:
+async def test_a_soup_of_operators_is_a_query_like_any_other(reader: Caller, soup: str) -> None:
     assert len((await reader.search(soup))["results"]) == 3
 
 
-async def test_a14_hundreds_of_distinct_words_and_one_endless_word_are_answered(reader: Caller) -> None:
+async def test_hundreds_of_distinct_words_and_one_endless_word_are_answered(reader: Caller) -> None:
     words = " ".join(f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "bcdfghjklmnpqrstvwxyz")
     assert len((await reader.search(words[:2000]))["results"]) == 3
     assert len((await reader.search("x" * 2000))["results"]) == 3
@@ -223,11 +223,11 @@ async def test_a14_hundreds_of_distinct_words_and_one_endless_word_are_answered(
         "\u05e9\u05dc\u05d5\u05dd",
     ],
 )
-async def test_a18_odd_characters_are_answered(reader: Caller, odd: str) -> None:
+async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
     assert len((await reader.search(odd))["results"]) == 3
 
 
-async def test_a18_composed_and_decomposed_letters_find_the_same(reader: Caller) -> None:
+async def test_composed_and_decomposed_letters_find_the_same(reader: Caller) -> None:
     def shown(answer: dict[str, Any]) -> list[Any]:
         return [(hit["chunk_id"], hit["score"], hit["text_rank"]) for hit in answer["results"]]
 
@@ -237,7 +237,7 @@ async def test_a18_composed_and_decomposed_letters_find_the_same(reader: Caller)
     assert shown(await reader.search("Cafe\u0301 Zu\u0308rich")) == shown(composed)
 
 
-async def test_a20_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
+async def test_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search/", json={"query": "lime"})
     problem(response, 404, "not_found")
     problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")

@@ -1,4 +1,4 @@
-"""Does the vector leg still find what is nearest after many changes, a VACUUM and a restart? (row D15)"""
+"""Recall of the vector leg after many changes, a VACUUM and a restart."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def server() -> Any:
         await started.stop()
 
 
-async def test_d15_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
+async def test_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
     server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So few would be scanned exactly; it is the graph that has to live through this.
@@ -87,6 +87,6 @@ async def test_d15_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
     world.db = _connected(server)
     restarted = await _recall(world, server)
     await world.db.close()
-    print(f"D15: recall@20 {before:.3f}, after changes {changed:.3f}, after a restart {restarted:.3f}")
+    print(f"recall@20 {before:.3f}, after changes {changed:.3f}, after a restart {restarted:.3f}")
     assert min(changed, restarted) >= before - 0.01
     assert before >= 0.95

@@ -1,4 +1,4 @@
-"""What does a caller see while Postgres is away, cuts connections, is busy or slow? (rows D3 to D7)"""
+"""What a client gets while Postgres is down, cuts connections, is busy or slow."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
         await server.stop()
 
 
-async def test_d3_postgres_goes_down_and_comes_back(stoppable: embedded.EmbeddedPostgres) -> None:
+async def test_postgres_goes_down_and_comes_back(stoppable: embedded.EmbeddedPostgres) -> None:
     async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
         await stoppable.stop()
@@ -77,7 +77,7 @@ async def test_d3_postgres_goes_down_and_comes_back(stoppable: embedded.Embedded
             began = time.perf_counter()
             async with asyncio.timeout(2 if path == DOCUMENTS else None):
                 unavailable(await client.request(method, path, json=body))
-            print(f"D3 {path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
+            print(f"{path}: 503 after {1000 * (time.perf_counter() - began):.0f} ms")
         assert (await client.get("/healthz")).status_code == 200
         await stoppable.start()
         assert await _hits(client) == 1
@@ -89,7 +89,7 @@ async def test_d3_postgres_goes_down_and_comes_back(stoppable: embedded.Embedded
         await standing.until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_d3_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: embedded.EmbeddedPostgres) -> None:
+async def test_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: embedded.EmbeddedPostgres) -> None:
     settings = Settings(database_url=stoppable.service_dsn)
     await stoppable.stop()
     opening = runtime.open_services(settings)
@@ -103,13 +103,13 @@ async def test_d3_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: 
 
 
 @pytest.mark.skipif(not standing.FULL, reason="a start gives up after twenty seconds")
-async def test_d3_a_start_gives_up_on_a_database_that_stays_away() -> None:
+async def test_a_start_gives_up_on_a_database_that_stays_away() -> None:
     with folders.passable() as folder, pytest.raises(errors.DatabaseUnavailable):
         async with runtime.open_services(Settings(database_url=f"postgresql://x@/x?host={folder}")):
             pass
 
 
-async def test_d4_connections_that_were_cut_are_replaced_before_anybody_notices(place: Any) -> None:
+async def test_connections_that_were_cut_are_replaced_before_anybody_notices(place: Any) -> None:
     async with _serving(place, pool_size=4) as (client, _database, _app):
         async with standing.held(place) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(4)]
@@ -121,7 +121,7 @@ async def test_d4_connections_that_were_cut_are_replaced_before_anybody_notices(
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar", f"{DOCUMENTS}/{{document_id}}/chunks"])
-async def test_d4_a_read_whose_connection_is_cut_is_read_again(place: Any, path: str) -> None:
+async def test_a_read_whose_connection_is_cut_is_read_again(place: Any, path: str) -> None:
     async with _serving(place, pool_size=2) as (client, database, _app):
         (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
         path = path.format(**stored)
@@ -136,7 +136,7 @@ async def test_d4_a_read_whose_connection_is_cut_is_read_again(place: Any, path:
         await standing.until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_d4_a_read_whose_connection_is_cut_twice_is_told_to_come_back(place: Any) -> None:
+async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(place: Any) -> None:
     async with _serving(place, pool_size=2) as (client, database, _app), standing.held(place) as hold:
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
         for _ in range(2):
@@ -148,14 +148,14 @@ async def test_d4_a_read_whose_connection_is_cut_twice_is_told_to_come_back(plac
         await standing.until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_d5_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any) -> None:
+async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any) -> None:
     async with _serving(place, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
         async with standing.held(place) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
             began = time.perf_counter()
             unavailable(await client.post(SEARCH, json=LIME))
-            print(f"D5: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to wait")
+            print(f"pool exhausted: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to wait")
             unavailable(await client.get("/readyz"))
             assert (await client.get("/healthz")).status_code == 200
             await hold.release()
@@ -168,12 +168,12 @@ async def test_d5_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: 
     [(Limits(read_ms=300), Budget()), (Limits(), Budget(whole_s=0.3))],
     ids=["statement timeout", "deadline of the search"],
 )
-async def test_d6_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: Limits, budget: Budget) -> None:
+async def test_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: Limits, budget: Budget) -> None:
     async with _serving(place, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
         async with standing.held(place) as hold:
             began = time.perf_counter()
             response = await client.post(SEARCH, json=LIME)
-            print(f"D6: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
+            print(f"slow query: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
             assert (response.status_code, response.json()["code"]) == (504, "search_timeout")
             await hold.reached(0)
             await standing.until(lambda: _is(lambda: database.in_use() == 0))
@@ -181,7 +181,7 @@ async def test_d6_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar"])
-async def test_d7_a_caller_who_leaves_takes_the_query_along(place: Any, path: str) -> None:
+async def test_a_caller_who_leaves_takes_the_query_along(place: Any, path: str) -> None:
     body = LIME if path == SEARCH else {"vector": [0.1] * 384}
     async with _serving(place, pool_size=2) as (client, database, app), standing.held(place) as hold:
         asked = asyncio.create_task(client.post(path, json=body))
@@ -190,7 +190,7 @@ async def test_d7_a_caller_who_leaves_takes_the_query_along(place: Any, path: st
         await asyncio.gather(asked, return_exceptions=True)
         began = time.perf_counter()
         await hold.reached(0)
-        print(f"D7: the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
+        print(f"the query is gone {1000 * (time.perf_counter() - began):.0f} ms after its caller")
 
         async def returned() -> bool:
             return database.in_use() == 0 and app.state.searches.running == 0
@@ -200,7 +200,7 @@ async def test_d7_a_caller_who_leaves_takes_the_query_along(place: Any, path: st
         assert await _hits(client) == 1
 
 
-async def test_d7_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> None:
+async def test_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> None:
     settings = Settings(auth="none", max_concurrent_searches=1, max_waiting_searches=1)
     async with _serving(place, settings=settings) as (client, _database, app), standing.held(place) as hold:
         running = asyncio.create_task(_hits(client))
@@ -216,7 +216,7 @@ async def test_d7_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> 
         assert await asyncio.gather(running, another) == [1, 1]
 
 
-async def test_d12_one_key_that_asks_without_end_does_not_keep_out_another(place: Any) -> None:
+async def test_one_key_that_asks_without_end_does_not_keep_out_another(place: Any) -> None:
     settings = Settings(auth="api_key", max_concurrent_searches=1, max_waiting_searches=2)
     async with _serving(place, settings=settings) as (client, database, app), standing.held(place) as hold:
         greedy, modest = [{"X-API-Key": await given.key(database, name)} for name in ("greedy", "modest")]

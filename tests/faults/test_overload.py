@@ -1,4 +1,4 @@
-"""Bursts of searches, clients that do not send their bodies, and providers that do not answer. (row D12)
+"""Bursts of searches, clients that do not send their bodies, and providers that do not answer.
 
 The burst runs against the service as a process of its own, with the real model; its figures depend on the machine and
 are printed, not judged.
@@ -113,7 +113,7 @@ async def _kept_up(lines: list[Line]) -> float:
     return answered / LASTING_S
 
 
-async def test_d12_a_burst_of_two_hundred_searches_is_wholly_answered(place: Any) -> None:
+async def test_a_burst_of_two_hundred_searches_is_wholly_answered(place: Any) -> None:
     await _filled(place)
     async with standing.process(DATABASE_URL=place.service_dsn, **PATIENT) as (started, client):
         await standing.answers(started, client)
@@ -127,9 +127,9 @@ async def test_d12_a_burst_of_two_hundred_searches_is_wholly_answered(place: Any
                 sizes.append(server.memory_info().rss / 2**20)
             alone = await _kept_up(lines[:1])
             crowd = await _kept_up(lines[:CROWD])
-        print(f"\nD12 p95 idle {_p95(idle):.0f} ms, in a burst {_p95(told):.0f} ms")
-        print(f"D12 memory after each burst, MB: {', '.join(f'{size:.0f}' for size in sizes)}")
-        print(f"D12 answered per second: {alone:.1f} to one client, {crowd:.1f} to {CROWD}")
+        print(f"\np95 idle {_p95(idle):.0f} ms, in a burst {_p95(told):.0f} ms")
+        print(f"memory after each burst, MB: {', '.join(f'{size:.0f}' for size in sizes)}")
+        print(f"answered per second: {alone:.1f} to one client, {crowd:.1f} to {CROWD}")
         assert len(told) == BURSTS * AT_ONCE
         assert {(one.status, one.degraded) for one in (*idle, *told)} == {(200, False)}
         assert (await client.get("/readyz")).status_code == 200

@@ -1,4 +1,4 @@
-"""Does a service that is told to stop finish what it has begun? (row D13; a search alone: test_packaging)"""
+"""SIGTERM lets running requests finish and refuses new ones (a single search: test_packaging)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import standing
 from standing import DOCUMENTS, SEARCH
 
 
-async def test_d13_a_search_and_uploads_in_flight_are_finished_and_nothing_new_is_begun(place: Any) -> None:
+async def test_a_search_and_uploads_in_flight_are_finished_and_nothing_new_is_begun(place: Any) -> None:
     async with standing.process(DATABASE_URL=place.service_dsn) as (started, client):
         await standing.answers(started, client)
         assert (await client.post(DOCUMENTS, json={"content": "Lime sets slowly.", "uri": "a"})).status_code == 201
@@ -31,7 +31,7 @@ async def test_d13_a_search_and_uploads_in_flight_are_finished_and_nothing_new_i
         assert [one.status_code for one in answered] == [200, 201, 201]
         assert [hit["uri"] for hit in answered[0].json()["results"]] == ["a"]
         assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
-        print(f"D13: ended {time.perf_counter() - began:.1f} s after SIGTERM")
+        print(f"ended {time.perf_counter() - began:.1f} s after SIGTERM")
     owner = await place.connect()
     stored = await owner.fetch("SELECT uri, chunk_count FROM stepwell.documents ORDER BY uri")
     await owner.close()
@@ -39,7 +39,7 @@ async def test_d13_a_search_and_uploads_in_flight_are_finished_and_nothing_new_i
 
 
 @pytest.mark.skipif(not standing.FULL, reason="a stuck request is waited for twelve seconds")
-async def test_d13_a_request_that_never_ends_does_not_keep_the_service_from_ending(place: Any) -> None:
+async def test_a_request_that_never_ends_does_not_keep_the_service_from_ending(place: Any) -> None:
     async with standing.process(DATABASE_URL=place.service_dsn) as (started, client):
         await standing.answers(started, client)
         async with standing.held(place) as hold:
@@ -48,7 +48,7 @@ async def test_d13_a_request_that_never_ends_does_not_keep_the_service_from_endi
             began = time.perf_counter()
             started.send_signal(signal.SIGTERM)
             assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
-            print(f"D13: ended {time.perf_counter() - began:.1f} s after SIGTERM with a stuck upload")
+            print(f"ended {time.perf_counter() - began:.1f} s after SIGTERM with a stuck upload")
             await asyncio.gather(upload, return_exceptions=True)
 
 

@@ -1,4 +1,4 @@
-"""May two instances start at once where there is nothing yet? (row D19)"""
+"""Two instances start at once on an empty data folder or an empty database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.store import schema
 INSTANCES = 4 if standing.FULL else 2
 
 
-async def test_d19_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
+async def test_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
     with folders.passable() as folder:
         async with AsyncExitStack() as stack:
             data = str(folder / "data")
@@ -34,7 +34,7 @@ def _instance(data: str) -> Any:
     return standing.process(STEPWELL_DATA_DIR=data, DATABASE_URL="")
 
 
-async def test_d19_upgrades_of_an_empty_database_that_start_together_make_one_schema(
+async def test_upgrades_of_an_empty_database_that_start_together_make_one_schema(
     new_place: Callable[..., Awaitable[Any]],
 ) -> None:
     place = await new_place()
