@@ -1,7 +1,7 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = alpha · doc_score + (1 − alpha) · parent_entity_score` (SPEC §6), the parent being the best entity that the
-document is linked to, never their sum. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))` (SPEC §7).
+`final = alpha · doc_score + (1 − alpha) · parent_entity_score`, the parent being the best entity that the
+document is linked to, never their sum. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))`.
 """
 
 from __future__ import annotations

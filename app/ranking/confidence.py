@@ -1,7 +1,7 @@
 """Computes the confidence of a hit.
 
-A name, not a number: RRF scores say nothing about relevance, so confidence is read from which legs agree and how
-(SPEC §4). The answer's confidence is its first hit's.
+A name, not a number: RRF scores say nothing about relevance, so confidence is read from which legs agree and how. The
+answer's confidence is its first hit's.
 """
 
 from __future__ import annotations

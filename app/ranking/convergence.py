@@ -1,7 +1,7 @@
 """Decides when further batches of documents no longer change the best hits.
 
 Documents are scored in batches, so scores must not depend on the batch: the cosine, and BM25 over the most that any
-passage could score for the query. Ranks and scaled scores of a batch mean nothing outside it (SPEC §6).
+passage could score for the query. Ranks and scaled scores of a batch mean nothing outside it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scores the entities that a query may refer to.
 
-Scores in 0–1 by what matched (SPEC §6), merged by their maximum: an exact name over a similar one, over a description,
+Scores in 0–1 by what matched, merged by their maximum: an exact name over a similar one, over a description,
 over a role or team, over a fact.
 """
 
@@ -57,7 +57,7 @@ def best(found: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
 
 
 def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
-    """The reason not to be guided by these entities (SPEC §6), or None."""
+    """The reason not to be guided by these entities, or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"
     if len(matches) == limit > 1 and matches[0].score - matches[-1].score < TOO_BROAD:

@@ -1,7 +1,7 @@
 """Merges the chunks of several hops, or of several lists, into one order.
 
-classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once` (SPEC §5). linked: a sum of signals, each
-against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared` (SPEC §5), and, in its
+classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`. linked: a sum of signals, each
+against the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared`, and, in its
 place, what a chunk adds of the question's words to those above it: a question of several hops is answered by passages
 that each hold another part of it.
 rrf: `Σ weight / (k + rank)`, ranks from 1, nothing for a list that lacks the chunk (Cormack et al. 2009).
@@ -28,11 +28,11 @@ WEIGHTS: Mapping[str, float] = {
     "linked": 1.5,
     "shared": 1.0,
 }
-"""Weights of the linked sum, set by hand (SPEC §5, docs/decisions/0003)."""
+"""Weights of the linked sum, set by hand (docs/decisions/0003-multihop.md)."""
 MOST_LINKED, MOST_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
 COVERS = 2.0
-"""Weight of the words that a chunk adds (docs/decisions/0003)."""
+"""Weight of the words that a chunk adds (docs/decisions/0003-multihop.md)."""
 FRONT = 60
 """Chunks, the best by their sum, whose words are looked at."""
 BEST_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (

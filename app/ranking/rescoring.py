@@ -1,6 +1,6 @@
 """Orders hits by new scores of the best.
 
-`cosine` blends: `w · cosine + (1 − w) · score` with w = 0.5 (SPEC §4). A provider's score replaces the score.
+`cosine` blends: `w · cosine + (1 − w) · score` with w = 0.5. A provider's score replaces the score.
 """
 
 from __future__ import annotations

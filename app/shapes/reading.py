@@ -71,7 +71,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """How entities may guide a search (SPEC §6, §7).
+    """How entities may guide a search.
 
     `alpha` in 0 to 1 is the share of a passage's own score, the rest its entity's. A match counts from `threshold`
     (0 to 1) on; at most `max_entities` (1 to 20) count. `boost` lifts passages that mention what the query names, by
@@ -288,7 +288,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What an entity adds to a hit: `final = alpha · doc_score + (1 − alpha) · score` (SPEC §6)."""
+    """What an entity adds to a hit: `final = alpha · doc_score + (1 − alpha) · score`."""
 
     entity_id: UUID | None
     score: float

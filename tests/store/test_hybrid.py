@@ -1,4 +1,4 @@
-"""Does the hybrid statement score, fuse and order as SPEC §2 says? Expected values are computed in Python."""
+"""Does the hybrid statement score, fuse and order as docs/search.md says? Expected values are computed in Python."""
 
 from __future__ import annotations
 
