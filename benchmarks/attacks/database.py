@@ -94,7 +94,7 @@ async def corrupted_posting(target: Target) -> str:
 
 
 async def _findings(target: Target) -> dict[str, str]:
-    _status, out = await target.launch().run("doctor", "--user", "ana", "--json", timeout_s=25.0)
+    _status, out = await target.launch().run("doctor", "--user", "ana", "--json", timeout_s=50.0)
     findings: list[dict[str, Any]] = json.loads(out)["findings"]
     return {found["name"]: found["level"] for found in findings}
 

@@ -53,7 +53,9 @@ def _table(outcome: Outcome) -> Table:
     lag = "n/a" if outcome.max_lag_s is None else f"{outcome.max_lag_s * 1000:.0f} ms"
     table.add_row("longest event-loop lag", lag)
     table.add_row("CPU of the service, cores", f"{outcome.cpu_share}")
-    if outcome.memory is not None:
+    if outcome.memory is None:
+        table.add_row("memory", "not judged: no process served for seven minutes")
+    else:
         memory = outcome.memory
         table.add_row(
             f"memory over {memory.minutes:.0f} minutes after warm-up",

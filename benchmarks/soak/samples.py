@@ -14,9 +14,10 @@ import psutil
 from benchmarks.service import Service
 
 LAG = re.compile(r"^stepwell_event_loop_lag_max_seconds (\S+)$", re.MULTILINE)
-WARM_UP = 0.2
-"""Share of a process's samples that are left out of the regression."""
-MIN_SAMPLES = 12
+WARM_UP_S = 120.0
+"""Samples from this long after the start of a process are left out."""
+MIN_S = 300.0
+"""Memory is judged only over at least this long after warm-up."""
 MAX_GROWTH_MB, MAX_GROWTH = 24.0, 0.10
 """Memory is flat if its median grows by at most this, absolutely or relatively, from the first to the last quarter."""
 
@@ -61,14 +62,14 @@ class Samples:
             self.max_lag_s = max(self.max_lag_s or 0.0, float(found[1]))
 
     def longest_lived(self) -> Memory | None:
-        """Returns the memory of the process with the most samples; None if there are too few."""
+        """Returns the memory of the process with the most samples; None if it did not live long enough."""
         return summary(max(self.memory.values(), key=len, default=[]))
 
 
 def summary(samples: list[tuple[float, float]]) -> Memory | None:
-    """Summarises (seconds, megabytes) samples; None for fewer than twelve after warm-up."""
-    warm = samples[int(len(samples) * WARM_UP) :]
-    if len(warm) < MIN_SAMPLES:
+    """Summarises (seconds, megabytes) samples of one process; None for less than five minutes after warm-up."""
+    warm = [(at, size) for at, size in samples if at >= samples[0][0] + WARM_UP_S]
+    if not warm or warm[-1][0] - warm[0][0] < MIN_S:
         return None
     quarter = len(warm) // 4
     times, sizes = [at for at, _ in warm], [size for _, size in warm]
