@@ -233,6 +233,7 @@ class _Batch:
         texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
+        db.check_room()
         self.vectors.update(await self._trying(_known, user_id, list(texts), db=db))
         missing = [key for key in texts if key not in self.vectors]
         for start in range(0, len(missing), EMBED_SLICE):

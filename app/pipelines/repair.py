@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -214,7 +215,8 @@ async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]
     computed = await embedder.embed_documents(whole)
     if len(computed) != len(texts) or not all(base.is_usable(one, embedder.model.dimension) for one in computed):
         raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
-    return {text.chunk_no: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
+    # Rounded to 32 bits first, as at ingest.
+    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, computed, strict=True)}
 
 
 async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:

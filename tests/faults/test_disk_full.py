@@ -17,6 +17,7 @@ from standing import DOCUMENTS, SEARCH
 
 from app import errors
 from app.config import Settings
+from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, health
 
 DISK_BYTES = 700_000_000
@@ -37,10 +38,17 @@ async def test_a_write_that_the_server_has_no_room_for_is_507_and_a_search_that_
 NO_ROOM = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$"
 
 
-async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(place, embedder):
+async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(place):
     full = False
+
+    class Embedder(FakeEmbedder):
+        async def embed_documents(self, texts):
+            assert not full, "nothing is embedded that cannot be stored"
+            return await super().embed_documents(texts)
+
     opened = db.connect(place.service_dsn, pool_size=2, is_full=lambda: full)
-    async with given.running(Settings(auth="none"), await given.services(opened)) as app, given.calling(app) as client:
+    services = await given.services(opened, Embedder())
+    async with given.running(Settings(auth="none"), services) as app, given.calling(app) as client:
         stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
         full = True
         address = f"{DOCUMENTS}/{stored['document_id']}"
