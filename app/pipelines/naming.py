@@ -93,12 +93,15 @@ async def expected(
     }
 
 
-async def link_again(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
-    """Replace the mentions and headings of a stored document. Under the user's lock."""
+async def link_again(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
+    """Replace the mentions and headings of a stored document. Under the user's lock.
+
+    Returns the entities that it mentioned before, which the caller prunes.
+    """
     await gazetteers.current(db, user_id)
     before = await mentions.of_document(db, user_id, document_id)
     await link(db, user_id, document_id, keys=keys)
-    await mentions.prune(db, user_id, before)
+    return before
 
 
 async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> int:
@@ -127,7 +130,8 @@ async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Seque
         await mentions.lock(writing, user_id)
         if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
             return False
-        await link_again(writing, user_id, document_id, keys=keys)
+        before = await link_again(writing, user_id, document_id, keys=keys)
+        await mentions.prune(writing, user_id, before)
         return True
 
 

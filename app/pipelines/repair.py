@@ -31,6 +31,8 @@ LEXEMES_A_SLICE = 500
 ROWS_A_SLICE = 1_000
 CHUNKS_A_PASS = 50_000
 """Chunks for which one pass compares all lexemes; more take several passes over them, so that memory stays bounded."""
+MENTION_PASSES = 3
+"""Restoring a title or a heading may change what other documents should mention."""
 SAMPLED_RUNS, RUN = 20, 10
 SAMPLED_LEXEMES, SAMPLED_POSTINGS = 50, 10_000
 COUNTED_CHUNKS = 50_000
@@ -232,29 +234,45 @@ async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
 async def _mentions(
     user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
 ) -> int:
-    """Documents whose mentions or headings are wrong; 0 while the stored texts do not follow changed names yet."""
+    """Documents whose mentions or headings are wrong; 0 while the stored texts do not follow changed names yet.
+
+    Entities that nothing mentions are pruned only when every document is right: before that, a title whose mentions
+    were lost would count as no title, and the documents that hold it would be linked differently.
+    """
     async with db.reading(user_id) as reading:
         if await changes.pending(reading, user_id, await changes.version(reading, user_id)):
             return 0
         wanted = await repairs.document_ids(reading, user_id) if among is None else among
-    count = 0
-    for document_id in wanted:
-        async with db.reading(user_id) as reading:
-            expected = await naming.expected(reading, user_id, document_id, keys=keys)
-            stored = await repairs.stored_names(reading, user_id, document_id)
-        if expected is None or expected == stored:
-            continue
-        count += 1
-        if rewrite:
-            await _relink(user_id, document_id, db=db, keys=keys)
-    return count
+    wrong: set[UUID] = set()
+    unsure: set[UUID] = set()
+    for _pass in range(MENTION_PASSES if rewrite else 1):
+        found = [
+            document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)
+        ]
+        for document_id in found if rewrite else ():
+            unsure.update(await _relink(user_id, document_id, db=db, keys=keys))
+        wrong.update(found)
+        if not found:
+            break
+    for some in _sliced(sorted(unsure), ROWS_A_SLICE):
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await mentions.prune(writing, user_id, some)
+    return len(wrong)
 
 
-async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> None:
+async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
+    async with db.reading(user_id) as reading:
+        expected = await naming.expected(reading, user_id, document_id, keys=keys)
+        return expected is not None and expected != await repairs.stored_names(reading, user_id, document_id)
+
+
+async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> list[UUID]:
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
-        if await documents.exists(writing, user_id, document_id):
-            await naming.link_again(writing, user_id, document_id, keys=keys)
+        if not await documents.exists(writing, user_id, document_id):
+            return []
+        return await naming.link_again(writing, user_id, document_id, keys=keys)
 
 
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
