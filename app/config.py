@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,6 +20,16 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
 _ORIGIN = rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}"
+
+OTHER_VARIABLES = {
+    "STEPWELL_OWNER_PASSWORD",
+    "STEPWELL_SERVICE_PASSWORD",
+    "STEPWELL_POSTGRES_MEMORY",
+    "STEPWELL_PUBLISHED_PORT",
+}
+"""Variables that compose.yaml reads."""
+NEAREST_SCORE = 80
+"""Least similarity, of 100, of an unknown variable and the setting that is suggested for it."""
 
 EMBEDDER_DEFAULTS: dict[str, tuple[str, int]] = {
     "minilm": ("all-MiniLM-L6-v2", 384),
@@ -245,6 +256,30 @@ def load(**overrides: Any) -> Settings:
     Raises pydantic.ValidationError, which names each bad variable.
     """
     return Settings(**{name: value for name, value in overrides.items() if value is not None})
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
+    """Names each variable that begins with STEPWELL_ and is no setting, with the nearest setting, as a sentence."""
+    known = _variables()
+    given = {name.upper(): name for name in (os.environ if environ is None else environ)}
+    unknown = [name for name in given if name.startswith("STEPWELL_") and name not in known | OTHER_VARIABLES]
+    return [_described_unknown(given[name], known) for name in sorted(unknown)]
+
+
+def _described_unknown(name: str, known: set[str]) -> str:
+    from rapidfuzz import process
+
+    nearest = process.extractOne(name.upper(), sorted(known), score_cutoff=NEAREST_SCORE)
+    return f"{name} is no setting and is ignored." + (f" Did you mean {nearest[0]}?" if nearest else "")
+
+
+def _variables() -> set[str]:
+    """The names of all settings as variables, aliases included."""
+    names = set()
+    for name, spec in Settings.model_fields.items():
+        alias = spec.validation_alias
+        names |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {f"STEPWELL_{name.upper()}"}
+    return names
 
 
 def environment() -> dict[str, str]:

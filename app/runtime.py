@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import stamina
+from pydantic import SecretStr
 
 from app import config, errors
 from app.config import Settings
@@ -50,7 +51,8 @@ async def open_services(
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
-        await _checked(database, settings)
+        with _naming_server(settings.database_url, "DATABASE_URL"):
+            await _checked(database, settings)
         if owner is not None and not names_later:
             await naming.backfill(owner, keys=entity_keys(settings), db=database)
         embedder = await stack.enter_async_context(open_embedder(settings))
@@ -86,7 +88,8 @@ async def open_services(
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
     """The configured database as the service's role; the embedded one is started, migrated and supervised."""
     async with _open_databases(settings, pool_size) as (database, _owner):
-        yield database
+        with _naming_server(settings.database_url, "DATABASE_URL"):
+            yield database
 
 
 @asynccontextmanager
@@ -145,7 +148,8 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
             yield server.owner_dsn
     else:
         chosen = settings.migration_url or settings.database_url
-        yield chosen.get_secret_value() if chosen else ""
+        with _naming_server(chosen, "STEPWELL_MIGRATION_URL" if settings.migration_url else "DATABASE_URL"):
+            yield chosen.get_secret_value() if chosen else ""
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
@@ -161,7 +165,22 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
 
 async def _upgraded(settings: Settings, owner_dsn: str) -> str:
     model, dimension = settings.embedding
-    return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    try:
+        return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+    except OSError as error:
+        raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
+
+
+@contextmanager
+def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
+    """Adds the server's host and port, and the variable that sets them, to the message of DatabaseUnavailable."""
+    try:
+        yield
+    except errors.DatabaseUnavailable as error:
+        if url is None:
+            raise
+        server = health.address(url.get_secret_value())
+        raise type(error)(f"{error.message} {variable} names the server {server}.") from error
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:

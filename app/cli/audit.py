@@ -8,7 +8,6 @@ from datetime import date
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from app.cli import options, owning
 from app.pipelines import audit as log
@@ -46,10 +45,10 @@ async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Record
 
 
 def _print(rows: list[dict[str, object]], names: tuple[str, ...]) -> None:
-    table = Table(*names)
+    table = options.table(*names, ids=("user_id", "actor", "key_id", "target"))
     for row in rows:
         table.add_row(*(_shown(row[name]) for name in names))
-    options.out.print(table)
+    options.print_table(table)
 
 
 def _shown(value: object) -> str:

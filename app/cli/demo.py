@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from app import config, runtime, samples, telemetry
+from app import config, errors, runtime, samples, telemetry
 from app.cli import ingest, multihop, options, search, serve
 from app.config import Settings
 from app.pipelines import multihop as story
@@ -66,11 +66,10 @@ def _notes(paths: list[Path]) -> Iterator[Upload]:
 
 def _with_free_port(settings: Settings) -> Settings:
     """The settings, with another port where theirs is taken."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.host, settings.port))
-            return settings
-        except OSError:
+    try:
+        serve.check_port(settings)
+    except errors.Conflict:
+        with socket.socket() as probe:
             probe.bind((settings.host, 0))
             return settings.model_copy(update={"port": probe.getsockname()[1]})
+    return settings

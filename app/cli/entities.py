@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -15,7 +15,7 @@ from rich.table import Table
 from app import errors, runtime
 from app.api import entity_lines
 from app.api.entity_models import EntityModel, LinkedModel, UpsertModel
-from app.cli import options
+from app.cli import options, owning
 from app.config import Settings
 from app.pipelines import entities as story
 from app.pipelines import entity_lines as lines
@@ -24,7 +24,6 @@ from app.shapes import Entity, LinkedDocument
 from app.store.db import Database
 
 app = typer.Typer(help="Entities: import, list, show.", no_args_is_help=True)
-Result = TypeVar("Result")
 MOST_SHOWN = 10
 
 
@@ -68,14 +67,14 @@ def listed(
             return await story.find(q, user_id, db=db, limit=limit, type=type)
         return await story.page(user_id, db=db, limit=limit, type=type)
 
-    shown = _with_database(options.settings(data_dir), found)
+    shown = owning.run_as_service(data_dir, found)
     if as_json:
         typer.echo(json.dumps([EntityModel.of(entity).model_dump(mode="json") for entity in shown]))
         return
-    table = Table("name", "type", "aliases", "origin", "id")
+    table = options.table("name", "type", "aliases", "origin", "id", ids=("id",))
     for e in shown:
         table.add_row(escape(e.name), e.type, escape(", ".join(e.aliases)), e.origin, str(e.entity_id))
-    options.out.print(table)
+    options.print_table(table)
 
 
 @app.command()
@@ -93,7 +92,7 @@ def show(
         documents = await story.documents(entity.entity_id, user_id, db=db, limit=MOST_SHOWN, after=None)
         return entity, documents
 
-    entity, documents = _with_database(options.settings(data_dir), found)
+    entity, documents = owning.run_as_service(data_dir, found)
     if as_json:
         linked = [LinkedModel.of(document).model_dump(mode="json") for document in documents]
         typer.echo(json.dumps({**EntityModel.of(entity).model_dump(mode="json"), "documents": linked}))
@@ -144,11 +143,3 @@ def _bytes(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise errors.BadRequest(f"The file cannot be read: {error.strerror}.", field="file") from error
-
-
-def _with_database(settings: Settings, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    async def opened() -> Result:
-        async with runtime.open_database(settings, pool_size=1) as database:
-            return await work(database)
-
-    return options.run(opened())

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from app.cli import options, owning
 from app.pipelines import keys
@@ -49,10 +48,10 @@ def listed(
     if as_json:
         typer.echo(json.dumps(rows, default=lambda moment: moment.isoformat()))
         return
-    table = Table(*fields)
+    table = options.table(*fields, ids=("key_id", "user_id"))
     for row in rows:
         table.add_row(*(_shown(row[name]) for name in fields))
-    options.out.print(table)
+    options.print_table(table)
 
 
 @app.command()

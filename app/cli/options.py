@@ -1,19 +1,24 @@
-"""What do the commands have in common?"""
+"""Defines the options, tables and checks that several commands share."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from typer._click.exceptions import NoSuchOption
+from typer.core import TyperCommand
 
 from app import config, telemetry
 from app.config import Settings
-from app.errors import StepwellError
+from app.errors import BadRequest, StepwellError
 from app.pipelines import keys
 
 DataDir = Annotated[
@@ -22,6 +27,8 @@ DataDir = Annotated[
 User = Annotated[str, typer.Option("--user", help="Whose documents.")]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
 LOCAL = "local"
+PADDING, NARROWEST = 3, 12
+"""Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""
 Result = TypeVar("Result")
 
 out = Console(highlight=False)
@@ -29,34 +36,74 @@ err = Console(stderr=True, highlight=False)
 
 
 class Rerank(StrEnum):
-    """Who scores the best once more."""
+    """Rerankers of the top hits."""
 
     none = "none"
     cosine = "cosine"
     provider = "provider"
 
 
+class QueryCommand(TyperCommand):
+    """A command with a query argument; the error for an unknown option shows how to send a query that begins with -."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parses as usual. Raises NoSuchOption, with the hint where no similar option exists."""
+        try:
+            return super().parse_args(ctx, args)
+        except NoSuchOption as error:
+            if not error.possibilities:
+                error.message += f". A query that begins with - follows --: {ctx.command_path} -- '-word'"
+            raise
+
+
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:
-    """The settings of this run; quiet logs, since a command talks to a person."""
+    """The settings of a command, with warnings about unknown variables; logs only errors, unless the level is debug."""
     chosen = config.load(data_dir=data_dir, **overrides)
     telemetry.configure("debug" if chosen.log_level == "debug" else "error", chosen.log_json)
+    for warning in config.unknown_variables():
+        err.print(f"[yellow]Warning:[/] {escape(warning)}", soft_wrap=True)
     return chosen
 
 
-def run(story: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Result:
-    """Run a story to its end, on a loop of the kind given; Ctrl-C leaves with a word and status 130."""
+def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> Result:
+    """Runs a coroutine on an event loop made by `loop`; Ctrl-C ends the command with status 130."""
     try:
         with asyncio.Runner(loop_factory=loop) as runner:
-            return runner.run(story)
+            return runner.run(work)
     except KeyboardInterrupt:
         err.print("Interrupted.")
         raise typer.Exit(130) from None
 
 
 def checked_user(user: str) -> str:
-    """The user's name, if it can be one. Raises BadRequest."""
+    """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
     keys.check_user(user)
     return user
+
+
+def check_rerank(rerank: Rerank, chosen: Settings) -> None:
+    """Raises BadRequest where reranking by a provider is requested and none is configured."""
+    if rerank == Rerank.provider and chosen.reranker == "cosine":
+        raise BadRequest("No reranker is configured: set STEPWELL_RERANKER to cohere, jina or tei.", field="rerank")
+
+
+def table(*columns: str, ids: Collection[str] = ()) -> Table:
+    """A table that shows every value in full: ids on one line each, other values on as many lines as they need."""
+    made = Table()
+    for name in columns:
+        made.add_column(name, overflow="fold", no_wrap=name in ids)
+    return made
+
+
+def print_table(filled: Table) -> None:
+    """Prints a table, wider than the terminal where its ids would not fit otherwise."""
+    needed = sum(
+        PADDING + (max(map(cell_len, map(str, column.cells)), default=0) if column.no_wrap else NARROWEST)
+        for column in filled.columns
+    )
+    if needed + 1 > out.width:
+        filled.width = needed + 1
+    out.print(filled, crop=False)
 
 
 def status(error: StepwellError) -> int:

@@ -1,4 +1,4 @@
-"""Runs work as the database's owner, and names the person at the command line for the audit log."""
+"""Runs work on the database as its owner or as the service's role, and names the actor for the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def run(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) -> Result:
-    """The result of work on the configured database as its owner. Raises BadRequest where the address is another's."""
+    """Runs work as the database's owner and returns its result. Raises BadRequest where the role is not the owner."""
 
     async def opened() -> Result:
         async with runtime.open_owner(options.settings(data_dir)) as database:
@@ -25,8 +25,18 @@ def run(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) ->
     return options.run(opened())
 
 
+def run_as_service(data_dir: Path | None, work: Callable[[Database], Awaitable[Result]]) -> Result:
+    """Runs work as the service's role and returns its result."""
+
+    async def opened() -> Result:
+        async with runtime.open_database(options.settings(data_dir), pool_size=1) as database:
+            return await work(database)
+
+    return options.run(opened())
+
+
 def actor() -> str:
-    """The account that runs the command, as `cli:name`."""
+    """Returns the account that runs the command, as `cli:name`."""
     try:
         return f"cli:{getpass.getuser()}"
     except (KeyError, OSError):

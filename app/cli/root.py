@@ -21,14 +21,17 @@ class LazyCommand(NamedTuple):
 
     place: str
     summary: str
+    takes_query: bool = False
 
 
 COMMANDS = {
     "serve": LazyCommand("serve:serve", "Run the service until it is stopped."),
     "demo": LazyCommand("demo:demo", "Ingest sample notes, run three searches and start the service."),
     "ingest": LazyCommand("ingest:ingest", "Add files and folders."),
-    "search": LazyCommand("search:search", "Search the documents."),
-    "multihop": LazyCommand("multihop:multihop", "Search over several hops and show how each hit was reached."),
+    "search": LazyCommand("search:search", "Search the documents.", takes_query=True),
+    "multihop": LazyCommand(
+        "multihop:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
+    ),
     "eval": LazyCommand("evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
     "doctor": LazyCommand("doctor:doctor", "Check the database, the model and the settings."),
     "backup": LazyCommand("backup:backup", "Write the whole database to a file."),
@@ -39,6 +42,7 @@ COMMANDS = {
     "db": LazyCommand("database:app", "Upgrade, check and show the database schema."),
     "keys": LazyCommand("keys:app", "Create, list, rotate and revoke API keys."),
     "users": LazyCommand("users:app", "List, export and delete users."),
+    "documents": LazyCommand("documents:app", "List, show and delete documents."),
     "entities": LazyCommand("entities:app", "Import, list and show entities."),
 }
 
@@ -101,12 +105,15 @@ def run(commands: typer.Typer) -> None:
 
 
 def _imported(name: str) -> Any:
-    module, _, attribute = COMMANDS[name].place.partition(":")
+    from app.cli import options
+
+    command = COMMANDS[name]
+    module, _, attribute = command.place.partition(":")
     found = getattr(importlib.import_module(f"app.cli.{module}"), attribute)
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)
-    alone.command(name)(found)
+    alone.command(name, cls=options.QueryCommand if command.takes_query else None)(found)
     return typer.main.get_command(alone)
 
 

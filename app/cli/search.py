@@ -1,4 +1,4 @@
-"""`stepwell search`: ask from the terminal."""
+"""Implements `stepwell search`: prints ranked passages as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app import runtime
 from app.api.search_models import AnswerModel
 from app.cli import options
 from app.config import Settings
-from app.pipelines import search as story
+from app.pipelines import search as pipeline
 from app.pipelines.services import Services
 from app.shapes import Answer, Hit, Query
 
@@ -26,7 +26,7 @@ _WORD = re.compile(r"\w{3,}")
 
 
 class Mode(StrEnum):
-    """Which legs run."""
+    """Legs to run."""
 
     auto = "auto"
     hybrid = "hybrid"
@@ -35,28 +35,37 @@ class Mode(StrEnum):
 
 
 def search(
-    query: Annotated[str, typer.Argument(help='What to look for; "quotes", +word and -word are understood.')],
-    limit: Annotated[int, typer.Option(min=1, max=50, help="Hits wanted.")] = 5,
-    mode: Annotated[Mode, typer.Option(help="Which legs run.")] = Mode.auto,
-    explain: Annotated[bool, typer.Option("--explain", help="Show how each score came about.")] = False,
+    query: Annotated[str, typer.Argument(help='The query; "phrase", +required and -excluded are operators.')],
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
+    mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the components of each score.")] = False,
     rerank: Annotated[
-        options.Rerank, typer.Option(help="Score the best again: by meaning alone, or by the configured re-ranker.")
+        options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
     ] = options.Rerank.none,
-    mmr: Annotated[bool, typer.Option("--mmr/--no-mmr", help="Put first what says something new.")] = False,
+    mmr: Annotated[
+        bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")
+    ] = False,
     hierarchy: Annotated[
-        bool, typer.Option("--hierarchy/--no-hierarchy", help="Whether the entities in the query guide the search.")
+        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")
     ] = True,
     hierarchy_alpha: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Share of a passage's own score; the rest is its entity's.")
+        float | None,
+        typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
     ] = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Search your documents and show the passages with their scores."""
-    whose = options.checked_user(user)
-    asked = Query(whose, query, limit=limit, mode=mode.value, explain=explain, rerank=rerank.value, mmr=mmr)
-    answer = options.run(_search(asked, options.settings(data_dir), hierarchy, hierarchy_alpha))
+    """Search the documents and show the passages with their scores.
+
+    A query that begins with - follows --: stepwell search -- '-cement lime'.
+    """
+    request = Query(
+        options.checked_user(user), query, limit=limit, mode=mode.value, explain=explain, rerank=rerank.value, mmr=mmr
+    )
+    settings = options.settings(data_dir)
+    options.check_rerank(rerank, settings)
+    answer = options.run(_search(request, settings, hierarchy, hierarchy_alpha))
     if as_json:
         typer.echo(AnswerModel.of(answer).model_dump_json())
     else:
@@ -74,12 +83,12 @@ async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: floa
 
 
 async def ask(query: Query, services: Services) -> Answer:
-    """The answer to one query."""
-    return await story.run(query, services)
+    """Runs one query."""
+    return await pipeline.run(query, services)
 
 
 def show(answer: Answer, query: str) -> None:
-    """Print an answer as a table with the query's words highlighted."""
+    """Prints an answer as a table with the words of the query highlighted."""
     if not answer.hits:
         options.out.print(f"Nothing found ({answer.fallback_reason}).")
         return

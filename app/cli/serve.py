@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
+import os
 import signal
+import socket
 from contextlib import AsyncExitStack
 from typing import Annotated
 
 import typer
 import uvicorn
 
-from app import config, runtime, telemetry
+from app import config, errors, runtime, telemetry
 from app.api import connections
 from app.cli import options
 from app.config import Settings
@@ -37,7 +40,10 @@ def serve(
     telemetry.configure(settings.log_level, settings.log_json)
     telemetry.log_uncaught()
     options.err.quiet = telemetry.writes_json(settings.log_json)
+    for warning in config.unknown_variables():
+        log.warning("%s", warning, extra={"action": "unknown_variable"})
     try:
+        check_port(settings)
         # uvloop where it is available: it handles a burst of requests in two thirds of the time (docs/faults.md).
         options.run(_serve(settings), loop=uvicorn.Config("", loop="auto", log_config=None).get_loop_factory())
     except StepwellError as error:
@@ -45,6 +51,26 @@ def serve(
             raise
         log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
         raise typer.Exit(options.status(error)) from error
+
+
+def check_port(settings: Settings) -> None:
+    """Raises Conflict where another process listens on the port, BadRequest where the host or port cannot be used."""
+    host, port = settings.host, settings.port
+    try:
+        for family, kind, protocol, _name, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+            with socket.socket(family, kind, protocol) as probe:
+                if os.name == "posix":
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise errors.Conflict(
+                f"Port {port} of {host} is in use: stop what listens there, or choose another port with --port "
+                "or STEPWELL_PORT."
+            ) from error
+        # A host may have addresses that this machine lacks, such as ::1 without IPv6: the server decides on those.
+        if error.errno == errno.EACCES or isinstance(error, socket.gaierror):
+            raise errors.BadRequest(f"The service cannot listen on {host}:{port}: {error.strerror}.") from error
 
 
 async def _serve(settings: Settings) -> None:

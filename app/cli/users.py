@@ -24,10 +24,10 @@ def listed(as_json: options.AsJson = False, data_dir: options.DataDir = None) ->
     if as_json:
         typer.echo(json.dumps(rows))
         return
-    table = Table("user_id", *(f"{name}" for name in ("keys", "documents", "chunks", "entities")))
+    table = options.table("user_id", "keys", "documents", "chunks", "entities", ids=("user_id",))
     for row in rows:
         table.add_row(*map(str, row.values()))
-    options.out.print(table)
+    options.print_table(table)
 
 
 @app.command()

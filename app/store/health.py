@@ -80,6 +80,13 @@ def is_full(folder: Path) -> bool:
     return free_bytes(folder) < KEPT_FREE_BYTES
 
 
+def address(dsn: str) -> str:
+    """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
+    url = sa.make_url(db.normalised(dsn))
+    host = url.host or str(url.query.get("host") or "localhost")
+    return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+
+
 def reason(error: BaseException) -> str:
     """Why the database could not be used, without its address."""
     cause = db._root(error)

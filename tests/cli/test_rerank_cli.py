@@ -70,12 +70,17 @@ async def test_a_search_is_reranked_by_the_configured_provider(stepwell: Stepwel
     assert (told["degraded"], len(script.asked)) == ([], 1)
 
 
-def test_a_search_that_nobody_can_rerank_says_so_and_keeps_its_order(stepwell: Stepwell, user: str) -> None:
+async def test_a_search_whose_reranking_failed_says_so_and_keeps_its_order(
+    stepwell: Stepwell, user: str, script: Script
+) -> None:
+    script.status = 500
     asked = ("search", "lime mortar", "--user", user)
-    plain, told = stepwell(*asked, "--json").json, stepwell(*asked, "--json", "--rerank", "provider").json
-    assert [hit["chunk_id"] for hit in told["results"]] == [hit["chunk_id"] for hit in plain["results"]]
-    assert told["degraded"] == ["reranker_failed"]
-    assert "degraded: reranker_failed" in stepwell(*asked, "--rerank", "provider").out
+    plain = (await asyncio.to_thread(stepwell, *asked, "--json")).json
+    failed = (await asyncio.to_thread(stepwell, *asked, "--json", "--rerank", "provider")).json
+    assert [hit["chunk_id"] for hit in failed["results"]] == [hit["chunk_id"] for hit in plain["results"]]
+    assert failed["degraded"] == ["reranker_failed"]
+    shown = await asyncio.to_thread(stepwell, *asked, "--rerank", "provider")
+    assert "degraded: reranker_failed" in shown.out
 
 
 def test_mmr_compares_each_hit_with_those_before_it(stepwell: Stepwell, user: str) -> None:

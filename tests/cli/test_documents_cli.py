@@ -1,0 +1,65 @@
+"""`stepwell documents` lists, shows and deletes documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import given
+import pytest
+
+Stepwell = Callable[..., Any]
+
+
+@pytest.fixture
+def user(stepwell: Stepwell, tmp_path: Path) -> str:
+    """A user with two documents."""
+    name = given.user()
+    (tmp_path / "lime.md").write_text(
+        "---\ntitle: Mortar [lime]\nteam: masons\n---\nLime sets slowly.", encoding="utf-8"
+    )
+    (tmp_path / "buoy.txt").write_text("The Gannet reports every eleven minutes.", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", name).code == 0
+    return name
+
+
+def test_documents_are_listed_with_whole_ids_and_shown_by_id_or_uri(stepwell: Stepwell, user: str) -> None:
+    listed = stepwell("documents", "list", "--user", user, "--json").json
+    assert {document["title"] for document in listed} >= {"Mortar [lime]"}
+    assert len(listed) == 2
+    table = stepwell("documents", "list", "--user", user).out
+    for document in listed:
+        assert document["document_id"] in table
+    assert "Mortar [lime]" in " ".join(table.split())
+    assert len(stepwell("documents", "list", "--user", user, "--limit", 1, "--json").json) == 1
+    mortar = next(document for document in listed if document["title"] == "Mortar [lime]")
+    shown = stepwell("documents", "show", mortar["document_id"], "--user", user)
+    assert "Lime sets slowly." in shown.out
+    assert "masons" in shown.out
+    assert stepwell("documents", "show", mortar["uri"], "--user", user, "--json").json["content"] == "Lime sets slowly."
+
+
+@pytest.mark.parametrize("columns", ["20", "60"])
+def test_ids_stay_whole_on_a_narrow_terminal(
+    stepwell: Stepwell, user: str, columns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    (first, second) = stepwell("documents", "list", "--user", user, "--json").json
+    table = stepwell("documents", "list", "--user", user).out
+    assert first["document_id"] in table
+    assert second["document_id"] in table
+
+
+def test_a_deleted_document_is_gone_and_another_users_is_not_found(stepwell: Stepwell, user: str) -> None:
+    first, second = stepwell("documents", "list", "--user", user, "--json").json
+    assert stepwell("documents", "delete", first["document_id"], "--user", given.user(), "--yes").code == 2
+    deleted = stepwell("documents", "delete", first["document_id"], "--user", user, "--yes", "--json")
+    assert json.loads(deleted.out)["documents_deleted"] == 1
+    assert [left["document_id"] for left in stepwell("documents", "list", "--user", user, "--json").json] == [
+        second["document_id"]
+    ]
+    missing = stepwell("documents", "show", first["uri"], "--user", user)
+    assert missing.code == 2
+    assert "no document" in missing.err

@@ -1,0 +1,114 @@
+"""Mistakes at the command line are reported with their fix."""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import stamina
+
+from app import config
+
+Stepwell = Callable[..., Any]
+
+
+@pytest.fixture
+def dead_port() -> int:
+    """A port of 127.0.0.1 that refuses connections."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def without_retries() -> Iterator[None]:
+    """A start that does not wait for a database."""
+    stamina.set_active(False)
+    yield
+    stamina.set_active(True)
+
+
+@pytest.mark.parametrize("command", ["search", "multihop"])
+def test_a_query_that_begins_with_a_minus_is_explained(stepwell: Stepwell, command: str) -> None:
+    ran = stepwell(command, "-cement")
+    assert ran.code == 2
+    assert f"stepwell {command} -- '-word'" in _plain(ran.err)
+    assert "-- '-word'" not in _plain(stepwell(command, "lime", "--limt", "3").err), "the nearest option is named"
+
+
+def test_a_query_after_two_dashes_may_begin_with_a_minus(stepwell: Stepwell) -> None:
+    assert stepwell("search", "--", "-cement lime").code == 0
+
+
+def test_a_provider_that_is_not_configured_is_an_error_that_names_the_setting(stepwell: Stepwell) -> None:
+    ran = stepwell("search", "lime", "--rerank", "provider")
+    assert ran.code == 2
+    assert "STEPWELL_RERANKER" in ran.err
+
+
+def test_an_unknown_variable_is_reported_with_the_nearest_setting(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STEPWELL_CANDIDATE", "50")
+    ran = stepwell("db", "check")
+    assert ran.code == 0
+    assert "STEPWELL_CANDIDATE is no setting and is ignored. Did you mean STEPWELL_CANDIDATES?" in ran.err
+    assert "Warning" not in ran.out
+
+
+def test_settings_by_any_spelling_and_the_variables_of_compose_are_known() -> None:
+    known = ("STEPWELL_PORT", "stepwell_port", "STEPWELL_DATABASE_URL", "STEPWELL_AUTH", "STEPWELL_OWNER_PASSWORD")
+    assert config.unknown_variables(dict.fromkeys(known, "1")) == []
+    assert config.unknown_variables({"PATH": "", "STEPWELL_QQQQ": "1"}) == [
+        "STEPWELL_QQQQ is no setting and is ignored."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variable"),
+    [
+        (("search", "lime"), "DATABASE_URL"),
+        (("db", "check"), "DATABASE_URL"),
+        (("db", "upgrade"), "STEPWELL_MIGRATION_URL"),
+        (("keys", "list"), "STEPWELL_MIGRATION_URL"),
+    ],
+)
+def test_a_database_that_cannot_be_reached_is_named_by_host_and_port(
+    stepwell: Stepwell,
+    monkeypatch: pytest.MonkeyPatch,
+    without_retries: None,
+    dead_port: int,
+    arguments: tuple[str, ...],
+    variable: str,
+) -> None:
+    url = f"postgresql://service:hush@127.0.0.1:{dead_port}/stepwell"
+    monkeypatch.setenv("DATABASE_URL", url)
+    monkeypatch.setenv("STEPWELL_MIGRATION_URL", url)
+    ran = stepwell(*arguments)
+    assert ran.code == 1
+    assert f"{variable} names the server 127.0.0.1:{dead_port}." in _plain(ran.err)
+    assert "hush" not in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_a_port_in_use_is_reported_before_the_database_is_opened(
+    stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch, dead_port: int
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgresql://service@127.0.0.1:{dead_port}/stepwell")
+    monkeypatch.setenv("STEPWELL_LOG_JSON", "false")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        ran = stepwell("serve", "--port", port)
+    assert ran.code == 2
+    assert f"Port {port} of 127.0.0.1 is in use" in _plain(ran.err)
+    assert "--port" in ran.err
+
+
+def _plain(said: str) -> str:
+    """What was printed, without colours, boxes and line breaks."""
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|[│╭╮╰╯─]", "", said).split())
