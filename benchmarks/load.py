@@ -9,7 +9,7 @@ import statistics
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -104,14 +104,19 @@ async def burst(target: Target, key: str, *, searches: int) -> LoadFigures:
 
 
 async def light_beside_heavy(target: Target, *, light: str, heavy: str, seconds: float) -> LoadFigures:
-    """The figures of one client whose user has no other, while HEAVY_CLIENTS of another user search in closed loops."""
+    """The figures of one client whose user has no other, while HEAVY_CLIENTS of another user search in closed loops.
+
+    The CPU time is that of all clients' searches.
+    """
     async with AsyncExitStack() as stack:
         opened = [await stack.enter_async_context(Client(target, heavy)) for _ in range(HEAVY_CLIENTS)]
         ends = time.perf_counter() + seconds
         crowd = asyncio.gather(*(_until(client, lambda: time.perf_counter() >= ends) for client in opened))
+        cpu_s = target.cpu_s()
         figures = await closed_loop(target, light, clients=1, seconds=seconds)
-        await crowd
-        return figures
+        replies = sum(len(one) for one in await crowd)
+        cpu_ms = 1000 * (target.cpu_s() - cpu_s) / (replies + figures.answers_per_s * seconds)
+        return replace(figures, cpu_ms=cpu_ms)
 
 
 async def _until(client: Client, done: Callable[[], bool]) -> list[Reply]:
