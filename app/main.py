@@ -34,7 +34,7 @@ from app.api import (
 from app.api.fair_queue import FairQueue
 from app.api.ingest_gate import IngestGate
 from app.config import Settings
-from app.pipelines import audit, naming, relinking
+from app.pipelines import audit, mention_extraction, mention_refresh
 from app.pipelines.services import Services
 
 DESCRIPTION = """
@@ -102,14 +102,14 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 @asynccontextmanager
 async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
     """Background workers: linking stored texts to changed names, reading names by new rules, lag, key uses."""
-    keys, counted = services.cutting.entity_keys, app.state.metrics.relinked
+    keys, counted = services.chunking_options.entity_keys, app.state.metrics.relinked
     workers = [
-        asyncio.create_task(relinking.work(services.db, keys=keys, counted=counted)),
+        asyncio.create_task(mention_refresh.run_forever(services.db, keys=keys, counted=counted)),
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
     ]
     if services.owner is not None:
-        workers.append(asyncio.create_task(naming.catch_up(services.owner, keys=keys, db=services.db)))
+        workers.append(asyncio.create_task(mention_extraction.catch_up(services.owner, keys=keys, db=services.db)))
     try:
         yield
     finally:

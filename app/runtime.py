@@ -14,9 +14,9 @@ from pydantic import SecretStr
 
 from app import config, errors
 from app.config import Settings
-from app.pipelines import local_token, naming
+from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
-from app.pipelines.ingest import Cutting
+from app.pipelines.ingest import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder
@@ -25,7 +25,7 @@ from app.providers.minilm import MiniLM
 from app.providers.rerankers import ADDRESSES, HttpReranker
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
-from app.store.db import Database, Limits
+from app.store.db import Database, TimeLimits
 
 if TYPE_CHECKING:
     from app.providers.gemini import GeminiLlm
@@ -46,7 +46,7 @@ async def open_services(
     """A checked database and a loaded embedder, closed in reverse.
 
     The embedded database is started and migrated first, and the names of what older versions stored there are read,
-    unless the caller does so later (`naming.catch_up` with `owner`). No session of the owner stays open. Raises
+    unless the caller does so later (`mention_extraction.catch_up` with `owner`). No session of the owner stays open. Raises
     SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
@@ -54,7 +54,7 @@ async def open_services(
         with _naming_server(settings.database_url, "DATABASE_URL"):
             await _checked(database, settings)
         if owner is not None and not names_later:
-            await naming.backfill(owner, keys=entity_keys(settings), db=database)
+            await mention_extraction.backfill(owner, keys=entity_keys(settings), db=database)
         embedder = await stack.enter_async_context(open_embedder(settings))
         llm = await stack.enter_async_context(open_llm(settings))
         reranker = await stack.enter_async_context(open_reranker(settings))
@@ -62,7 +62,7 @@ async def open_services(
             db=database,
             owner=owner,
             embedder=embedder,
-            cutting=Cutting(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
+            chunking_options=ChunkingOptions(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
             budget=Budget(
                 settings.embed_timeout_s,
                 settings.search_timeout_s,
@@ -108,7 +108,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             is_full = functools.partial(health.is_full, data_dir(settings))
             owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, on_lost=on_lost)
             stack.push_async_callback(owner.close)
-        limits = Limits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
+        limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
         database = db.connect(
             dsn,
             pool_size=pool_size or settings.pool_size,
@@ -130,7 +130,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
     async with open_owner_dsn(settings) as dsn:
         if settings.database_url is None and settings.migration_url is None:
             await _upgraded(settings, dsn)
-        limits = Limits(write_ms=OWNER_STATEMENT_MS)
+        limits = TimeLimits(write_ms=OWNER_STATEMENT_MS)
         owner = db.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
         try:
             await roles.check_owner(owner)
@@ -157,7 +157,7 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
     revision = await _upgraded(settings, owner_dsn)
     owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
-        await naming.backfill(owner, keys=entity_keys(settings))
+        await mention_extraction.backfill(owner, keys=entity_keys(settings))
     finally:
         await owner.close()
     return revision

@@ -1,4 +1,4 @@
-"""How does a test store documents without cutting and without a model?"""
+"""How does a test store documents without chunking_options and without a model?"""
 
 from __future__ import annotations
 

@@ -38,20 +38,20 @@ class World:
     db: Database
     embedder: Embedder = field(default_factory=FakeEmbedder)
     user_id: str = field(default_factory=user)
-    cutting: ingest.Cutting = field(default_factory=ingest.Cutting)
+    chunking_options: ingest.ChunkingOptions = field(default_factory=ingest.ChunkingOptions)
 
     async def add(self, content: str, uri: str | None = None, **fields: Any) -> Stored:
         """Store one document."""
         upload = Upload(content, uri=uri, **fields)
-        return await ingest.run(upload, self.user_id, db=self.db, embedder=self.embedder, cutting=self.cutting)
+        return await ingest.run(upload, self.user_id, db=self.db, embedder=self.embedder, options=self.chunking_options)
 
     async def add_all(self, contents: dict[str, str]) -> dict[str, Stored]:
         """Store documents by uri."""
         return {uri: await self.add(content, uri) for uri, content in contents.items()}
 
-    async def many(self, uploads: Sequence[Upload]) -> list[ingest.Outcome]:
+    async def many(self, uploads: Sequence[Upload]) -> list[ingest.IngestOutcome]:
         """Store many documents."""
-        outcomes = ingest.many(uploads, self.user_id, db=self.db, embedder=self.embedder, cutting=self.cutting)
+        outcomes = ingest.many(uploads, self.user_id, db=self.db, embedder=self.embedder, options=self.chunking_options)
         return [outcome async for outcome in outcomes]
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:
@@ -61,7 +61,7 @@ class World:
 
     def services(self, **fields: Any) -> Services:
         """The services of this world, as pipelines take them."""
-        return Services(self.db, self.embedder, cutting=self.cutting, **fields)
+        return Services(self.db, self.embedder, chunking_options=self.chunking_options, **fields)
 
     async def uris(self) -> list[str | None]:
         """The uris of what is stored, newest first."""

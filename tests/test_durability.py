@@ -114,7 +114,9 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     acknowledged: dict[str, int] = {}
 
     async def ingesting() -> None:
-        outcomes = ingest.many(uploads, world.user_id, db=survivor, embedder=world.embedder, cutting=world.cutting)
+        outcomes = ingest.many(
+            uploads, world.user_id, db=survivor, embedder=world.embedder, options=world.chunking_options
+        )
         async for outcome in outcomes:
             assert outcome.stored is not None
             acknowledged[str(outcome.upload.uri)] = outcome.stored.chunk_count
@@ -148,7 +150,7 @@ async def test_a_search_goes_on_with_the_same_database_object(
 
 
 async def _stored(world: World, upload: Upload) -> Any:
-    return await ingest.run(upload, world.user_id, db=world.db, embedder=world.embedder, cutting=world.cutting)
+    return await ingest.run(upload, world.user_id, db=world.db, embedder=world.embedder, options=world.chunking_options)
 
 
 async def _check(

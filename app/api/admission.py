@@ -13,7 +13,7 @@ from typing import TypeVar
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from app.api import leaving
+from app.api import disconnects
 from app.api.fair_queue import FairQueue, Turn
 from app.api.metrics import Metrics
 from app.pipelines import budget
@@ -46,4 +46,4 @@ async def in_turn(request: Request, user_id: str, search: Callable[[Turn], Await
             metrics.search_wait.observe(time.perf_counter() - began)
             return await search(turn)
 
-    return await leaving.unless_gone(request, run)
+    return await disconnects.cancel_on_disconnect(request, run)

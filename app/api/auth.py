@@ -74,7 +74,7 @@ class KeyLookups:
 
     async def _looked_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups if digest in self._were_valid else self._guesses:
-            key = await keys.recognise(presented, db=services.db)
+            key = await keys.verify(presented, db=services.db)
         self._were_valid[digest] = None
         return Caller(key.user_id, key.key_id, frozenset(key.scopes))
 

@@ -1,4 +1,4 @@
-"""Limits what a client may do with a connection before and after its requests reach the application.
+"""ConnectionLimits what a client may do with a connection before and after its requests reach the application.
 
 `Protocol` is uvicorn's httptools protocol with bounds on the head of a request, on waiting, on unread responses and on
 the number of connections. A client over a limit gets a problem (431, 408, 400 or 503) where a response is possible;
@@ -24,7 +24,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Bounds of one connection; times are in seconds."""
 
     connections: int = 500
@@ -49,14 +49,14 @@ class Limits:
     """How often the times are compared with their limits."""
 
 
-class _Refused(Exception):
+class _RequestRefused(Exception):
     """Stops the parser within a callback."""
 
 
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
-    limits: ClassVar[Limits] = Limits()
+    limits: ClassVar[ConnectionLimits] = ConnectionLimits()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -196,7 +196,7 @@ class Protocol(HttpToolsProtocol):
 
     def _stop_parser(self, refusal: errors.StepwellError) -> None:
         self._refusal = refusal
-        raise _Refused
+        raise _RequestRefused
 
     def _drop(self, size: int) -> None:
         self._dropped += size
@@ -286,6 +286,6 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
 
 
-def limited(limits: Limits) -> type[Protocol]:
+def limited(limits: ConnectionLimits) -> type[Protocol]:
     """The protocol with other limits, for `uvicorn.Config(http=…)`."""
     return type("LimitedProtocol", (Protocol,), {"limits": limits})

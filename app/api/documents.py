@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import auditing, auth, bodies, cursors, leaving, problems, replies, uploads, wire
+from app.api import auditing, auth, bodies, cursors, disconnects, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
@@ -111,7 +111,7 @@ async def add(request: Request, response: Response, user_id: auth.Writer, use: a
         given = await _uploads(request)
         # What cannot be cancelled ends at its next check; nothing is stored then.
         store = partial(_add_one, given) if isinstance(given, Upload) else partial(_add_several, given)
-        return await leaving.unless_gone(request, partial(store, request, response, user_id, use))
+        return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
 
 
 @router.get("/documents", operation_id="list_documents", summary="List documents", responses=_READS)
@@ -166,10 +166,10 @@ async def replace(
         user_id,
         db=use.db,
         embedder=use.embedder,
-        cutting=use.cutting,
+        options=use.chunking_options,
     )
     async with request.app.state.ingest_gate.turn(user_id):
-        stored = await leaving.unless_gone(request, replaced)
+        stored = await disconnects.cancel_on_disconnect(request, replaced)
     request.state.stored = [stored]
     return StoredModel.of(stored)
 
@@ -256,7 +256,7 @@ async def _add_one(upload: Upload, request: Request, response: Response, user_id
         user_id,
         db=use.db,
         embedder=use.embedder,
-        cutting=use.cutting,
+        options=use.chunking_options,
         patience_s=ingest.PROMPT_S,
     )
     request.state.stored = [stored]
@@ -274,7 +274,12 @@ async def _add_several(
     places = {id(one): place for place, one in enumerate(given)}
     readable = [one for one in given if isinstance(one, Upload)]
     async for outcome in ingest.many(
-        readable, user_id, db=use.db, embedder=use.embedder, cutting=use.cutting, patience_s=ingest.PROMPT_S
+        readable,
+        user_id,
+        db=use.db,
+        embedder=use.embedder,
+        options=use.chunking_options,
+        patience_s=ingest.PROMPT_S,
     ):
         if outcome.stored is not None:
             done.append(outcome.stored)

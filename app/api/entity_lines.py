@@ -9,9 +9,9 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app import errors
-from app.api import bodies, faults
+from app.api import bodies, validation_errors
 from app.api.entity_models import EntityLine, LineOutcome, UpsertModel
-from app.pipelines.entity_lines import MOST_LINES, Line, Outcome
+from app.pipelines.entity_lines import MOST_LINES, Line, LineResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Lines:
     sound: list[Line]
     refused: list[LineOutcome]
 
-    def answer(self, outcomes: list[Outcome]) -> UpsertModel:
+    def answer(self, outcomes: list[LineResult]) -> UpsertModel:
         """The outcomes of all lines, in their order."""
         return UpsertModel.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
 
@@ -37,12 +37,12 @@ def read(raw: bytes) -> Lines:
         try:
             sound.append(EntityLine.model_validate(bodies.parse(line)).shape(number))
         except RequestValidationError as error:
-            refused.append(_refused(number, faults.read(error.errors())))
+            refused.append(_refused(number, validation_errors.read(error.errors())))
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            refused.append(_refused(number, faults.read({**e, "loc": ("body", *e["loc"])} for e in found)))
+            refused.append(_refused(number, validation_errors.read({**e, "loc": ("body", *e["loc"])} for e in found)))
         except errors.BadRequest as error:
-            refused.append(_refused(number, [faults.Fault("line", error.message, error.code)]))
+            refused.append(_refused(number, [validation_errors.FieldError("line", error.message, error.code)]))
     return Lines(sound, refused)
 
 
@@ -54,14 +54,14 @@ def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _refused(number: int, found: list[faults.Fault]) -> LineOutcome:
-    fault = found[0] if found else faults.Fault("line", "Cannot be used.", errors.BadRequest.code)
+def _refused(number: int, found: list[validation_errors.FieldError]) -> LineOutcome:
+    fault = found[0] if found else validation_errors.FieldError("line", "Cannot be used.", errors.BadRequest.code)
     return LineOutcome(
         line=number, status="refused", entity_id=None, field=fault.field, code=fault.code, detail=fault.message
     )
 
 
-def _outcome(outcome: Outcome) -> LineOutcome:
+def _outcome(outcome: LineResult) -> LineOutcome:
     error = outcome.error
     return LineOutcome(
         line=outcome.number,

@@ -115,7 +115,7 @@ class Metrics:
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
         self.modes.labels(answer.search_mode, answer.fallback_reason or "").inc()
-        lifts = [hit.lift for hit in answer.hits if hit.lift]
+        lifts = [hit.boost for hit in answer.hits if hit.boost]
         self.boosted.inc(bool(lifts))
         for lift in lifts:
             self.places.observe(lift.moved)

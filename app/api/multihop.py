@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 
 from app.api import admission, auth, bodies, problems, replies
 from app.api.multihop_models import MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
-from app.pipelines import multihop, offload, rerank
+from app.pipelines import merge_lists, multihop, offload
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
 lists_router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.ListsRoute)
@@ -57,7 +57,7 @@ _LISTS = {
     summary="Find passages over several hops",
     responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
-async def find_multihop(
+async def search_multihop(
     asked: Annotated[MultihopRequest, Body(openapi_examples=_QUESTIONS)],
     request: Request,
     user_id: auth.Searcher,
@@ -80,7 +80,7 @@ async def find_multihop(
     response_model=RerankAnswer,
     responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
-async def merge_lists(
+async def merge(
     asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)],
     request: Request,
     user_id: auth.Searcher,
@@ -92,5 +92,5 @@ async def merge_lists(
     """
     size = len(await request.body())
     merging = await offload.run(size, asked.shape, user_id)
-    merged = await admission.in_turn(request, user_id, partial(rerank.run, merging, use))
+    merged = await admission.in_turn(request, user_id, partial(merge_lists.run, merging, use))
     return await replies.json(size, lambda: RerankAnswer.of(merged, asked.merge))

@@ -8,9 +8,9 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api import wire
-from app.api.search_models import AnswerModel, Filters, HitModel
-from app.pipelines import multihop, rerank
-from app.pipelines.rerank import Merging
+from app.api.search_models import AnswerModel, FiltersModel, HitModel
+from app.pipelines import merge_lists, multihop
+from app.pipelines.merge_lists import MergeRequest
 from app.shapes import Answer, Detail, Hit, Hop, Mode, Rerank
 from app.shapes import Query as QueryShape
 
@@ -29,7 +29,9 @@ class MultihopRequest(wire.WireModel):
     )
     merge: Literal["linked", "classic"] = Field("linked", description="How the chunks of the hops are ordered.")
     mode: Mode = Field("auto", description="Which legs run.")
-    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer, in every hop.")
+    filters: FiltersModel = Field(
+        default_factory=lambda: FiltersModel(), description="Which documents may answer, in every hop."
+    )
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
     detail: Detail = Field("full", description="How much text a hit carries.")
     explain: wire.Flag = Field(False, description="Show the parts of each score.")
@@ -148,15 +150,15 @@ class ListModel(wire.WireModel):
     )
     hits: Annotated[list[ListedHit], *wire.at_most(MOST_HITS)]
 
-    def shape(self) -> rerank.Ranking:
+    def shape(self) -> merge_lists.HitList:
         """The list as the corridor takes it."""
         hits = [
-            rerank.Listed(
+            merge_lists.InputHit(
                 hit_id=hit.chunk_id, document_id=hit.document_id, content=hit.content, payload=hit.model_dump()
             )
             for hit in self.hits
         ]
-        return rerank.Ranking(self.name, hits, self.weight, self.hop)
+        return merge_lists.HitList(self.name, hits, self.weight, self.hop)
 
 
 class RerankRequest(wire.WireModel):
@@ -176,9 +178,9 @@ class RerankRequest(wire.WireModel):
     )
     limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Hits wanted.")
 
-    def shape(self, user_id: str) -> Merging:
+    def shape(self, user_id: str) -> MergeRequest:
         """The lists as the corridor takes them."""
-        return Merging(
+        return MergeRequest(
             user_id=user_id,
             lists=[given.shape() for given in self.lists],
             limit=self.limit,
@@ -205,7 +207,7 @@ class MergedHit(BaseModel):
     hit: dict[str, Any] = Field(description="The hit as it was sent, from the first list that holds it.")
 
     @classmethod
-    def of(cls, merged: rerank.Merged) -> MergedHit:
+    def of(cls, merged: merge_lists.RankedHit) -> MergedHit:
         """A merged hit as the wire shows it."""
         fields = {name: getattr(merged, name) for name in ("score", "combined_score", "hop")}
         return cls(
@@ -227,7 +229,7 @@ class RerankAnswer(BaseModel):
     degraded: list[str] = Field(description="What could not be used, such as `reranker_failed`.")
 
     @classmethod
-    def of(cls, merged: rerank.Result, method: rerank.Method) -> RerankAnswer:
+    def of(cls, merged: merge_lists.MergeResult, method: merge_lists.Method) -> RerankAnswer:
         """The model of a merged list."""
         return cls(
             results=[MergedHit.of(hit) for hit in merged.hits],

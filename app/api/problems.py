@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
-from app.api import faults
+from app.api import validation_errors
 
 MEDIA_TYPE = "application/problem+json"
 MOST_BYTES = 3_900
@@ -119,7 +119,7 @@ def respond(
     detail: str,
     *,
     code: str | None = None,
-    errors: Sequence[faults.Fault] = (),
+    errors: Sequence[validation_errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """The problem as a response. `detail` and `errors` must not hold input; a status has a usual `code`."""
@@ -133,14 +133,14 @@ def respond(
         "instance": quote(scope.get("path", ""), safe="/", errors="replace")[:200],
         "code": code,
         "request_id": request_id,
-        "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[: faults.MOST]],
+        "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[: validation_errors.MOST]],
     }
     return Response(_fitting(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
 
 
 def of(error: errors.StepwellError, scope: Scope) -> Response:
     """The problem that `error` stands for."""
-    named = [faults.Fault(error.field, error.message, error.code)] if error.field else []
+    named = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
     detail = _OUR_FAULT if error.status == 500 else error.message
     return respond(scope, error.status, detail, code=error.code, errors=named, headers=headers)
@@ -177,7 +177,7 @@ def _severity(status: int) -> int:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = faults.read(error.errors(), error.body)
+    found = validation_errors.read(error.errors(), error.body)
     codes = {fault.code for fault in found}
     if errors.BlankQuery.code in codes:
         blank = errors.BlankQuery()
@@ -188,13 +188,13 @@ async def _invalid(request: Request, error: Exception) -> Response:
 def _shared(codes: set[str]) -> str:
     """The one code of all faults if it is the door's own, since pydantic's are too fine for a kind of problem."""
     (only, *others) = codes or {errors.BadRequest.code}
-    return only if not others and not faults.is_stock(only) else errors.BadRequest.code
+    return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
 
 
-def _summary(found: Sequence[faults.Fault]) -> str:
+def _summary(found: Sequence[validation_errors.FieldError]) -> str:
     if not found:
         return "The request cannot be used: compare it with the schema at /docs."
-    more = "" if len(found) == 1 else f" ({len(found)} fields are wrong; errors lists up to {faults.MOST}.)"
+    more = "" if len(found) == 1 else f" ({len(found)} fields are wrong; errors lists up to {validation_errors.MOST}.)"
     return f"{found[0].field}: {found[0].message}{more}"
 
 

@@ -54,7 +54,7 @@ def _bound(bound: object) -> float | str:
     )
 
 
-class Filters(wire.WireModel):
+class FiltersModel(wire.WireModel):
     """Which documents may answer; all that is given must hold."""
 
     document_ids: wire.IdList | None = Field(None, description="Only these documents.")
@@ -90,7 +90,7 @@ Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millio
 Share = Annotated[wire.Number, Field(ge=0, le=1)]
 
 
-class Weights(wire.WireModel):
+class WeightsModel(wire.WireModel):
     """How much each leg counts, to a millionth. A leg of weight 0 is not run."""
 
     vector: Weight = Field(1.0, description="Weight of the vector leg.")
@@ -110,12 +110,14 @@ class SearchRequest(wire.WireModel):
     limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
     mode: Mode = Field("auto", description="Which legs run; `auto` lets the query's shape steer their weights.")
     fusion: Fusion = Field("auto", description="How the legs are fused; `auto` chooses by `mode`.")
-    weights: Weights | None = Field(None, description="Weights of the legs; default: chosen by `mode` and `fusion`.")
+    weights: WeightsModel | None = Field(
+        None, description="Weights of the legs; default: chosen by `mode` and `fusion`."
+    )
     k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(None, description="The constant of RRF; default 60.")
     candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
         None, description="How many chunks each leg hands to the fusion; default 100."
     )
-    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer.")
+    filters: FiltersModel = Field(default_factory=lambda: FiltersModel(), description="Which documents may answer.")
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
     min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
         None, description="Least cosine similarity; a hit without a vector score fails it."
@@ -180,7 +182,7 @@ class SimilarRequest(wire.WireModel):
     chunk_id: UUID | None = Field(None, description="The chunk whose neighbours are wanted; itself never comes back.")
     vector: wire.Vector | None = Field(None, description="A vector of the stored dimension.")
     limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
-    filters: Filters = Field(default_factory=lambda: Filters(), description="Which documents may answer.")
+    filters: FiltersModel = Field(default_factory=lambda: FiltersModel(), description="Which documents may answer.")
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
 
     @model_validator(mode="after")
@@ -190,7 +192,7 @@ class SimilarRequest(wire.WireModel):
         return self
 
 
-class EntityModel(BaseModel):
+class MatchedEntityModel(BaseModel):
     """An entity that the query is about."""
 
     entity_id: UUID
@@ -200,7 +202,7 @@ class EntityModel(BaseModel):
     matched_by: MatchedBy
 
     @classmethod
-    def of(cls, match: EntityMatch) -> EntityModel:
+    def of(cls, match: EntityMatch) -> MatchedEntityModel:
         """A match as the wire shows it."""
         return cls(**{name: getattr(match, name) for name in cls.model_fields})
 
@@ -278,9 +280,9 @@ def _parent(hit: Hit) -> ParentModel | None:
 
 
 def _lift(hit: Hit) -> LiftModel | None:
-    if (lift := hit.lift) is None:
+    if (boost := hit.boost) is None:
         return None
-    return LiftModel(factor=lift.factor, mentions=lift.mentions, score_before=lift.before, places=lift.moved)
+    return LiftModel(factor=boost.factor, mentions=boost.mentions, score_before=boost.score_before, places=boost.moved)
 
 
 class AnswerModel(BaseModel):
@@ -294,7 +296,9 @@ class AnswerModel(BaseModel):
     fusion: Literal["rrf", "convex"] | None
     search_mode: Literal["flat", "two_pass", "multihop"]
     fallback_reason: str | None = Field(description="Why the answer is empty, or why entities did not guide it.")
-    pass1_entities: list[EntityModel] = Field(description="The entities that the query is about, the surest first.")
+    pass1_entities: list[MatchedEntityModel] = Field(
+        description="The entities that the query is about, the surest first."
+    )
     approximate: bool = Field(description="Whether chunks that pass may be missing from a short answer.")
     degraded: list[str] = Field(description="What could not be used, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="What was dropped from the query because it found nothing.")
@@ -314,7 +318,7 @@ class AnswerModel(BaseModel):
             fusion=answer.fusion,
             search_mode=answer.search_mode,
             fallback_reason=answer.fallback_reason,
-            pass1_entities=[EntityModel.of(match) for match in answer.pass1_entities],
+            pass1_entities=[MatchedEntityModel.of(match) for match in answer.pass1_entities],
             approximate=answer.approximate,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),

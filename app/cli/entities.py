@@ -19,7 +19,7 @@ from app.cli import options, owning
 from app.config import Settings
 from app.pipelines import entities as story
 from app.pipelines import entity_lines as lines
-from app.pipelines import relinking
+from app.pipelines import mention_refresh
 from app.shapes import Entity, LinkedDocument
 from app.store.db import Database
 
@@ -122,7 +122,7 @@ def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
 async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertModel:
     async with runtime.open_services(settings) as services:
         outcomes = await lines.run(read.sound, user_id, db=services.db, embedder=services.embedder)
-        await relinking.settle(services.db, user_id, keys=services.cutting.entity_keys)
+        await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
         return read.answer(outcomes)
 
 

@@ -18,7 +18,7 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.pipelines import ingest as story
-from app.pipelines import relinking
+from app.pipelines import mention_refresh
 from app.pipelines.services import Services
 from app.shapes import Upload
 from app.text import cleaning
@@ -109,7 +109,7 @@ def upload(path: Path, text: str, *, uri: str) -> Upload:
 async def _ingest(files: Sequence[Path], summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
         await store(read(files, summary), len(files), summary, user_id, services)
-        await relinking.settle(services.db, user_id, keys=services.cutting.entity_keys)
+        await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
 
 
 async def store(uploads: Iterator[Upload], total: int, summary: Summary, user_id: str, services: Services) -> None:
@@ -117,7 +117,9 @@ async def store(uploads: Iterator[Upload], total: int, summary: Summary, user_id
     columns = (TextColumn("Ingesting"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=options.err) as bar:
         task = bar.add_task("ingest", total=total)
-        outcomes = story.many(uploads, user_id, db=services.db, embedder=services.embedder, cutting=services.cutting)
+        outcomes = story.many(
+            uploads, user_id, db=services.db, embedder=services.embedder, options=services.chunking_options
+        )
         async for outcome in outcomes:
             if outcome.stored is not None:
                 summary.counts[outcome.stored.status] += 1

@@ -42,7 +42,7 @@ def listed(
     data_dir: options.DataDir = None,
 ) -> None:
     """List the keys without their secrets."""
-    found = owning.run(data_dir, lambda db: keys.listed(db=db, user_id=user))
+    found = owning.run(data_dir, lambda db: keys.list_keys(db=db, user_id=user))
     fields = ("key_id", "user_id", "scopes", "name", "created_at", "expires_at", "revoked_at")
     rows = [{name: getattr(key, name) for name in fields} for key in found]
     if as_json:

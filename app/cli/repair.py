@@ -16,9 +16,9 @@ from app.config import Settings
 from app.pipelines import repair as pipeline
 from app.pipelines.repair import Damage
 from app.store import db, roles, schema
-from app.store.db import Database, Limits
+from app.store.db import Database, TimeLimits
 
-LIMITS = Limits(read_ms=3_600_000, write_ms=600_000)
+LIMITS = TimeLimits(read_ms=3_600_000, write_ms=600_000)
 NAMES = {
     "texts": "tsvectors",
     "postings": "lexemes",

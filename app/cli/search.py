@@ -113,7 +113,7 @@ def _scores(hit: Hit) -> Text:
     lines += [f"vector {found.vector_score:.2f} (#{found.vector_rank})"] if found.vector_score is not None else []
     lines += [f"text {found.text_score:.1f} (#{found.text_rank})"] if found.text_score is not None else []
     lines += [f"entity {hit.parent.score:.2f}"] if hit.parent and hit.parent.score else []
-    lines += [f"boost ×{hit.lift.factor:.1f}"] if hit.lift else []
+    lines += [f"boost ×{hit.boost.factor:.1f}"] if hit.boost else []
     return Text("\n".join(lines))
 
 

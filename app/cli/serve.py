@@ -82,7 +82,7 @@ async def _serve(settings: Settings) -> None:
 async def listen(settings: Settings, services: Services, stack: AsyncExitStack) -> None:
     """Serve with services that are open already; `stack` is closed when the server stops."""
     _announce(settings, services)
-    limits = connections.Limits(connections=settings.max_connections)
+    limits = connections.ConnectionLimits(connections=settings.max_connections)
     server = uvicorn.Server(
         uvicorn.Config(
             create_app(settings, opened=(services, stack)),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from app import errors
 from app.evaluation import beir, metrics
-from app.pipelines import documents, entity_lines, ingest, multihop, relinking, search
+from app.pipelines import documents, entity_lines, ingest, mention_refresh, multihop, search
 from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
@@ -183,7 +183,7 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
     for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
         if outcome.error is not None:
             raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
-    await relinking.drain(services.db, user_id, keys=services.cutting.entity_keys)
+    await mention_refresh.drain(services.db, user_id, keys=services.chunking_options.entity_keys)
 
 
 def _line(number: int, entity: Json) -> entity_lines.Line:
@@ -205,7 +205,11 @@ async def _ingest(
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
     outcomes = ingest.many(
-        loaded.documents, user_id, db=services.db, embedder=services.embedder, cutting=services.cutting
+        loaded.documents,
+        user_id,
+        db=services.db,
+        embedder=services.embedder,
+        options=services.chunking_options,
     )
     async for outcome in outcomes:
         embedded += outcome.stored.embedded if outcome.stored else 0

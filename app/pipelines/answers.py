@@ -64,7 +64,7 @@ def _confident(
         hit = hit_of(ranked.candidate, query, retrieved, relaxed=relaxed, entity=is_linked)
         if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
             explain = {**hit.explain, **(ranked.explain or {})} if hit.explain else None
-            yield replace(hit, parent=ranked.parent, lift=ranked.lift, explain=explain)
+            yield replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain)
 
 
 def hit_of(candidate: Candidate, query: Query, retrieved: Retrieval, *, relaxed: bool, entity: bool = False) -> Hit:

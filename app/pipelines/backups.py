@@ -72,7 +72,7 @@ def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
         )
 
 
-def _refuse_occupied(target: backups.Target, *, replace: bool) -> None:
+def _refuse_occupied(target: backups.RestoreTarget, *, replace: bool) -> None:
     if target.sessions:
         raise errors.Conflict(f"The service has {target.sessions} connections to this database: stop it, then restore.")
     if not (target.is_empty or replace):

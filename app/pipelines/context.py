@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from app.pipelines import budget, turns
 from app.pipelines.services import Services
-from app.pipelines.turns import Turn
+from app.pipelines.turns import SearchTurn
 from app.shapes import Degraded
 
 
@@ -23,7 +23,7 @@ class SearchContext:
 
     services: Services
     user_id: str
-    turn: Turn = turns.UNLIMITED
+    turn: SearchTurn = turns.UNLIMITED
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)

@@ -92,14 +92,14 @@ async def _inside(db: Database, expected: Expected, owner: Database | None) -> A
         yield Finding("rows", "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again.")
 
 
-def _postgres(server: health.Server) -> Finding:
+def _postgres(server: health.ServerFacts) -> Finding:
     if server.version_num < POSTGRES * 10_000:
         fix = f"Move to Postgres {POSTGRES} or newer."
         return Finding("postgres", "error", f"Postgres {server.version} is too old.", fix)
     return Finding("postgres", "ok", f"Postgres {server.version}")
 
 
-def _pgvector(server: health.Server) -> Finding:
+def _pgvector(server: health.ServerFacts) -> Finding:
     if server.vector is None:
         return Finding(
             "pgvector", "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
@@ -117,7 +117,7 @@ def _update_vector(version: str) -> str:
     return f"Install pgvector {version} or newer on the server, then ALTER EXTENSION vector UPDATE;"
 
 
-def _role(server: health.Server, *, many_users: bool) -> Finding:
+def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
     found = [what for what, is_so in (
         ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
     ) if is_so]  # fmt: skip
@@ -130,7 +130,7 @@ def _role(server: health.Server, *, many_users: bool) -> Finding:
     )
 
 
-def _unmigrated(server: health.Server) -> Finding:
+def _unmigrated(server: health.ServerFacts) -> Finding:
     if server.migrated:
         message = f"{server.role} has no rights in the schema stepwell."
         return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
@@ -219,7 +219,7 @@ _ROWS: tuple[tuple[str, Level, str, str], ...] = (
 async def _keys(owner: Database | None, *, many_users: bool) -> Finding:
     if owner is None:
         return Finding("keys", "ok", "not counted: only the database's owner sees them (STEPWELL_MIGRATION_URL)")
-    live = [key for key in await keys.listed(db=owner) if key.revoked_at is None]
+    live = [key for key in await keys.list_keys(db=owner) if key.revoked_at is None]
     if many_users and not live:
         return Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")
     return Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")

@@ -10,19 +10,19 @@ from app import errors
 from app.shapes import Chunk, Deleted, Document, Stats
 from app.store import audit, documents, schema
 from app.store.audit import Event
-from app.store.db import Database, rereading
+from app.store.db import Database, retry_read
 
 READY_WAIT_S = 1.0
 
 
-@rereading
+@retry_read
 async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
     """One document with its text. Raises NotFound."""
     async with db.reading(user_id) as reading:
         return await documents.get(reading, user_id, document_id)
 
 
-@rereading
+@retry_read
 async def page(
     user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
 ) -> list[Document]:
@@ -31,7 +31,7 @@ async def page(
         return await documents.page(reading, user_id, limit=limit, after=after, uri=uri)
 
 
-@rereading
+@retry_read
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     async with db.reading(user_id) as reading:
@@ -50,7 +50,7 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
         return deleted
 
 
-@rereading
+@retry_read
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:

@@ -16,10 +16,10 @@ from app.pipelines import gazetteers, offload
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft, LinkedDocument, Origin, Vector
-from app.store import audit, changes, entities, mentions, vectors
+from app.store import audit, entities, mentions, name_changes, vectors
 from app.store.audit import Event
 from app.store.db import Database, Reading, Writing
-from app.store.entities import Written
+from app.store.entities import EntityRecord
 from app.text import gazetteer, lexical, names
 
 MOST_NOMINATED = 200
@@ -33,9 +33,9 @@ async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embe
 
     Raises BadRequest and Conflict naming the field (of several: `[1].name`), Unavailable where the model is down.
     """
-    size = size_of(drafts)
+    size = work_size(drafts)
     known = await offload.run(size, _keyed, drafts)
-    computed = await embedded(drafts, embedder)
+    computed = await description_vectors(drafts, embedder)
     ids = [uuid4() for _ in drafts]
     new = await offload.run(size, _new, ids, drafts, known, computed)
     async with db.writing(user_id) as writing:
@@ -43,23 +43,23 @@ async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embe
         await _refuse_clashes(writing, user_id, drafts, known)
         await _refuse_strangers(writing, user_id, drafts)
         await entities.save(writing, user_id, new)
-        await changes.note(writing, user_id, {key: name for named in known for key, name in named.items()})
+        await name_changes.record(writing, user_id, {key: name for named in known for key, name in named.items()})
         return await entities.of_ids(writing, user_id, ids)
 
 
-def size_of(drafts: Iterable[EntityDraft]) -> int:
+def work_size(drafts: Iterable[EntityDraft]) -> int:
     """A measure of the work that drafts make: characters of what is indexed, and a share for every draft and name."""
     return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
 
 
 def _keyed(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
-    return [keyed(draft, at=_at(place, drafts)) for place, draft in enumerate(drafts)]
+    return [name_keys(draft, at=_at(place, drafts)) for place, draft in enumerate(drafts)]
 
 
 def _new(
     ids: Sequence[UUID], drafts: Sequence[EntityDraft], known: Sequence[Mapping[str, str]], computed: Mapping[str, str]
-) -> list[Written]:
-    return [written(*one, computed, keeps=False) for one in zip(ids, drafts, known, strict=True)]
+) -> list[EntityRecord]:
+    return [record_of(*one, computed, keeps=False) for one in zip(ids, drafts, known, strict=True)]
 
 
 async def change(
@@ -69,17 +69,19 @@ async def change(
     async with db.reading(user_id) as reading:
         before = await entities.get(reading, user_id, entity_id)
     wanted = replace(draft_of(before), **changed)
-    computed = await embedded([wanted] if described(wanted) != described(draft_of(before)) else [], embedder)
+    computed = await description_vectors(
+        [wanted] if description_text(wanted) != description_text(draft_of(before)) else [], embedder
+    )
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         before = await _own(writing, user_id, entity_id)
         draft = replace(draft_of(before), **changed)
-        known = keyed(draft)
+        known = name_keys(draft)
         await _refuse_clashes(writing, user_id, [draft], [known], besides=entity_id)
         await _refuse_strangers(writing, user_id, [draft])
-        keeps = described(draft) == described(draft_of(before))
-        await entities.save(writing, user_id, [written(entity_id, draft, known, computed, keeps=keeps)])
-        await changes.note(writing, user_id, differing(keyed(draft_of(before)), known))
+        keeps = description_text(draft) == description_text(draft_of(before))
+        await entities.save(writing, user_id, [record_of(entity_id, draft, known, computed, keeps=keeps)])
+        await name_changes.record(writing, user_id, changed_names(name_keys(draft_of(before)), known))
         return await entities.get(writing, user_id, entity_id)
 
 
@@ -92,7 +94,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
         await mentions.lock(writing, user_id)
         before = await _own(writing, user_id, entity_id)
         gone = await entities.delete(writing, user_id, entity_id)
-        await changes.note(writing, user_id, keyed(draft_of(before)))
+        await name_changes.record(writing, user_id, name_keys(draft_of(before)))
         await audit.record(writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": gone}))
         return gone
 
@@ -142,7 +144,7 @@ async def documents(
         return await entities.documents(reading, user_id, entity_id, limit=limit, after=after)
 
 
-def keyed(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
+def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
     """A draft's name and aliases by key, the name first. Raises BadRequest naming the field behind `at`."""
     found: dict[str, str] = {}
     for place, name in enumerate((draft.name, *draft.aliases)):
@@ -159,14 +161,14 @@ def draft_of(entity: Entity) -> EntityDraft:
     return EntityDraft(**{name: getattr(entity, name) for name in EntityDraft.__dataclass_fields__})
 
 
-def described(draft: EntityDraft) -> str | None:
+def description_text(draft: EntityDraft) -> str | None:
     """The text that is embedded for an entity; None without a description."""
     return f"{draft.name}: {draft.description}" if draft.description else None
 
 
-async def embedded(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
+async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
     """The vectors of descriptions by text, as Postgres reads them. Raises Unavailable, BadEmbedding."""
-    texts = list(dict.fromkeys(text for draft in drafts if (text := described(draft))))
+    texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
     if not texts:
         return {}
     try:
@@ -183,14 +185,14 @@ def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -
     return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
 
 
-def written(
+def record_of(
     entity_id: UUID, draft: EntityDraft, known: Mapping[str, str], vectors_by_text: Mapping[str, str], *, keeps: bool
-) -> Written:
+) -> EntityRecord:
     """An entity as the store writes it; `keeps` leaves its vector as it is. Raises Unavailable if it needs another."""
-    text = described(draft)
+    text = description_text(draft)
     if text is not None and not keeps and text not in vectors_by_text:
         raise errors.Unavailable("The entity was changed by another request at the same time: try again.")
-    return Written(
+    return EntityRecord(
         entity_id,
         draft,
         names=known,
@@ -201,7 +203,7 @@ def written(
     )
 
 
-def differing(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
     """The names by key that only one of both has, or whose spelling differs."""
     return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
 

@@ -17,9 +17,9 @@ from app.pipelines import entities as story
 from app.pipelines import offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft
-from app.store import changes, entities, mentions
+from app.store import entities, mentions, name_changes
 from app.store.db import Database, Reading
-from app.store.entities import Written
+from app.store.entities import EntityRecord
 from app.text import gazetteer
 
 MOST_LINES = 10_000
@@ -37,7 +37,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LineResult:
     """What became of a line, and why it was refused."""
 
     number: int
@@ -46,7 +46,7 @@ class Outcome:
     error: errors.StepwellError | None = None
 
 
-async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[Outcome]:
+async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
     """Add or replace entities; the outcomes are in the order of the lines.
 
     Raises what concerns all lines, and then nothing is stored: BadRequest where there are more than MOST_LINES,
@@ -54,18 +54,18 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
     """
     if len(lines) > MOST_LINES:
         raise errors.BadRequest(f"Send at most {MOST_LINES:,} lines at once, in several requests.", field="body")
-    size = story.size_of(line.draft for line in lines)
+    size = story.work_size(line.draft for line in lines)
     keyed = await offload.run(size, _keyed, lines)
     async with db.reading(user_id) as reading:
         plan = await _planned(reading, user_id, lines, keyed)
     fresh = await offload.run(size, _without_vector, plan)
-    computed = await story.embedded(fresh, embedder)
+    computed = await story.description_vectors(fresh, embedder)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         plan = await _planned(writing, user_id, lines, keyed)
         new, changed = await offload.run(size, _changes, plan, computed)
         await entities.save(writing, user_id, new)
-        await changes.note(writing, user_id, changed)
+        await name_changes.record(writing, user_id, changed)
     return await offload.run(size, _outcomes, plan, lines)
 
 
@@ -99,7 +99,9 @@ class _Step:
 
     @property
     def keeps_vector(self) -> bool:
-        return self.before is not None and story.described(self.draft) == story.described(story.draft_of(self.before))
+        return self.before is not None and story.description_text(self.draft) == story.description_text(
+            story.draft_of(self.before)
+        )
 
 
 @dataclass(slots=True)
@@ -119,10 +121,10 @@ class _Plan:
         self.lost.add(step.entity_id)
         return step.entity_id
 
-    def outcome(self, number: int) -> Outcome:
+    def outcome(self, number: int) -> LineResult:
         if number in self.refused:
-            return Outcome(number, "refused", error=self.refused[number])
-        return Outcome(number, self.steps[number].status, self.steps[number].entity_id)
+            return LineResult(number, "refused", error=self.refused[number])
+        return LineResult(number, self.steps[number].status, self.steps[number].entity_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +141,14 @@ def _keyed(lines: Sequence[Line]) -> _Keyed:
     refused: dict[int, errors.StepwellError] = {}
     for line in lines:
         try:
-            names[line.number] = story.keyed(line.draft)
+            names[line.number] = story.name_keys(line.draft)
         except errors.BadRequest as error:
             refused[line.number] = error
     return _Keyed(names, refused)
 
 
 async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Keyed) -> _Plan:
-    size = story.size_of(line.draft for line in lines)
+    size = story.work_size(line.draft for line in lines)
     sound = [line for line in lines if line.number in keyed.names]
     own = await entities.own(db, user_id, [keyed.pair(line) for line in sound])
     ids = {*own.values(), *(line.entity_id for line in sound if line.entity_id is not None)}
@@ -246,18 +248,18 @@ def _without_vector(plan: _Plan) -> list[EntityDraft]:
     return [step.draft for step in plan.steps.values() if not step.keeps_vector]
 
 
-def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[Written], dict[str, str]]:
+def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
     """The entities to store, and the names that change by that."""
     steps = [step for step in plan.steps.values() if step.status != "unchanged"]
     changed: dict[str, str] = {}
     for step in steps:
-        before = story.keyed(story.draft_of(step.before)) if step.before else {}
-        changed |= story.differing(before, step.names)
-    new = [story.written(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
+        before = story.name_keys(story.draft_of(step.before)) if step.before else {}
+        changed |= story.changed_names(before, step.names)
+    new = [story.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
     return new, changed
 
 
-def _outcomes(plan: _Plan, lines: Sequence[Line]) -> list[Outcome]:
+def _outcomes(plan: _Plan, lines: Sequence[Line]) -> list[LineResult]:
     return [plan.outcome(line.number) for line in lines]
 
 

@@ -108,7 +108,7 @@ def _factor(
 
 def annotated(answer: Answer, matches: EntityMatches, guided: GuidedResult) -> Answer:
     """The answer with the matched entities, and whether they guided it."""
-    lifts = [hit.lift for hit in answer.hits if hit.lift]
+    lifts = [hit.boost for hit in answer.hits if hit.boost]
     if lifts:
         moved = sum(abs(lift.moved) for lift in lifts)
         log.debug("entity boost", extra={"action": "entity_boost", "lifted": len(lifts), "moved": moved})

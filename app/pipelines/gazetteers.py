@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.pipelines import offload
-from app.store import changes, db
+from app.store import db, name_changes
 from app.store.db import Reading, Writing
 from app.text import fuzzy_names, names
 from app.text.fuzzy_names import FuzzyNames
@@ -33,7 +33,7 @@ WORK_A_NAME = 50
 
 
 @dataclass(slots=True)
-class Names:
+class UserNames:
     """A user's names at a version. `fuzzy_index` and `parts` are built when they are first needed."""
 
     version: int
@@ -63,28 +63,28 @@ class Names:
     def _size(self) -> int:
         return WORK_A_NAME * len(self.gazetteer)
 
-    def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> Names:
+    def followed(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> UserNames:
         """The names after the changes of some keys."""
         alike = self._fuzzy
         if alike is not None and alike.changes + len(keys) <= MOST_CHANGES:
             alike = alike.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
         else:
             alike = None
-        return Names(version, gazetteer, alike)
+        return UserNames(version, gazetteer, alike)
 
 
-class _Memory:
+class _NameCache:
     """The names of the users served last, on one database."""
 
     def __init__(self) -> None:
-        self._names: OrderedDict[str, Names] = OrderedDict()
+        self._names: OrderedDict[str, UserNames] = OrderedDict()
 
-    def get(self, user_id: str) -> Names | None:
+    def get(self, user_id: str) -> UserNames | None:
         if user_id in self._names:
             self._names.move_to_end(user_id)
         return self._names.get(user_id)
 
-    def put(self, user_id: str, current: Names) -> None:
+    def put(self, user_id: str, current: UserNames) -> None:
         known = self._names.get(user_id)
         if known is None or known.version <= current.version:
             self._names[user_id] = current
@@ -93,15 +93,15 @@ class _Memory:
             self._names.popitem(last=False)
 
 
-_memories: weakref.WeakKeyDictionary[object, _Memory] = weakref.WeakKeyDictionary()
+_memories: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictionary()
 
 
-async def current(reading: Reading, user_id: str, *, version: int | None = None) -> Names:
+async def current(reading: Reading, user_id: str, *, version: int | None = None) -> UserNames:
     """The user's names; they are cached, so the transaction must not have changed any of them.
 
     `version` is the user's names_version, if the transaction has read it already.
     """
-    memory = _memories.setdefault(db.pool_of(reading), _Memory())
+    memory = _memories.setdefault(db.pool_of(reading), _NameCache())
     known = memory.get(user_id)
     found = known if known and known.version == version else await _followed(reading, user_id, known)
     if found is not known:
@@ -109,36 +109,36 @@ async def current(reading: Reading, user_id: str, *, version: int | None = None)
     return found
 
 
-async def within(writing: Writing, user_id: str) -> Names:
+async def uncommitted(writing: Writing, user_id: str) -> UserNames:
     """The user's names as this transaction sees them, with its own changes; never cached."""
-    memory = _memories.setdefault(db.pool_of(writing), _Memory())
+    memory = _memories.setdefault(db.pool_of(writing), _NameCache())
     return await _followed(writing, user_id, memory.get(user_id))
 
 
-async def _followed(reading: Reading, user_id: str, known: Names | None) -> Names:
-    version = await changes.version(reading, user_id)
+async def _followed(reading: Reading, user_id: str, known: UserNames | None) -> UserNames:
+    version = await name_changes.version(reading, user_id)
     if known is not None and known.version == version:
         return known
-    if known is None or not known.version < version < known.version + changes.KEPT:
+    if known is None or not known.version < version < known.version + name_changes.KEPT:
         return await _read(reading, user_id, version)
-    changed = await changes.since(reading, user_id, known.version, limit=MOST_CHANGES + 1)
+    changed = await name_changes.since(reading, user_id, known.version, limit=MOST_CHANGES + 1)
     if len(changed) > MOST_CHANGES:
         return await _read(reading, user_id, version)
     keys = {change.key for change in changed}
-    entries = await changes.entries_of(reading, user_id, keys)
+    entries = await name_changes.entries_of(reading, user_id, keys)
     size = len(known.gazetteer) + WORK_A_NAME * len(keys)
     return await offload.run(size, _patched, known, version, entries)
 
 
-def _patched(known: Names, version: int, entries: Mapping[str, list[Entry]]) -> Names:
+def _patched(known: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
     return known.followed(version, known.gazetteer.patched(entries), set(entries))
 
 
-async def _read(reading: Reading, user_id: str, version: int) -> Names:
+async def _read(reading: Reading, user_id: str, version: int) -> UserNames:
     if version == 0:
-        return Names(0, Gazetteer.build(()))
-    entries = await changes.entries(reading, user_id)
-    return Names(version, await offload.run(WORK_A_NAME * len(entries), Gazetteer.build, entries))
+        return UserNames(0, Gazetteer.build(()))
+    entries = await name_changes.entries(reading, user_id)
+    return UserNames(version, await offload.run(WORK_A_NAME * len(entries), Gazetteer.build, entries))
 
 
 def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import cancellable, gazetteers, naming
+from app.pipelines import cancellable, gazetteers, mention_extraction
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
@@ -41,7 +41,7 @@ PATIENT_S, PROMPT_S = 15.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Cutting:
+class ChunkingOptions:
     """How documents are read: the chunks' size and overlap in tokens, and the metadata keys that name entities."""
 
     target: int = 160
@@ -50,7 +50,7 @@ class Cutting:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IngestOutcome:
     """What became of one of many uploads: stored, or refused with the reason."""
 
     upload: Upload
@@ -59,23 +59,35 @@ class Outcome:
 
 
 async def run(
-    upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting, patience_s: float = PATIENT_S
+    upload: Upload,
+    user_id: str,
+    *,
+    db: Database,
+    embedder: Embedder,
+    options: ChunkingOptions,
+    patience_s: float = PATIENT_S,
 ) -> Stored:
     """Store one document, or find it unchanged.
 
     A database that is away is waited for during `patience_s` seconds, and one try more.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
+    work = partial(prepare, upload, model=embedder.model.name, options=options)
     draft = await cancellable.run(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=patience_s)
     await batch.recognise(user_id, db=db)
     await batch.embed(user_id, db=db, embedder=embedder)
-    return await batch.store(draft, user_id, db=db, keys=cutting.entity_keys)
+    return await batch.store(draft, user_id, db=db, keys=options.entity_keys)
 
 
 async def replace(
-    document_id: UUID, upload: Upload, user_id: str, *, db: Database, embedder: Embedder, cutting: Cutting
+    document_id: UUID,
+    upload: Upload,
+    user_id: str,
+    *,
+    db: Database,
+    embedder: Embedder,
+    options: ChunkingOptions,
 ) -> Stored:
     """Store an upload as the new content of one document. Raises NotFound, Conflict, and what `run` raises."""
     async with db.reading(user_id) as reading:
@@ -83,14 +95,14 @@ async def replace(
         await gazetteers.current(reading, user_id)
     if upload.uri is None and known.uri is not None:
         upload = Upload(**{**_fields(upload), "uri": known.uri})
-    work = partial(prepare, upload, model=embedder.model.name, cutting=cutting)
+    work = partial(prepare, upload, model=embedder.model.name, options=options)
     draft = await cancellable.run(len(upload.content), work)
     batch = _Batch([(upload, draft)], patience_s=PROMPT_S)
     await batch.embed(user_id, db=db, embedder=embedder)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
-            await naming.link(writing, user_id, document_id, keys=cutting.entity_keys)
+            await mention_extraction.link(writing, user_id, document_id, keys=options.entity_keys)
     return _stored(document_id, status, draft, batch)
 
 
@@ -100,9 +112,9 @@ async def many(
     *,
     db: Database,
     embedder: Embedder,
-    cutting: Cutting,
+    options: ChunkingOptions,
     patience_s: float = PATIENT_S,
-) -> AsyncIterator[Outcome]:
+) -> AsyncIterator[IngestOutcome]:
     """Store many documents, embedding across them; each is stored or refused on its own, in the order given.
 
     A database that is away is waited for during `patience_s` seconds, and one try more. Raises what concerns all of
@@ -113,7 +125,7 @@ async def many(
     async def embed_ahead() -> None:
         for group in _batches(uploads):
             characters = sum(len(upload.content) for upload in group)
-            batch = await cancellable.run(characters, partial(_prepared, group, embedder.model.name, cutting))
+            batch = await cancellable.run(characters, partial(_prepared, group, embedder.model.name, options))
             batch.patience_s = patience_s
             await batch.recognise(user_id, db=db)
             await batch.embed(user_id, db=db, embedder=embedder)
@@ -125,16 +137,18 @@ async def many(
         while (batch := await _next(ready, ahead)) is not None:
             for upload, draft in batch.uploads:
                 if isinstance(draft, errors.BadRequest):
-                    yield Outcome(upload, error=draft)
+                    yield IngestOutcome(upload, error=draft)
                 else:
-                    keys = cutting.entity_keys
-                    yield Outcome(upload, stored=await batch.store(draft, user_id, db=db, keys=keys))
+                    keys = options.entity_keys
+                    yield IngestOutcome(upload, stored=await batch.store(draft, user_id, db=db, keys=keys))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
 
 
-def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[], None] = cancellable.never) -> Draft:
+def prepare(
+    upload: Upload, *, model: str, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
+) -> Draft:
     """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field, and whatever `check` raises."""
     check()
     cleaned = cleaning.clean(upload.content)
@@ -149,9 +163,9 @@ def prepare(upload: Upload, *, model: str, cutting: Cutting, check: Callable[[],
     passages = chunking.split(
         parsed.body,
         markdown=upload.markdown,
-        target_tokens=cutting.target,
-        overlap_tokens=min(cutting.overlap, cutting.target - 1),
-        max_tokens=max(cutting.target, ROOM_TOKENS - tokens.count(title)),
+        target_tokens=options.target,
+        overlap_tokens=min(options.overlap, options.target - 1),
+        max_tokens=max(options.target, ROOM_TOKENS - tokens.count(title)),
     )
     chunks = []
     for passage in passages:
@@ -210,7 +224,7 @@ class _Batch:
     """Uploads in the order given, as drafts whose missing vectors are computed together, or refused."""
 
     uploads: list[tuple[Upload, Draft | errors.BadRequest]] = field(default_factory=list)
-    stored: dict[bytes, documents.Known] = field(default_factory=dict)
+    stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
     vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
     patience_s: float = PATIENT_S
@@ -283,11 +297,11 @@ def _batches(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
         yield group
 
 
-def _prepared(group: Sequence[Upload], model: str, cutting: Cutting, *, check: Callable[[], None]) -> _Batch:
+def _prepared(group: Sequence[Upload], model: str, options: ChunkingOptions, *, check: Callable[[], None]) -> _Batch:
     batch = _Batch()
     for upload in group:
         try:
-            batch.uploads.append((upload, prepare(upload, model=model, cutting=cutting, check=check)))
+            batch.uploads.append((upload, prepare(upload, model=model, options=options, check=check)))
         except errors.BadRequest as error:
             batch.uploads.append((upload, error))
     return batch
@@ -303,7 +317,9 @@ async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) 
     return await getting
 
 
-async def _stored_before(user_id: str, identities: list[bytes], *, db: Database) -> dict[bytes, documents.Known]:
+async def _stored_before(
+    user_id: str, identities: list[bytes], *, db: Database
+) -> dict[bytes, documents.StoredVersion]:
     async with db.reading(user_id) as reading:
         await gazetteers.current(reading, user_id)
         return await documents.find_many(reading, user_id, identities=identities)
@@ -320,7 +336,7 @@ async def _put(
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=known)
         if status != "unchanged":
-            await naming.link(writing, user_id, document_id, keys=keys)
+            await mention_extraction.link(writing, user_id, document_id, keys=keys)
     return document_id, status
 
 

@@ -73,7 +73,7 @@ async def _add(db: Writing, user_id: str, grant: Grant) -> str:
     return f"sw_{key_id}_{secret}"
 
 
-async def recognise(presented: str, *, db: Database) -> Verified:
+async def verify(presented: str, *, db: Database) -> Verified:
     """The key that was presented.
 
     Raises Unauthorized, without saying what is wrong with it, and DatabaseUnavailable after LOOKUP_S.
@@ -87,10 +87,10 @@ async def recognise(presented: str, *, db: Database) -> Verified:
     return found
 
 
-async def listed(*, db: Database, user_id: str | None = None) -> list[Key]:
+async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
     """All keys, or one user's."""
     async with db.shared() as reading:
-        return await keys.listed(reading, user_id=user_id)
+        return await keys.list_keys(reading, user_id=user_id)
 
 
 async def revoke(key_id: str, *, db: Database, actor: str) -> None:

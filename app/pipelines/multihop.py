@@ -18,7 +18,7 @@ from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
 from app.pipelines.hop_state import HopChunk, HopState
 from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
 from app.pipelines.services import Services
-from app.pipelines.turns import Turn
+from app.pipelines.turns import SearchTurn
 from app.ranking import fusion_plan, merge
 from app.ranking.merge import Scored
 from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
@@ -42,7 +42,7 @@ class MultihopQuery:
     merge: Merge = "linked"
 
 
-async def run(question: MultihopQuery, services: Services, turn: Turn = turns.UNLIMITED) -> Answer:
+async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
     Raises BlankQuery, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.

@@ -16,10 +16,10 @@ from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.pipelines import ingest, naming, relinking
+from app.pipelines import ingest, mention_extraction, mention_refresh
 from app.providers import base
 from app.providers.base import Embedder
-from app.store import changes, documents, mentions, repairs, vectors
+from app.store import documents, mentions, name_changes, repairs, vectors
 from app.store.db import Database
 from app.store.repairs import Postings, Text
 from app.text import lexical
@@ -83,7 +83,7 @@ async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[
 
     Raises DatabaseUnavailable, DiskFull, ProviderError; what was rebuilt before stays.
     """
-    await relinking.settle(db, user_id, keys=keys)
+    await mention_refresh.settle(db, user_id, keys=keys)
     return Damage(
         texts=await _texts(user_id, db=db, rewrite=True),
         postings=await _postings(user_id, db=db, rewrite=True),
@@ -240,7 +240,7 @@ async def _mentions(
     were lost would count as no title, and the documents that hold it would be linked differently.
     """
     async with db.reading(user_id) as reading:
-        if await changes.pending(reading, user_id, await changes.version(reading, user_id)):
+        if await name_changes.pending(reading, user_id, await name_changes.version(reading, user_id)):
             return 0
         wanted = await repairs.document_ids(reading, user_id) if among is None else among
     wrong: set[UUID] = set()
@@ -263,7 +263,7 @@ async def _mentions(
 
 async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
     async with db.reading(user_id) as reading:
-        expected = await naming.expected(reading, user_id, document_id, keys=keys)
+        expected = await mention_extraction.expected(reading, user_id, document_id, keys=keys)
         return expected is not None and expected != await repairs.stored_names(reading, user_id, document_id)
 
 
@@ -272,7 +272,7 @@ async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequen
         await mentions.lock(writing, user_id)
         if not await documents.exists(writing, user_id, document_id):
             return []
-        return await naming.link_again(writing, user_id, document_id, keys=keys)
+        return await mention_extraction.relink(writing, user_id, document_id, keys=keys)
 
 
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

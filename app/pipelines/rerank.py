@@ -1,190 +1,236 @@
-"""Merges several lists of hits into one, and re-ranks and diversifies the merged hits.
+"""Re-ranks and diversifies the best hits of a search.
 
-The lists may come from several searches, hops or systems; every part of a score is kept. Hits from elsewhere need only
-an id and an order. Stored chunks are read only for re-ranking and diversifying.
+After fusion and what entities add (SPEC §4): the best are scored again, by their cosine to the question or by a
+provider, and then those come first that say something the ones before them do not. A provider that fails, or cannot be
+asked, leaves the order as it was.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines import offload, query_vector, reranking, turns
+from app.pipelines import offload
 from app.pipelines.context import SearchContext
-from app.pipelines.reranking import Passage
-from app.pipelines.services import Services
-from app.pipelines.turns import Turn
-from app.ranking import merge
-from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Degraded, Json, Rerank, Vector
-from app.store import links
-from app.store.db import Database, rereading
+from app.ranking import mmr, rescoring
+from app.ranking.rescoring import Rescored
+from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
+from app.store import similarity_matrix
+from app.store.db import Database, retry_read
+from app.store.similarity_matrix import Near
 
-Method = Literal["rrf", "classic"]
-Known = Mapping[UUID, tuple[Candidate, float | None]]
-WORK_A_HIT = 100
-"""What merging one hit costs, in the units of `offload.run`."""
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A hit of a list. `payload` is the hit as the caller sent it."""
-
-    hit_id: str
-    document_id: str | None = None
-    content: str = ""
-    score: float | None = None
-    payload: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """A list of hits, best first."""
-
-    name: str
-    hits: Sequence[Listed]
-    weight: float = 1.0
-    hop: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A merged hit: its combined score with the parts, and its rank in each list that holds it.
-
-    `explain` holds the scores of re-ranking and MMR.
-    """
-
-    hit: Listed
-    score: float
-    combined_score: float
-    parts: Mapping[str, float]
-    ranks: Mapping[str, int]
-    hop: int
-    explain: Json = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Merging:
-    """The lists to merge and how to order them; a `rerank` other than none needs a `query`."""
+class RerankOptions:
+    """What is wanted: for which question, and how many; `all_of_them` where a later floor may drop any."""
 
     user_id: str
-    lists: Sequence[Ranking]
-    limit: int = 10
-    k: int = 60
-    method: Method = "rrf"
-    query: str | None = None
-    rerank: Rerank = "none"
-    mmr: bool = False
+    text: str | None
+    vector: Vector | None
+    rerank: Rerank
+    mmr: bool
+    limit: int
+    all_of_them: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """The best hits of all lists, the number of distinct hits, and what could not be used."""
+class RerankPassage:
+    """What is to be ordered: its score (0 to 1) and, as far as known, its chunk, what it says, and its cosine."""
 
-    hits: Sequence[Merged]
-    total: int
+    score: float
+    chunk_id: UUID | None = None
+    text: str = ""
+    cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPassage:
+    """Where a passage stood, from 0, its score now, and what each step made of it."""
+
+    place: int
+    score: float
+    explain: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """The passages in their order; under MMR without those that it did not choose."""
+
+    placed: Sequence[RankedPassage]
     degraded: Sequence[Degraded] = ()
 
 
-async def run(merging: Merging, services: Services, turn: Turn = turns.UNLIMITED) -> Result:
-    """The hits of all lists as one list, re-ranked and diversified as requested.
-
-    Only chunks of the user are read. Raises BadRequest without the query that a re-ranking needs,
-    DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or re-ranker
-    degrades the answer instead.
-    """
-    if merging.rerank != "none" and merging.query is None:
-        raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
-    size = WORK_A_HIT * sum(len(ranking.hits) for ranking in merging.lists)
-    merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
-    if merging.rerank == "none" and not merging.mmr:
-        return Result(merged[: merging.limit], len(merged))
-    context = SearchContext(services, merging.user_id, turn)
-    async with context.running(work="merge"):
-        hits = await _again(merged, merging, context)
-    return Result(hits[: merging.limit], len(merged), context.degraded)
+async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
+    """Score the best again, then choose those that differ. Raises DatabaseUnavailable."""
+    near = await _near(passages, request, db=context.services.db)
+    again = await _again(passages, request, near, context) if passages and request.rerank != "none" else {}
+    failed = bool(passages) and request.rerank != "none" and not again
+    if failed:
+        log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": request.rerank})
+    scored = rescoring.ordered([passage.score for passage in passages], _scores(passages, request, again))
+    placed = [RankedPassage(one.place, one.score, _explained(one, passages, request, again)) for one in scored]
+    if request.mmr:
+        placed = await offload.run(_size(passages, request, near), _differing, placed, passages, request, near)
+    return Reranking(placed, ("reranker_failed",) if failed else ())
 
 
-async def _again(merged: Sequence[Merged], merging: Merging, context: SearchContext) -> list[Merged]:
-    vector = None
-    if merging.rerank == "cosine" and merging.query:
-        vector = await query_vector.embed(merging.query, context)
-    best = merged[: max(merging.limit, reranking.room(merging.limit))]
-    known = await _stored(best, merging, vector, db=context.services.db)
-    passages = [_passage(one, known) for one in merged]
-    wish = reranking.Wish(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
-    ordered = await reranking.run(passages, wish, context)
-    context.degraded += ordered.degraded
-    return [replace(merged[one.place], score=one.score, explain=one.explain) for one in ordered.placed]
+async def hits(
+    found: Sequence[Hit], query: Query, text: str, vector: Vector | None, context: SearchContext
+) -> Reranking:
+    """The order of a search's hits; see `applied`."""
+    request = RerankOptions(
+        query.user_id, text, vector, query.rerank, query.mmr, query.limit, all_of_them=query.min_confidence is not None
+    )
+    passages = [
+        RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
+        for hit in found
+    ]
+    return await run(passages, request, context)
 
 
-@rereading
-async def _stored(best: Sequence[Merged], merging: Merging, vector: Vector | None, *, db: Database) -> Known:
-    """Those of the hits that are chunks of the user."""
-    chunk_ids = [chunk_id for one in best if (chunk_id := _chunk_id(one)) is not None]
-    if not chunk_ids:
-        return {}
-    async with db.reading(merging.user_id) as reading:
-        return await links.chunks(reading, merging.user_id, chunk_ids, vector=vector)
-
-
-def _chunk_id(merged: Merged) -> UUID | None:
-    try:
-        return UUID(merged.hit.hit_id)
-    except ValueError:
-        return None
-
-
-def _passage(merged: Merged, known: Known) -> Passage:
-    chunk_id = _chunk_id(merged)
-    if chunk_id is None or chunk_id not in known:
-        return Passage(merged.score, text=merged.hit.content)
-    candidate, cosine = known[chunk_id]
-    return Passage(merged.score, chunk_id, reranking.read(candidate), cosine)
-
-
-def fused(lists: Sequence[Ranking], *, k: int, method: Method) -> list[Merged]:
-    """The hits of all lists as one. `score` is `combined_score` as a share of the best that the lists allow."""
-    hits: dict[str, Listed] = {}
-    hops: dict[str, int] = {}
-    ranks: dict[str, dict[str, int]] = {}
-    for place, ranking in enumerate(lists, 1):
-        for rank, hit in enumerate(ranking.hits, 1):
-            hits.setdefault(hit.hit_id, hit)
-            ranks.setdefault(hit.hit_id, {}).setdefault(ranking.name, rank)
-            hops[hit.hit_id] = min(hops.get(hit.hit_id, 99), ranking.hop or (place if method == "classic" else 1))
-    scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
-    best = _best_possible(lists, k, method)
+def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
+    """The hits in that order, with what each step made of them."""
     return [
-        Merged(hits[i], min(1.0, scores[i].score / best), scores[i].score, scores[i].parts, ranks[i], hops[i])
-        for i in merge.order(scores, hops)
+        replace(hit, candidate=replace(hit.candidate, score=placed.score), explain=placed.explain)
+        for placed in ordered.placed
+        for hit in (found[placed.place],)
     ]
 
 
-def _rrf(lists: Sequence[Ranking], k: int) -> dict[str, Scored]:
-    return merge.rrf([(ranking.name, ranking.weight, [h.hit_id for h in ranking.hits]) for ranking in lists], k=k)
+def pool_size(limit: int) -> int:
+    """How many candidates are looked at for so many hits."""
+    return rescoring.pool_size(limit)
 
 
-def _classic(
-    lists: Sequence[Ranking], hits: Mapping[str, Listed], hops: Mapping[str, int], k: int
-) -> dict[str, Scored]:
-    """The classic score of each hit, from its RRF score within the first hop that found it."""
-    found = []
-    for hop in sorted(set(hops.values())):
-        of_hop = [ranking for place, ranking in enumerate(lists, 1) if (ranking.hop or place) == hop]
-        for hit_id, scored in _rrf(of_hop, k).items():
-            found.append(HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
-    return merge.classic(found)
+def is_wanted(query: Query) -> bool:
+    """Whether a search asks for any of it."""
+    return query.rerank != "none" or query.mmr
 
 
-def _best_possible(lists: Sequence[Ranking], k: int, method: Method) -> float:
-    if method == "rrf":
-        return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
-    by_hop: dict[int, float] = {}
-    for place, ranking in enumerate(lists, 1):
-        hop = ranking.hop or place
-        by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
-    return merge.best_classic(max(by_hop.values(), default=1.0))
+def text_of(candidate: Candidate) -> str:
+    """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
+    return "\n".join(part for part in (candidate.title, " › ".join(candidate.heading_path), candidate.content) if part)
+
+
+async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:
+    """Cosines of stored chunks, to the question where they are not known, and to each other where they must differ."""
+    known = [
+        passage for passage in passages[: max(request.limit, rescoring.pool_size(request.limit))] if passage.chunk_id
+    ]
+    unsure = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
+    if not known or not (unsure or request.mmr):
+        return {}
+    return await _read_near(db, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id)))
+
+
+@retry_read
+async def _read_near(db: Database, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
+    async with db.reading(request.user_id) as reading:
+        return await similarity_matrix.of(reading, request.user_id, chunk_ids, vector=request.vector, among=request.mmr)
+
+
+async def _again(
+    passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
+) -> Mapping[int, float]:
+    """What the best are worth, by place: cosines or a provider's scores, as far as there are any."""
+    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    if request.rerank == "cosine":
+        cosines = {place: _cosine(passages[place], near) for place in best} if request.vector is not None else {}
+        return {place: cosine for place, cosine in cosines.items() if cosine is not None}
+    telling = [place for place in best if passages[place].text.strip()]
+    services = context.services
+    if services.reranker is None or not telling:
+        return {}
+    try:
+        async with context.turn.released(), asyncio.timeout(services.budget.rerank_s):
+            scores = await services.reranker.scores(request.text or "", [passages[place].text for place in telling])
+    except (errors.ProviderError, TimeoutError) as error:
+        log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})
+        return {}
+    return dict(zip(telling, scores, strict=True))
+
+
+def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
+    if passage.cosine is not None or passage.chunk_id is None:
+        return passage.cosine
+    found = near.get(passage.chunk_id)
+    return found.similarity if found else None
+
+
+def _scores(
+    passages: Sequence[RerankPassage], request: RerankOptions, again: Mapping[int, float]
+) -> Mapping[int, float]:
+    """The new scores by place. A cosine is blended, and a passage without one keeps its score among the others."""
+    if request.rerank != "cosine" or not again:
+        return again
+    best = range(min(len(passages), rescoring.pool_size(request.limit)))
+    return {place: rescoring.blended(passages[place].score, again.get(place)) for place in best}
+
+
+def _explained(
+    one: Rescored, passages: Sequence[RerankPassage], request: RerankOptions, again: Mapping[int, float]
+) -> dict[str, Any]:
+    if not again:
+        return {}
+    return {
+        "rerank": {
+            "by": request.rerank,
+            "value": again.get(one.place),
+            "score_before": passages[one.place].score,
+            "place_before": one.place + 1,
+        }
+    }
+
+
+def _differing(
+    placed: Sequence[RankedPassage],
+    passages: Sequence[RerankPassage],
+    request: RerankOptions,
+    near: Mapping[UUID, Near],
+) -> list[RankedPassage]:
+    """Those that say something new first, chosen among as many as are scored again; the others follow if all count."""
+    pool = max(request.limit, rescoring.pool_size(request.limit))
+    best = placed[:pool]
+    alike = _similarity([passages[one.place] for one in best], near)
+    limit = pool if request.all_of_them else request.limit
+    chosen = [
+        replace(best[c.place], explain={**best[c.place].explain, "mmr": _mmr_explained(c)})
+        for c in mmr.select([one.score for one in best], alike, limit=limit)
+    ]
+    return [*chosen, *placed[pool:]] if request.all_of_them else chosen
+
+
+def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
+    return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.place + 1}
+
+
+def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
+    """A measure of a selection's cost: the pairs that are compared, and the characters of texts without a vector."""
+    pool = max(request.limit, rescoring.pool_size(request.limit))
+    bare = (passage for passage in passages[:pool] if passage.chunk_id not in near)
+    return 2 * pool * request.limit + sum(len(passage.text) for passage in bare)
+
+
+def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) -> mmr.Similarity:
+    """The similarity of two passages: by their vectors where both have one, else by their words."""
+    sets: list[int] = []
+
+    def by_words(one: int, other: int) -> float:
+        if not sets:
+            sets.extend(mmr.bit_sets(mmr.words(passage.text) for passage in passages))
+        return mmr.jaccard(sets[one], sets[other])
+
+    def alike(one: int, other: int) -> float:
+        chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
+        known = near.get(chunk_id) if chunk_id else None
+        cosine = known.alike.get(other_id) if known and other_id else None
+        return by_words(one, other) if cosine is None else cosine
+
+    return alike

@@ -10,7 +10,7 @@ from app.pipelines.understanding import Understanding
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
 from app.store import recall
-from app.store.db import Database, rereading
+from app.store.db import Database, retry_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
     return Retrieval(parsed, replace(plan, weights=request.weights), request, result)
 
 
-@rereading
+@retry_read
 async def _hybrid(request: HybridRequest, db: Database) -> HybridResult:
     async with db.reading(request.user_id, candidates=request.candidates, plain=True) as reading:
         return await recall.hybrid(reading, request)
@@ -63,7 +63,7 @@ async def _relaxed(
     return request, result
 
 
-@rereading
+@retry_read
 async def _loosened(
     step: relaxation.Step, request: HybridRequest, result: HybridResult, db: Database
 ) -> tuple[HybridRequest, HybridResult] | None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from app import errors
-from app.pipelines import answers, entity_match, entity_search, reranking, retrieval, turns, understanding
+from app.pipelines import answers, entity_match, entity_search, rerank, retrieval, turns, understanding
 from app.pipelines.context import SearchContext
 from app.pipelines.entity_match import EntityMatches
 from app.pipelines.entity_search import GuidedResult
 from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
-from app.pipelines.turns import Turn
+from app.pipelines.turns import SearchTurn
 from app.pipelines.understanding import Understanding
 from app.shapes import Answer, Hit, Query
-from app.store.db import rereading
+from app.store.db import retry_read
 from app.text import cleaning
 
 
-async def run(query: Query, services: Services, turn: Turn = turns.UNLIMITED) -> Answer:
+async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
     Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing
@@ -34,7 +34,7 @@ async def run(query: Query, services: Services, turn: Turn = turns.UNLIMITED) ->
         return entity_search.annotated(answer, matches, guided)
 
 
-@rereading
+@retry_read
 async def _guided_recall(
     query: Query, understood: Understanding, context: SearchContext
 ) -> tuple[EntityMatches, GuidedResult]:
@@ -53,9 +53,9 @@ async def _guided_recall(
 async def _ranked(query: Query, retrieved: Retrieval, guided: GuidedResult, context: SearchContext) -> list[Hit]:
     """The candidates in the order that entities, re-ranking and MMR give them."""
     hits = entity_search.ordered(answers.unranked(retrieved), guided, query.guidance)
-    if not reranking.is_wanted(query):
+    if not rerank.is_wanted(query):
         return hits
     with context.timed("rerank"):
-        ordered = await reranking.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context)
+        ordered = await rerank.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context)
     context.degraded += ordered.degraded
-    return reranking.applied(hits, ordered)
+    return rerank.applied(hits, ordered)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from app.pipelines.budget import Budget
 from app.pipelines.entity_cache import EntityCache
-from app.pipelines.ingest import Cutting
+from app.pipelines.ingest import ChunkingOptions
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.breaker import Breaker
 from app.shapes import Guidance
@@ -25,7 +25,7 @@ class Services:
     db: Database
     embedder: Embedder
     owner: Database | None = None
-    cutting: Cutting = field(default_factory=Cutting)
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     budget: Budget = field(default_factory=Budget)
     candidates: int = 100
     rrf_k: int = 60

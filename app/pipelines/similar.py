@@ -14,7 +14,7 @@ from app.ranking import confidence
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
 from app.store import recall
-from app.store.db import Database, Reading, rereading
+from app.store.db import Database, Reading, retry_read
 
 PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
 
@@ -49,7 +49,7 @@ async def run(query: SimilarQuery, services: Services) -> Answer:
     return _answer(query, result, context)
 
 
-@rereading
+@retry_read
 async def _nearest(query: SimilarQuery, db: Database) -> HybridResult:
     async with db.reading(query.user_id, candidates=query.candidates) as reading:
         request = HybridRequest(

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Protocol
 
 
-class Turn(Protocol):
+class SearchTurn(Protocol):
     """A place among the searches that run at the same time."""
 
     def released(self) -> AbstractAsyncContextManager[None]:
@@ -22,4 +22,4 @@ class Unlimited:
         return nullcontext()
 
 
-UNLIMITED: Turn = Unlimited()
+UNLIMITED: SearchTurn = Unlimited()

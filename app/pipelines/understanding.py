@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.pipelines import query_vector, reranking
+from app.pipelines import query_vector, rerank
 from app.pipelines.context import SearchContext
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
@@ -50,7 +50,7 @@ def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector
         with_content=query.detail != "ids"
         or bool(parsed.phrases)
         or parsed.query_type == "technical"
-        or reranking.is_wanted(query),
+        or rerank.is_wanted(query),
     )
 
 
@@ -58,7 +58,7 @@ def _candidates_wanted(query: Query) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
     if query.min_confidence is not None:
         return 2 * query.candidates
-    return reranking.room(query.limit) if reranking.is_wanted(query) else query.limit
+    return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
 
 
 def lexical_query(parsed: ParsedQuery) -> Lexical:

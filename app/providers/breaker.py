@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 State = Literal["closed", "half_open", "open"]
 
 
-class Target(NamedTuple):
+class ProviderModel(NamedTuple):
     """What a breaker guards: the role in this service (`llm`, `reranker`), the provider and its model."""
 
     role: str
@@ -51,7 +51,7 @@ class ProviderDown(errors.ProviderError):
 class Breaker:
     """Guards the calls to one provider and limits each to `timeout_s` seconds in all."""
 
-    def __init__(self, target: Target, *, timeout_s: float) -> None:
+    def __init__(self, target: ProviderModel, *, timeout_s: float) -> None:
         self.target = target
         self._timeout_s = timeout_s
         self._failures = 0

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from app import errors
 from app.providers import prompts
-from app.providers.breaker import Breaker, Target
+from app.providers.breaker import Breaker, ProviderModel
 from app.providers.endpoint import Endpoint
 
 
@@ -26,7 +26,7 @@ class ChatLlm:
         self._kind = kind
         self._model = model
         self._endpoint = Endpoint("The language model", url=url, api_key=api_key, timeout_s=timeout_s)
-        self.breaker = Breaker(Target("llm", kind, model), timeout_s=timeout_s)
+        self.breaker = Breaker(ProviderModel("llm", kind, model), timeout_s=timeout_s)
 
     @property
     def name(self) -> str:

@@ -23,7 +23,7 @@ class GeminiLlm:
         self._model = model
         options = types.HttpOptions(base_url=url, timeout=int(timeout_s * 1000))
         self._client = genai.Client(api_key=api_key, vertexai=False, http_options=options)
-        self.breaker = breaker.Breaker(breaker.Target("llm", "gemini", model), timeout_s=timeout_s)
+        self.breaker = breaker.Breaker(breaker.ProviderModel("llm", "gemini", model), timeout_s=timeout_s)
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.providers.breaker import Breaker, Target
+from app.providers.breaker import Breaker, ProviderModel
 from app.providers.endpoint import Endpoint
 
 Kind = Literal["cohere", "jina", "tei"]
@@ -38,7 +38,7 @@ class HttpReranker:
         self._kind = kind
         self._model = model
         self._endpoint = Endpoint("The re-ranker", url=url, api_key=api_key, timeout_s=timeout_s)
-        self.breaker = Breaker(Target("reranker", kind, self.name), timeout_s=timeout_s)
+        self.breaker = Breaker(ProviderModel("reranker", kind, self.name), timeout_s=timeout_s)
 
     @property
     def name(self) -> str:

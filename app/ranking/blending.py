@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from app.shapes import Hit, Lift, Link, Parent
+from app.shapes import Boost, Hit, Link, Parent
 
 PER_MENTION, MOST_LIFT = 0.1, 0.5
 
@@ -50,13 +50,13 @@ def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float
     by, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
     if by == 1.0:
         return hit
-    lift = Lift(by, mentions[hit.candidate.chunk_id], before)
-    return replace(hit, candidate=replace(hit.candidate, score=min(1.0, before * by)), lift=lift)
+    lift = Boost(by, mentions[hit.candidate.chunk_id], before)
+    return replace(hit, candidate=replace(hit.candidate, score=min(1.0, before * by)), boost=lift)
 
 
 def _before(hit: Hit) -> float:
-    return -(hit.lift.before if hit.lift else hit.candidate.score)
+    return -(hit.boost.score_before if hit.boost else hit.candidate.score)
 
 
 def _moved(hit: Hit, places: int) -> Hit:
-    return replace(hit, lift=replace(hit.lift, moved=places)) if hit.lift else hit
+    return replace(hit, boost=replace(hit.boost, moved=places)) if hit.boost else hit

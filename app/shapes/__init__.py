@@ -21,6 +21,7 @@ from app.shapes.kinds import (
 )
 from app.shapes.reading import (
     Answer,
+    Boost,
     Candidate,
     ChunkName,
     EntityMatch,
@@ -33,7 +34,6 @@ from app.shapes.reading import (
     IndexText,
     LegScores,
     Lexical,
-    Lift,
     Link,
     LinkedChunk,
     Parent,
@@ -47,6 +47,7 @@ from app.shapes.writing import Chunk, ChunkDraft, Deleted, Document, Draft, Pass
 
 __all__ = [
     "Answer",
+    "Boost",
     "Candidate",
     "Chunk",
     "ChunkDraft",
@@ -72,7 +73,6 @@ __all__ = [
     "Json",
     "LegScores",
     "Lexical",
-    "Lift",
     "Link",
     "LinkedChunk",
     "LinkedDocument",

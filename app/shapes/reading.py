@@ -297,13 +297,13 @@ class Parent:
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
+class Boost:
     """What mentioning the query's entities adds to a hit: the factor, for how many mentions, on which score, and how
     many places that moves it up."""
 
     factor: float
     mentions: int
-    before: float
+    score_before: float
     moved: int = 0
 
 
@@ -319,7 +319,7 @@ class Hit:
     combined_score: float | None = None
     via: Via | None = None
     parent: Parent | None = None
-    lift: Lift | None = None
+    boost: Boost | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RestoreTarget:
     """A database as a restore finds it: server version, whether the schema exists, users with data, open sessions."""
 
     server_major: int
@@ -153,7 +153,7 @@ async def _send_script(reader: Process, writer: Process) -> None:
         writer.stdin.close()
 
 
-async def target(database: db.Database) -> Target:
+async def target(database: db.Database) -> RestoreTarget:
     """The database into which a backup is to be restored. Raises DatabaseUnavailable."""
     async with database.shared() as connection:
         version = await connection.scalar(sa.text("SELECT current_setting('server_version_num')"))
@@ -164,7 +164,7 @@ async def target(database: db.Database) -> Target:
         migrated = bool(await connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version') IS NOT NULL")))
         users = await _count(connection, "tenants")
         keys = await _count(connection, "api_keys")
-        return Target(int(str(version)) // 10_000, migrated, users, keys, int(sessions or 0))
+        return RestoreTarget(int(str(version)) // 10_000, migrated, users, keys, int(sessions or 0))
 
 
 async def create_service_role(database: db.Database) -> bool:
@@ -228,7 +228,7 @@ def _major(program: str) -> int:
 
 def _libpq(access: Access) -> dict[str, str]:
     """The environment in which libpq connects to `access.dsn`, the password included."""
-    url = make_url(db.normalised(access.dsn))
+    url = make_url(db.asyncpg_url(access.dsn))
     given: dict[str, Any] = {"PGHOST": url.host, "PGPORT": url.port, "PGUSER": url.username, "PGDATABASE": url.database}
     given |= {_LIBPQ[name]: value for name, value in url.query.items() if name in _LIBPQ}
     given["PGPASSWORD"] = url.password

@@ -49,7 +49,7 @@ TURN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TimeLimits:
     """Timeouts in milliseconds: of a statement that reads, of one that writes, and of a write's wait for a lock."""
 
     read_ms: int = 5_000
@@ -64,7 +64,7 @@ class Version(NamedTuple):
     names: int
 
 
-class _Died(Exception):
+class _ConnectionClosed(Exception):
     """A pooled connection turned out to be closed."""
 
     def __init__(self, error: BaseException) -> None:
@@ -94,13 +94,13 @@ class Database:
         self,
         engine: AsyncEngine,
         *,
-        limits: Limits | None = None,
+        limits: TimeLimits | None = None,
         on_lost: Callable[[], Awaitable[None]] | None = None,
         is_full: Callable[[], bool] | None = None,
     ) -> None:
         self._is_full = is_full
         self._engine = engine
-        self._limits = limits or Limits()
+        self._limits = limits or TimeLimits()
         self._on_lost = on_lost
         self._writers = asyncio.Semaphore(max(1, self._pooled() // 2))
         self._writers_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
@@ -188,7 +188,7 @@ class Database:
                 try:
                     connection, stack = await self._begun(entry)
                     break
-                except _Died as died:
+                except _ConnectionClosed as died:
                     if not left:
                         raise died.error from None
             async with stack:
@@ -206,7 +206,7 @@ class Database:
                 if not _is_lost(error):
                     raise
                 await connection.invalidate()
-                raise _Died(error) from error
+                raise _ConnectionClosed(error) from error
             connection.info[_PLAIN] = entry.first is _ENTER_PLAIN
             connection.limit_s = entry.limit_s
             return connection, stack.pop_all()
@@ -295,7 +295,7 @@ def _is_lost(error: BaseException) -> bool:
     return invalidated or isinstance(_root(error), bounded.UNREACHABLE)
 
 
-def rereading(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     """Decorate a function that only reads: it is called once more if its connection was lost."""
 
     @functools.wraps(read)
@@ -309,7 +309,7 @@ def rereading(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return retried
 
 
-def normalised(dsn: str) -> str:
+def asyncpg_url(dsn: str) -> str:
     """A database address in the form that SQLAlchemy's asyncpg dialect wants."""
     scheme, separator, rest = dsn.partition("://")
     if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
@@ -322,7 +322,7 @@ def connect(
     *,
     pool_size: int = 10,
     pool_wait_s: float = 1.0,
-    limits: Limits | None = None,
+    limits: TimeLimits | None = None,
     on_lost: Callable[[], Awaitable[None]] | None = None,
     is_full: Callable[[], bool] | None = None,
 ) -> Database:
@@ -342,6 +342,6 @@ def engine(dsn: str, **options: Any) -> AsyncEngine:
         "citus.propagate_set_commands": "local",
         **bounded.SERVER_SETTINGS,
     }
-    url, tls = tls_parameters.split(make_url(normalised(dsn)))
+    url, tls = tls_parameters.split(make_url(asyncpg_url(dsn)))
     connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
     return create_async_engine(url, connect_args=connecting, **options)

@@ -43,7 +43,7 @@ _LISTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredVersion:
     """A stored document, as far as a writer must know it."""
 
     document_id: UUID
@@ -56,17 +56,17 @@ class Known:
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
 
 
-async def find(db: Reading, user_id: str, *, identity: bytes) -> Known | None:
+async def find(db: Reading, user_id: str, *, identity: bytes) -> StoredVersion | None:
     """The user's document with this identity."""
     return (await find_many(db, user_id, identities=[identity])).get(identity)
 
 
-async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -> dict[bytes, Known]:
+async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
     """Those of the user's documents that have one of these identities."""
     wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
     rows = await db.execute(query.where(_d.user_id == user_id, _d.identity == wanted))
-    return {identity: Known(*rest) for identity, *rest in rows}
+    return {identity: StoredVersion(*rest) for identity, *rest in rows}
 
 
 async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> dict[UUID, str]:

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EntityRecord:
     """An entity as it is stored.
 
     `names` are its name and aliases by key, the name first; `facts_text` is what the index reads of its facts,
@@ -135,7 +135,7 @@ async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dic
     return found
 
 
-async def save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+async def save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
     """Store entities of origin `user`, new ones and new versions; their members must be stored or among them."""
     for some in _slices(written):
         await _save(db, user_id, some)
@@ -146,7 +146,7 @@ async def save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
         await db.execute(sql.statement("write_entity_members"), {"user_id": user_id, **binds})
 
 
-async def _save(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
     """Everything but the members, which may be among entities that are stored later."""
     await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
@@ -186,7 +186,7 @@ async def documents(
     return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _loaded(r.mentions), r.strength) for r in rows]
 
 
-async def _save_vectors(db: Writing, user_id: str, written: Sequence[Written]) -> None:
+async def _save_vectors(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
     table = tables.entity_vectors
     replaced = [one.entity_id for one in written if not one.keeps_vector]
     gone = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
@@ -197,7 +197,7 @@ async def _save_vectors(db: Writing, user_id: str, written: Sequence[Written]) -
         await db.execute(sql.statement("write_entity_vectors"), {"user_id": user_id, **binds})
 
 
-def _columns(written: Sequence[Written]) -> dict[str, list[Any]]:
+def _columns(written: Sequence[EntityRecord]) -> dict[str, list[Any]]:
     drafts = [one.draft for one in written]
     return {
         "entity_ids": [one.entity_id for one in written],

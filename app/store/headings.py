@@ -20,7 +20,7 @@ _e = tables.entities.c
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class HeadingChunk:
     """A chunk in a section that the entity's name heads; a section is known by its first chunk."""
 
     entity_id: UUID
@@ -29,12 +29,12 @@ class Standing:
     document_id: UUID
 
 
-async def forget(db: Writing, user_id: str, document_id: UUID) -> None:
+async def delete(db: Writing, user_id: str, document_id: UUID) -> None:
     """Forget what a document's sections are called."""
     await db.execute(sa.delete(tables.headings).where(_h.user_id == user_id, _h.document_id == document_id))
 
 
-async def add(db: Writing, user_id: str, found: Iterable[Standing]) -> None:
+async def add(db: Writing, user_id: str, found: Iterable[HeadingChunk]) -> None:
     """Store what a document's sections are called, whose entities are there."""
     rows = [
         {
@@ -56,7 +56,7 @@ async def of_document(db: Reading, user_id: str, document_id: UUID) -> set[UUID]
     return set(await db.scalars(query))
 
 
-async def heading(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
+async def heading_entities(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
     """Those of the entities whose name heads a section."""
     if not entity_ids:
         return set()

@@ -18,7 +18,7 @@ _WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpe
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class ServerFacts:
     """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
 
     version_num: int
@@ -33,11 +33,11 @@ class Server:
     bytes: int
 
 
-async def server(database: db.Database) -> Server:
+async def server(database: db.Database) -> ServerFacts:
     """The server behind the pool."""
     async with database.shared() as connection:
         row = (await connection.execute(sql.statement("health_server"))).one()
-        return Server(**row._mapping)
+        return ServerFacts(**row._mapping)
 
 
 async def leakproof(database: db.Database) -> dict[str, bool]:
@@ -82,7 +82,7 @@ def is_full(folder: Path) -> bool:
 
 def address(dsn: str) -> str:
     """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    url = sa.make_url(db.normalised(dsn))
+    url = sa.make_url(db.asyncpg_url(dsn))
     host = url.host or str(url.query.get("host") or "localhost")
     return host if host.startswith("/") else f"{host}:{url.port or 5432}"
 

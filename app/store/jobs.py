@@ -34,7 +34,7 @@ class Job:
     attempts: int
 
 
-async def queue(db: Writing, user_id: str, kind: str) -> None:
+async def enqueue(db: Writing, user_id: str, kind: str) -> None:
     """Have one job of this kind wait for the user; the caller holds the user's lock, so that two never see none."""
     waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
@@ -66,7 +66,7 @@ async def release(db: Writing, job: Job) -> bool:
     return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
 
 
-async def give_back(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
+async def retry_later(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
     """Let a job that failed wait for its next attempt, or end as failed after five."""
     if job.attempts >= MOST_ATTEMPTS:
         return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
@@ -74,7 +74,7 @@ async def give_back(db: Writing, job: Job, *, error: str, after_s: float) -> boo
     return await _change(db, job, status="queued", error=error, leased_until=None, run_at=later)
 
 
-async def forget(db: Writing, user_id: str, kind: str) -> None:
+async def delete_finished(db: Writing, user_id: str, kind: str) -> None:
     """Remove the user's finished jobs of a kind: nobody asks for them."""
     await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.kind == kind, _j.status == "done"))
 

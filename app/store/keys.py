@@ -75,7 +75,7 @@ async def add(db: Writing, key: NewKey) -> None:
     )
 
 
-async def listed(db: Reading, *, user_id: str | None) -> list[Key]:
+async def list_keys(db: Reading, *, user_id: str | None) -> list[Key]:
     """All keys, or one user's, oldest first."""
     query = sa.select(tables.api_keys).order_by(_k.created_at, _k.key_id)
     if user_id is not None:

@@ -13,7 +13,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.shapes import IndexText
-from app.store import changes, entities, headings, sql, tables
+from app.store import entities, headings, name_changes, sql, tables
 from app.store.db import Reading, Writing
 
 _m = tables.mentions.c
@@ -26,7 +26,7 @@ _AUTOMATIC = ("metadata", "title", "text")
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NameEntity:
     """An entity that a name alone makes."""
 
     entity_id: UUID
@@ -47,7 +47,7 @@ class Mention:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class DocumentHead:
     """What a document says of itself, which counts as said by its first chunk."""
 
     title: str
@@ -55,13 +55,13 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChunkText:
     """A chunk in which names are looked for; `opening` if it is its document's first."""
 
     chunk_no: int
     document_id: UUID
     content: str
-    opening: Opening | None = None
+    opening: DocumentHead | None = None
     heading_path: tuple[str, ...] = ()
 
 
@@ -70,23 +70,23 @@ async def lock(db: Writing, user_id: str) -> None:
     await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})
 
 
-async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> Opening:
+async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> DocumentHead:
     """Forget what was found in a document, note that it is being read anew, and return what it says of itself."""
     old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
     await db.execute(old)
-    await headings.forget(db, user_id, document_id)
+    await headings.delete(db, user_id, document_id)
     note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
     row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata))).one()
     return _opening(row)
 
 
-async def places(db: Reading, user_id: str, document_id: UUID) -> list[Place]:
+async def chunk_texts(db: Reading, user_id: str, document_id: UUID) -> list[ChunkText]:
     """A document's chunks in order."""
     query = _placed(user_id).where(_c.document_id == document_id).order_by(_c.chunk_index)
     return [_place(row) for row in await db.execute(query)]
 
 
-async def places_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[Place]:
+async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[ChunkText]:
     """Those of the chunks that are still there."""
     wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
     return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
@@ -99,7 +99,7 @@ async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[
     return set(await db.scalars(query))
 
 
-async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: str) -> set[UUID]:
+async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
     """Give every name an entity; returns those that were not of this origin before.
 
     An origin only rises: text, title, metadata. Nothing touches a user's own entities.
@@ -116,7 +116,7 @@ async def ensure(db: Writing, user_id: str, named: Sequence[Named], *, origin: s
     return set(rows.scalars())
 
 
-async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
+async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The titles among the keys, which are matched in any spelling of case, with whom they name."""
     rows = await db.execute(
         sql.statement("any_case_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
@@ -127,11 +127,11 @@ async def known(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, lis
     return found
 
 
-async def holding(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[Place]:
+async def chunks_with_phrase(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[ChunkText]:
     """Up to MOST_CHUNKS chunks of other documents than `besides` that hold the phrase as the text index reads it."""
     binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MOST_CHUNKS}
     rows = await db.execute(sql.statement("chunks_holding_phrase"), {"user_id": user_id, **binds})
-    return [Place(row.chunk_no, row.document_id, row.content) for row in rows]
+    return [ChunkText(row.chunk_no, row.document_id, row.content) for row in rows]
 
 
 async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
@@ -178,7 +178,7 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
     await db.execute(lowered.values(origin="text"))
     gone = {key: name for known in names.values() for key, name in known.items()}
-    await changes.note(db, user_id, gone, lowered=True)
+    await name_changes.record(db, user_id, gone, lowered=True)
 
 
 async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
@@ -202,10 +202,10 @@ def _placed(user_id: str) -> sa.Select[Any]:
     )
 
 
-def _place(row: sa.Row[Any]) -> Place:
+def _place(row: sa.Row[Any]) -> ChunkText:
     opening = None if row.chunk_index else _opening(row)
-    return Place(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
+    return ChunkText(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
 
 
-def _opening(row: sa.Row[Any]) -> Opening:
-    return Opening(row.title, row.metadata)
+def _opening(row: sa.Row[Any]) -> DocumentHead:
+    return DocumentHead(row.title, row.metadata)

@@ -39,7 +39,7 @@ _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
     """Run both legs, their fusion and the fetch of the content as one statement."""
-    needed = parts(ask)
+    needed = needed_parts(ask)
     if not PLAIN.issuperset(needed):
         await plan_each(db)
     result = await db.execute(sql.statement("hybrid", *needed), binds(ask))
@@ -49,7 +49,7 @@ async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
 async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
     """The scores of the same chunks, unordered, as one row, so that thousands can be read."""
     await plan_each(db)
-    row = (await db.execute(sql.statement("hybrid", *parts(ask), "bare"), binds(ask))).one()
+    row = (await db.execute(sql.statement("hybrid", *needed_parts(ask), "bare"), binds(ask))).one()
     columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
     return [LegScores(*fields) for fields in zip(*columns, strict=True)]
 
@@ -62,7 +62,7 @@ async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     return [float(number) for number in json.loads(row.embedding)]
 
 
-def parts(ask: HybridRequest) -> tuple[str, ...]:
+def needed_parts(ask: HybridRequest) -> tuple[str, ...]:
     """The parts of the statement that a query needs: a leg of weight 0 or without input is not run."""
     lexical = ask.lexical
     needed = {
@@ -78,7 +78,7 @@ def parts(ask: HybridRequest) -> tuple[str, ...]:
 
 def binds(ask: HybridRequest) -> dict[str, Any]:
     """The statement's binds; those of parts that are left out are ignored."""
-    needed = parts(ask)
+    needed = needed_parts(ask)
     return {
         "user_id": ask.user_id,
         "exact_floor": EXACT_FLOOR,

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from app.store import sql, tables
 from app.store.db import Reading, Writing
-from app.store.headings import Standing
+from app.store.headings import HeadingChunk
 from app.store.mentions import Mention
 
 _c = tables.chunks.c
@@ -176,13 +176,13 @@ async def documents_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> l
     return list(await db.scalars(sa.select(_c.document_id).distinct().where(_c.user_id == user_id, wanted)))
 
 
-async def stored_names(db: Reading, user_id: str, document_id: UUID) -> tuple[set[Mention], set[Standing]]:
+async def stored_names(db: Reading, user_id: str, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
     """The stored mentions and headings of a document."""
     mentions = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
     headings = sa.select(_h.entity_id, _h.section_no, _h.chunk_no, _h.document_id)
     mentioned = await db.execute(mentions.where(_m.user_id == user_id, _m.document_id == document_id))
     headed = await db.execute(headings.where(_h.user_id == user_id, _h.document_id == document_id))
-    return {Mention(*row) for row in mentioned}, {Standing(*row) for row in headed}
+    return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
 
 
 async def sample(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> Sample:

@@ -59,7 +59,7 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     Only its SCRAM verifier leaves this process, so no server log can show the password. Raises BadRequest where
     `service_dsn` is another role's or has no password of visible ASCII characters, DatabaseUnavailable.
     """
-    given = make_url(db.normalised(service_dsn))
+    given = make_url(db.asyncpg_url(service_dsn))
     password = str(given.password or "")
     if given.username != SERVICE_ROLE:
         raise errors.BadRequest(f"The address must be that of the role {SERVICE_ROLE}.", field="DATABASE_URL")

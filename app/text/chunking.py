@@ -53,7 +53,7 @@ class _Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _PieceOffsets:
     """The text and where its estimated word pieces start."""
 
     text: str
@@ -108,7 +108,7 @@ def split(
     """
     if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
         raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
-    source = _Source(text, tokens.starts(text))
+    source = _PieceOffsets(text, tokens.starts(text))
     root = _outline(text, structure.blocks(text, markdown=markdown))
     return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
 
@@ -133,7 +133,7 @@ def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
     return root
 
 
-def _passages(source: _Source, section: _Section, limits: _Limits) -> Iterator[Passage]:
+def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[Passage]:
     """The passages of a section with all that stands under it."""
     while _only_wraps_one(section):
         section = section.children[0]
@@ -164,7 +164,7 @@ def _passage(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator
         yield Passage(text[begin:finish], begin, finish, path)
 
 
-def _groups(source: _Source, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
+def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
     """A section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
     group: list[_Section] = []
     held = 0
@@ -183,7 +183,7 @@ def _groups(source: _Source, section: _Section, limits: _Limits) -> Iterator[lis
 
 
 def _cut(
-    source: _Source, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
+    source: _PieceOffsets, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
 ) -> Iterator[Passage]:
     """Neighbouring blocks in passages of about equal size, each with the end of the one before it."""
     units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
@@ -205,7 +205,7 @@ def _share(left: int, limits: _Limits) -> float:
     return left if left <= limits.whole else left / math.ceil(left / limits.target)
 
 
-def _overlapping(source: _Source, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
+def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
     """Where the passage that opens with `unit` starts: before it by as many whole sentences as the overlap holds."""
     if not (previous.whole and unit.whole and limits.overlap):
         return unit.start
@@ -219,7 +219,7 @@ def _overlapping(source: _Source, start: int, previous: _Unit, unit: _Unit, limi
     return unit.start
 
 
-def _units(source: _Source, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
+def _units(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
     """A block as one unit where it fits, else in the largest pieces that do; tables and code may fill a passage."""
     rigid = block.kind in ("table", "fence")
     if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
@@ -237,7 +237,9 @@ def _splitters(kind: structure.Kind, sample: str) -> tuple[_Splitter, ...]:
     return by_line.get(kind, sentences.lines), sentences.lines, sentences.spans
 
 
-def _pieces(source: _Source, start: int, end: int, splitters: tuple[_Splitter, ...], limit: int) -> Iterator[_Unit]:
+def _pieces(
+    source: _PieceOffsets, start: int, end: int, splitters: tuple[_Splitter, ...], limit: int
+) -> Iterator[_Unit]:
     if not splitters:
         yield from _words(source, start, end, limit)
         return
@@ -248,7 +250,7 @@ def _pieces(source: _Source, start: int, end: int, splitters: tuple[_Splitter, .
             yield from _pieces(source, begin, finish, splitters[1:], limit)
 
 
-def _words(source: _Source, start: int, end: int, limit: int) -> Iterator[_Unit]:
+def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[_Unit]:
     """Cuts between words, or inside a word where a word alone is too long."""
     starts, text = source.starts, source.text
     first, stop = bisect_left(starts, start), bisect_left(starts, end)

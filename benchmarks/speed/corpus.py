@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from app.store.mentions import Named
+from app.store.mentions import NameEntity
 from app.text import lexical, names
 from app.text.names import Name
 from benchmarks.speed import texts, vectors
@@ -116,10 +116,10 @@ def _batch(
     )
 
 
-def _named(number: int) -> Named:
+def _named(number: int) -> NameEntity:
     text = texts.name(number)
     name = Name(text.casefold(), text)
-    return Named(name.entity_id, name.key, name.text)
+    return NameEntity(name.entity_id, name.key, name.text)
 
 
 def _joined(chunk_texts: list[str], counts: list[int]) -> tuple[list[str], list[int]]:

@@ -24,7 +24,7 @@ from app import errors
 from app.shapes import Vector
 from app.store import db, mentions, sql, tables, vectors
 from app.store.db import Reading, Writing
-from app.store.mentions import Mention, Named
+from app.store.mentions import Mention, NameEntity
 
 FOLDER = Path(__file__).parent / "sql"
 Plan = Literal["default", "serial", "no sequential scan"]
@@ -64,8 +64,8 @@ class Batch:
     chunk_contents: list[str]
     indexed: list[str]
     vectors: Vectors
-    titled: list[Named] = field(default_factory=list)
-    named: list[tuple[int, Named, int]] = field(default_factory=list)
+    titled: list[NameEntity] = field(default_factory=list)
+    named: list[tuple[int, NameEntity, int]] = field(default_factory=list)
 
     def mentions(self, first_no: int) -> list[Mention]:
         """Returns the mentions in the chunks, which are numbered from `first_no`."""

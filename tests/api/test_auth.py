@@ -128,7 +128,7 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
     assert len(rows) == 1
     assert secret not in rows[0]["row"]
     async with given.owning(database) as as_owner:
-        (listed,) = await keys.listed(db=as_owner, user_id=caller.user_id)
+        (listed,) = await keys.list_keys(db=as_owner, user_id=caller.user_id)
     assert secret not in repr(listed)
 
 

@@ -15,8 +15,8 @@ import uvicorn
 from app.api import connections
 
 PATIENCE_S = 20.0
-QUICK = connections.Limits(head_s=0.2, idle_s=0.2, stalled_s=0.2, stopping_s=0.1, linger_s=0.2, check_s=0.02)
-PATIENT = connections.Limits(check_s=0.02)
+QUICK = connections.ConnectionLimits(head_s=0.2, idle_s=0.2, stalled_s=0.2, stopping_s=0.1, linger_s=0.2, check_s=0.02)
+PATIENT = connections.ConnectionLimits(check_s=0.02)
 GET = b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n"
 
@@ -117,7 +117,7 @@ async def until(happened: Callable[[], bool]) -> None:
 
 
 @asynccontextmanager
-async def running(limits: connections.Limits) -> AsyncIterator[Running]:
+async def running(limits: connections.ConnectionLimits) -> AsyncIterator[Running]:
     app = App()
     http = connections.limited(limits)
     server = uvicorn.Server(

@@ -144,7 +144,7 @@ async def test_a_large_user_is_sampled_and_the_finding_says_so(database, embedde
     ],
 )
 def test_versions_are_judged_as_numbers(version_num, vector, name, level):
-    server = health.Server(version_num, "x", vector, "r", False, False, False, True, True, 0)
+    server = health.ServerFacts(version_num, "x", vector, "r", False, False, False, True, True, 0)
     judge = {"postgres": doctor._postgres, "pgvector": doctor._pgvector}[name]
     assert judge(server).level == level
 

@@ -34,14 +34,14 @@ async def test_an_embedded_service_keeps_no_superusers_session_open(
     data_dir: Path, auth: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught_up = asyncio.Event()
-    whole = runtime.naming.backfill
+    whole = runtime.mention_extraction.backfill
 
     async def noted(*args: Any, **options: Any) -> int:
         read = await whole(*args, **options)
         caught_up.set()
         return read
 
-    monkeypatch.setattr(runtime.naming, "backfill", noted)
+    monkeypatch.setattr(runtime.mention_extraction, "backfill", noted)
     app = create_app(Settings(data_dir=data_dir, auth=auth))
     dsn = EmbeddedPostgres(data_dir).dsn(user=embedded.OWNER, driver="postgresql")
     async with app.router.lifespan_context(app):

@@ -23,7 +23,7 @@ from app.config import Settings
 from app.pipelines.budget import Budget
 from app.providers.minilm import MODEL
 from app.store import db, embedded, schema
-from app.store.db import Database, Limits
+from app.store.db import Database, TimeLimits
 
 LIME = {"query": "lime"}
 
@@ -165,10 +165,10 @@ async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any
 
 @pytest.mark.parametrize(
     ("limits", "budget"),
-    [(Limits(read_ms=300), Budget()), (Limits(), Budget(whole_s=0.3))],
+    [(TimeLimits(read_ms=300), Budget()), (TimeLimits(), Budget(whole_s=0.3))],
     ids=["statement timeout", "deadline of the search"],
 )
-async def test_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: Limits, budget: Budget) -> None:
+async def test_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: TimeLimits, budget: Budget) -> None:
     async with _serving(place, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
         async with standing.held(place) as hold:
             began = time.perf_counter()

@@ -24,7 +24,7 @@ from standing import DOCUMENTS, SEARCH, unavailable
 from app.config import Settings
 from app.providers.minilm import MODEL
 from app.store import bounded, db, embedded, schema
-from app.store.db import Database, Limits
+from app.store.db import Database, TimeLimits
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank")
 KEYED_S, WHOLE_S = 2.0, 10.0
@@ -58,7 +58,7 @@ def _frozen(server: embedded.EmbeddedPostgres) -> Iterator[None]:
 
 @asynccontextmanager
 async def _serving(
-    server: embedded.EmbeddedPostgres, auth: Any, *, limits: Limits | None = None
+    server: embedded.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
     database = db.connect(server.service_dsn, limits=limits)
@@ -134,7 +134,7 @@ async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedd
 async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(
     freezable: embedded.EmbeddedPostgres,
 ) -> None:
-    limits = Limits(read_ms=500)
+    limits = TimeLimits(read_ms=500)
     async with _serving(freezable, "none", limits=limits) as (_app, client, database):
         place = _Place(freezable)
         async with standing.held(place) as hold:

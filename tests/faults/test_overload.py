@@ -85,7 +85,7 @@ async def _filled(place: Any) -> None:
     paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
     notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
     database = db.connect(place.service_dsn, pool_wait_s=30)
-    world = World(database, user_id="local", cutting=ingest.Cutting(target=80, overlap=0))
+    world = World(database, user_id="local", chunking_options=ingest.ChunkingOptions(target=80, overlap=0))
     await world.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
     assert (await documents.stats("local", db=database)).chunks >= STORED
     await database.close()

@@ -14,7 +14,7 @@ from standing import DOCUMENTS, SEARCH, unavailable
 from app import errors
 from app.config import Settings
 from app.store import db
-from app.store.db import Database, Limits
+from app.store.db import Database, TimeLimits
 
 LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 
@@ -22,7 +22,7 @@ LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_reads_and_to_other_users(
     place: Any,
 ) -> None:
-    database = db.connect(place.service_dsn, pool_size=4, limits=Limits(lock_ms=700))
+    database = db.connect(place.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
     owner = await place.connect()
     try:
         greedy, modest = given.user("greedy"), given.user("modest")

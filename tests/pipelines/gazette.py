@@ -6,7 +6,7 @@ from typing import Any
 
 from given import World
 
-from app.pipelines import entities, relinking
+from app.pipelines import entities, mention_refresh
 from app.shapes import Entity, EntityDraft
 from app.text import tags
 
@@ -39,4 +39,4 @@ async def name(world: World, name: str, *aliases: str, type: str = "person", **f
 
 async def relink(world: World) -> int:
     """Have the stored texts follow all changes of names."""
-    return await relinking.drain(world.db, world.user_id, keys=tags.KEYS)
+    return await mention_refresh.drain(world.db, world.user_id, keys=tags.KEYS)

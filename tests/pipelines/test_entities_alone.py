@@ -11,7 +11,7 @@ import pytest
 from given import World
 
 from app import errors
-from app.pipelines import entities, relinking
+from app.pipelines import entities, mention_refresh
 from app.store import db
 from app.store.db import Database
 from app.text import tags
@@ -49,7 +49,7 @@ async def test_a_change_that_failed_in_the_middle_leaves_nothing_to_the_next_use
 
 async def test_a_job_of_one_user_leaves_nothing_to_the_next(alone: Database, owner: Any) -> None:
     one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
-    while await relinking.run_next(alone, keys=tags.KEYS) is not None:
+    while await mention_refresh.run_next(alone, keys=tags.KEYS) is not None:
         pass
     assert await _names(two) == ["Ben", "Choir"]
     for world, name in ((one, "Ana"), (two, "Ben")):

@@ -10,8 +10,8 @@ import pytest
 from given import World
 
 from app.pipelines import entities, gazetteers
-from app.pipelines.gazetteers import Names
-from app.store import changes, db, mentions
+from app.pipelines.gazetteers import UserNames
+from app.store import db, mentions, name_changes
 from app.store.db import Database
 from app.text.names import Name
 
@@ -24,12 +24,12 @@ async def elsewhere(place: Any) -> AsyncIterator[Database]:
     await opened.close()
 
 
-async def _current(database: Database, world: World) -> Names:
+async def _current(database: Database, world: World) -> UserNames:
     async with database.reading(world.user_id) as reading:
         return await gazetteers.current(reading, world.user_id)
 
 
-def _found(names: Names, text: str) -> list[str]:
+def _found(names: UserNames, text: str) -> list[str]:
     return [found.key for found in names.gazetteer.find(text)]
 
 
@@ -52,7 +52,7 @@ async def test_unchanged_names_are_remembered_and_changed_ones_are_followed_one_
     async def never(*_given: Any) -> None:
         raise AssertionError("all names were read again")
 
-    monkeypatch.setattr(changes, "entries", never)
+    monkeypatch.setattr(name_changes, "entries", never)
     alike = await before.fuzzy_index()
     await gazette.name(world, "Otto Falk")
     after = await _current(elsewhere, world)
@@ -78,10 +78,10 @@ async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(world: Wo
     async def failing() -> None:
         async with world.db.writing(world.user_id) as writing:
             await mentions.lock(writing, world.user_id)
-            named = mentions.Named(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
+            named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
             await mentions.ensure(writing, world.user_id, [named], origin="metadata")
-            await changes.note(writing, world.user_id, {"ben": "Ben"})
-            assert _found(await gazetteers.within(writing, world.user_id), "Ana, Ben") == ["ana", "ben"]
+            await name_changes.record(writing, world.user_id, {"ben": "Ben"})
+            assert _found(await gazetteers.uncommitted(writing, world.user_id), "Ana, Ben") == ["ana", "ben"]
             raise RuntimeError("fails")
 
     with pytest.raises(RuntimeError, match="fails"):
@@ -106,7 +106,7 @@ async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_u
 async def test_a_changed_name_is_forgotten_long_after_it_was_followed(
     world: World, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(changes, "KEPT", 2)
+    monkeypatch.setattr(name_changes, "KEPT", 2)
     for n in range(5):
         await gazette.name(world, f"Person {n}")
         await gazette.relink(world)

@@ -154,7 +154,7 @@ async def test_many_leaves_what_was_stored_when_the_caller_stops_reading(world: 
         world.user_id,
         db=world.db,
         embedder=world.embedder,
-        cutting=world.cutting,
+        options=world.chunking_options,
     )
     async for outcome in outcomes:
         assert outcome.stored is not None
@@ -178,7 +178,7 @@ async def test_frontmatter_becomes_title_metadata_language_and_date(world: World
 
 
 async def test_offsets_map_into_the_stored_text(world: World) -> None:
-    world.cutting = ingest.Cutting(40, 8)
+    world.chunking_options = ingest.ChunkingOptions(40, 8)
     stored = await world.add("\ufeff---\na: 1\n---\n" + LONG.replace("\n", "\r\n") + "\x00", "note")
     content = (await _document(world, stored.document_id)).content
     chunks = await _chunks(world, stored.document_id)
@@ -215,7 +215,7 @@ async def test_texts_that_are_hardly_words_are_stored(world: World, content: str
 
 async def test_a_reader_during_replacements_sees_one_version_and_never_half(world: World) -> None:
     """Every chunk of a version carries its mark; a search that saw two marks, or too few chunks, saw half."""
-    world.cutting = ingest.Cutting(40, 0)
+    world.chunking_options = ingest.ChunkingOptions(40, 0)
     marks = ("alpha", "beta")
     versions = {mark: "\n\n".join(f"# Part {n}\n\n" + f"{mark} stone {n}. " * 12 for n in range(6)) for mark in marks}
     sizes = {mark: (await world.add(versions[mark], "note")).chunk_count for mark in marks}
@@ -248,7 +248,12 @@ async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(world: World) 
 
     async def replace(document_id: Any, upload: Upload) -> Any:
         return await ingest.replace(
-            document_id, upload, world.user_id, db=world.db, embedder=world.embedder, cutting=world.cutting
+            document_id,
+            upload,
+            world.user_id,
+            db=world.db,
+            embedder=world.embedder,
+            options=world.chunking_options,
         )
 
     assert (await replace(one.document_id, Upload("One, again."))).status == "replaced"

@@ -27,7 +27,7 @@ async def test_the_longest_name_hides_the_shorter_one_and_a_shared_alias_names_b
 
 
 async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(world: World, owner: Any) -> None:
-    world.cutting = ingest.Cutting(target=40, overlap=0)
+    world.chunking_options = ingest.ChunkingOptions(target=40, overlap=0)
     await gazette.name(world, "Ilse Brandt", "IB Works")
     text = "\n\n".join(f"Paragraph {n} speaks of stone and of nothing else at all, for a while." for n in range(8))
     await world.add(text, "a", title="Ilse Brandt (painter)")
@@ -57,7 +57,7 @@ async def test_metadata_names_people_and_things_and_users_entities_of_those_name
 
 
 async def test_the_keys_are_a_setting(world: World, owner: Any) -> None:
-    world.cutting = ingest.Cutting(entity_keys=("vendor",))
+    world.chunking_options = ingest.ChunkingOptions(entity_keys=("vendor",))
     await world.add("We met.", "a", metadata={"attendees": ["Ana Silva"], "Vendor": "Lundby"})
     assert {m[2:6] for m in await gazette.mentioned(owner, world)} == {("vendor", "Lundby", "metadata", "metadata")}
 

@@ -252,7 +252,7 @@ async def test_an_embedder_that_never_answers_leaves_words_and_names(library: Wo
 
 
 async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(library: World, place: Any, owner: Any) -> None:
-    hurried = store_db.connect(place.service_dsn, pool_size=2, limits=store_db.Limits(read_ms=400))
+    hurried = store_db.connect(place.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=400))
     try:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")

@@ -8,9 +8,9 @@ from collections.abc import Awaitable
 
 import pytest
 
-from app.pipelines import entity_lines, offload, rerank
+from app.pipelines import entity_lines, merge_lists, offload
 from app.pipelines.entity_lines import Line
-from app.pipelines.rerank import Listed, Merging, Ranking
+from app.pipelines.merge_lists import HitList, InputHit, MergeRequest
 from app.pipelines.services import Services
 from app.shapes import EntityDraft
 from tests.given import World
@@ -38,12 +38,12 @@ async def test_an_error_of_large_work_reaches_the_caller() -> None:
 
 async def test_selecting_among_long_texts_leaves_the_event_loop_free(world: World) -> None:
     texts = [" ".join(f"w{(place * 37 + word) % 20_000}" for word in range(1_500)) for place in range(200)]
-    hits = [Listed(str(place), content=text) for place, text in enumerate(texts)]
-    merging = Merging(world.user_id, [Ranking("all", hits)], limit=200, mmr=True)
-    merged: list[rerank.Result] = []
+    hits = [InputHit(str(place), content=text) for place, text in enumerate(texts)]
+    merging = MergeRequest(world.user_id, [HitList("all", hits)], limit=200, mmr=True)
+    merged: list[merge_lists.MergeResult] = []
 
     async def merge() -> None:
-        merged.append(await rerank.run(merging, Services(world.db, world.embedder)))
+        merged.append(await merge_lists.run(merging, Services(world.db, world.embedder)))
 
     assert await loop_share(merge()) < LOOP_SHARE
     assert sorted(int(hit.hit.hit_id) for hit in merged[0].hits) == list(range(200))
@@ -59,9 +59,9 @@ async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loo
     used = []
     for count in (1_000, 4_000):
         began = time.process_time()
-        outcomes: list[entity_lines.Outcome] = []
+        outcomes: list[entity_lines.LineResult] = []
 
-        async def bring(lines: list[Line], outcomes: list[entity_lines.Outcome] = outcomes) -> None:
+        async def bring(lines: list[Line], outcomes: list[entity_lines.LineResult] = outcomes) -> None:
             outcomes += await entity_lines.run(lines, world.user_id, db=world.db, embedder=world.embedder)
 
         share = await loop_share(bring(_chain(count)))

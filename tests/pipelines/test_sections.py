@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from given import World
 
-from app.pipelines import documents, entities, ingest, multihop, naming
+from app.pipelines import documents, entities, ingest, mention_extraction, multihop
 from app.shapes import Answer, Filters, LinkedChunk, Query
 from app.store import links
 from app.text import headings, names
@@ -65,7 +65,7 @@ class Shelf(World):
 
 @pytest.fixture
 def shelf(database: Any) -> Shelf:
-    return Shelf(database, cutting=ingest.Cutting(target=16, overlap=0))
+    return Shelf(database, chunking_options=ingest.ChunkingOptions(target=16, overlap=0))
 
 
 async def _ask(world: World, text: str = QUESTION, **given: Any) -> Answer:
@@ -121,7 +121,7 @@ async def test_a_section_holds_what_stands_under_smaller_headings(shelf: Shelf, 
 
 
 async def test_small_sections_in_one_chunk_are_led_to_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
-    shelf.cutting = ingest.Cutting()
+    shelf.chunking_options = ingest.ChunkingOptions()
     await shelf.add(FILM, "film")
     await shelf.add("He knew Otto Falk.", "friend")
     await shelf.add(ALMANAC, "almanac")
@@ -154,7 +154,7 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
 ) -> None:
     for order in (("film", "almanac"), ("almanac", "film")):
         texts = {"film": f"It tells {said}.", "almanac": ALMANAC.replace("Ilse Brandt", heading)}
-        world = Shelf(shelf.db, cutting=shelf.cutting)
+        world = Shelf(shelf.db, chunking_options=shelf.chunking_options)
         for uri in order:
             await world.add(texts[uri], uri)
         assert (f"almanac/{heading}" in await world.led(owner, "film")) == leads
@@ -163,7 +163,7 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
 async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_all_in_later_ones(
     shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(naming, "LOOKED_BACK", 1)
+    monkeypatch.setattr(mention_extraction, "LOOKED_BACK", 1)
     told = "See the refund policy, the dress code, and our Dress Code for guests."
     small = "See the refund policy and the dress code."
     await shelf.add(told, "large")
@@ -216,7 +216,7 @@ async def test_filters_and_exclusions_bind_sections_too(shelf: Shelf, owner: Any
 
 
 async def test_nobody_is_led_to_another_users_sections(shelf: Shelf, owner: Any) -> None:
-    stranger = Shelf(shelf.db, cutting=shelf.cutting)
+    stranger = Shelf(shelf.db, chunking_options=shelf.chunking_options)
     await stranger.add(ALMANAC, "almanac")
     await shelf.add(FILM, "film")
     assert await shelf.led(owner, "film", "ilse brandt") == {}

@@ -10,7 +10,7 @@ import given
 import pytest
 from given import World, uris
 
-from app.pipelines import entities, linked_search, relinking, search
+from app.pipelines import entities, linked_search, mention_refresh, search
 from app.pipelines.entity_cache import EntityCache
 from app.shapes import Answer, EntityDraft, Filters, Guidance, Query
 from app.text import tags
@@ -28,7 +28,7 @@ NOTES = {
 async def give(world: World, *drafts: EntityDraft) -> list[UUID]:
     """Add entities and link them to what is stored."""
     added = await entities.add(list(drafts), world.user_id, db=world.db, embedder=world.embedder)
-    await relinking.drain(world.db, world.user_id, keys=tags.KEYS)
+    await mention_refresh.drain(world.db, world.user_id, keys=tags.KEYS)
     return [entity.entity_id for entity in added]
 
 
@@ -202,8 +202,8 @@ async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: 
 async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(notes: World, ana: UUID) -> None:
     plain = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off", boost=False)
     lifted = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off")
-    assert not [hit for hit in plain.hits if hit.lift]
-    lift = {hit.candidate.uri: hit.lift for hit in lifted.hits}
+    assert not [hit for hit in plain.hits if hit.boost]
+    lift = {hit.candidate.uri: hit.boost for hit in lifted.hits}
     assert lift["ana-1"] is not None
     assert (lift["ana-1"].mentions, lift["ana-1"].factor) == (1, pytest.approx(1.1))
     assert lift["ben-1"] is None
@@ -211,7 +211,7 @@ async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(n
 
 async def test_the_lift_may_differ_by_type(notes: World, ana: UUID) -> None:
     answer = await asked(notes, "batteries Ana Torres", hierarchy="off", boost_by_type={"person": (0.4, 0.4)})
-    assert [hit.lift.factor for hit in answer.hits if hit.lift] == [pytest.approx(1.4)] * 2
+    assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4)] * 2
 
 
 async def test_what_is_cached_ends_with_the_next_change(notes: World, ana: UUID) -> None:

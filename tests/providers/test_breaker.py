@@ -12,7 +12,7 @@ from scripted import Script
 
 from app.errors import ProviderError
 from app.providers import breaker
-from app.providers.breaker import Breaker, ProviderDown, Target
+from app.providers.breaker import Breaker, ProviderDown, ProviderModel
 from app.providers.chat import ChatLlm
 from app.providers.rerankers import HttpReranker
 
@@ -22,7 +22,7 @@ GOOD = '{"terms": ["Ada"]}'
 
 @pytest.fixture
 def guard() -> Breaker:
-    return Breaker(Target("llm", "openai", "tiny"), timeout_s=30)
+    return Breaker(ProviderModel("llm", "openai", "tiny"), timeout_s=30)
 
 
 async def _fail(guard: Breaker, pause_s: float | None = None) -> None:
@@ -99,7 +99,7 @@ async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
 
 
 async def test_a_timeout_counts_even_if_the_caller_gives_up_at_the_same_moment() -> None:
-    guard = Breaker(Target("llm", "openai", "tiny"), timeout_s=0.0)
+    guard = Breaker(ProviderModel("llm", "openai", "tiny"), timeout_s=0.0)
     for _ in range(breaker.FAILURES):
         with pytest.raises((TimeoutError, ProviderDown)):
             async with asyncio.timeout(0.0), guard.guard():

@@ -101,7 +101,7 @@ def test_a_mention_lifts_by_a_tenth_and_many_by_half(mentions: int, factor: floa
 def test_lifted_hits_move_up_and_say_how_far_and_nothing_passes_1() -> None:
     lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
     assert [(h.candidate.chunk_id, h.candidate.score) for h in lifted] == [(B, 1.0), (C, 1.0), (A, 0.95)]
-    assert [(h.lift.factor, h.lift.mentions, h.lift.before, h.lift.moved) for h in lifted if h.lift] == [
+    assert [(h.boost.factor, h.boost.mentions, h.boost.score_before, h.boost.moved) for h in lifted if h.boost] == [
         (1.2, 2, 0.9, 1),
         (1.5, 5, 0.8, 1),
     ]

@@ -21,7 +21,7 @@ from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft
 from app.store import headings, links, mentions, sql
 from app.store.db import Database
-from app.store.headings import Standing
+from app.store.headings import HeadingChunk
 from app.store.mentions import Mention
 
 ENTITIES = 3_000
@@ -41,7 +41,7 @@ async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UU
         found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, user, found)
-        standing = [Standing(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
+        standing = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
         await headings.add(writing, user, standing)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, chunks[1:]

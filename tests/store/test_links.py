@@ -9,7 +9,7 @@ from uuid import UUID
 import drafts
 import pytest
 
-from app.pipelines import naming
+from app.pipelines import mention_extraction
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, LinkedChunk, Vector
 from app.store import links
@@ -37,7 +37,7 @@ class Shelf:
         """Store one document with its names."""
         document_id = await drafts.put(self.db, self.user, drafts.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
-            await naming.link(writing, self.user, document_id, keys=())
+            await mention_extraction.link(writing, self.user, document_id, keys=())
         self.documents[title] = document_id
         self.chunks[title] = await owner.fetchval(
             "SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 AND document_id = $2", self.user, document_id

@@ -50,7 +50,7 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
 
 async def _explain(database: Database, asked: HybridRequest) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.parts(asked)).text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(asked)).text}")
     async with database.reading(asked.user_id) as reading:
         found = (await reading.execute(statement, recall.binds(asked))).scalar_one()
     return (json.loads(found) if isinstance(found, str) else found)[0]
@@ -263,7 +263,9 @@ async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
     ask = drafts.ask(big, "balt kax common", await embedder.embed_query("balt kax"))
-    statement = sa.text(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.parts(ask)).text}")
+    statement = sa.text(
+        f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(ask)).text}"
+    )
     async with database.reading(big, plain=True) as reading:
         found = (await reading.execute(statement, recall.binds(ask))).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]

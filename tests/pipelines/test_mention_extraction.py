@@ -14,7 +14,7 @@ from given import World, uris
 
 from app import errors
 from app.config import Settings
-from app.pipelines import documents, naming
+from app.pipelines import documents, mention_extraction
 from app.store import db as store_db
 from app.store import mentions
 from app.text import tags
@@ -137,8 +137,8 @@ async def test_what_was_stored_before_is_read_once_and_alike(world: World, owner
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        assert await naming.backfill(as_owner, keys=tags.KEYS) == 4
-        assert await naming.backfill(as_owner, keys=tags.KEYS) == 0
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 4
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 0
     finally:
         await as_owner.close()
     assert await _mentions(owner, world) == expected
@@ -160,7 +160,7 @@ async def test_a_document_that_goes_while_it_waits_to_be_read_holds_nobody_up(
     monkeypatch.setattr(mentions, "unread", then_one_goes)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        assert await naming.backfill(as_owner, keys=tags.KEYS) == 3
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 3
     finally:
         await as_owner.close()
 
@@ -173,18 +173,18 @@ async def test_reading_beside_the_service_goes_on_after_a_failure(
     expected = await _mentions(owner, world)
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
-    monkeypatch.setattr(naming, "RETRY_S", 0.0)
-    whole, failures = naming.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
+    monkeypatch.setattr(mention_extraction, "RETRY_S", 0.0)
+    whole, failures = mention_extraction.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
 
     async def failing_twice(*given: Any, **told: Any) -> None:
         if failures:
             raise failures.pop()
         await whole(*given, **told)
 
-    monkeypatch.setattr(naming, "link", failing_twice)
+    monkeypatch.setattr(mention_extraction, "link", failing_twice)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     try:
-        await naming.catch_up(as_owner, keys=tags.KEYS)
+        await mention_extraction.catch_up(as_owner, keys=tags.KEYS)
     finally:
         await as_owner.close()
     assert not failures
@@ -200,7 +200,7 @@ async def test_a_service_answers_while_names_of_older_versions_are_read_beside_i
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", world.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", world.user_id)
     going, done = asyncio.Event(), asyncio.Event()
-    whole = naming.backfill
+    whole = mention_extraction.backfill
 
     async def told(*given: Any, **keys: Any) -> int:
         await going.wait()
@@ -208,7 +208,7 @@ async def test_a_service_answers_while_names_of_older_versions_are_read_beside_i
         done.set()
         return read
 
-    monkeypatch.setattr(naming, "backfill", told)
+    monkeypatch.setattr(mention_extraction, "backfill", told)
     as_owner = store_db.connect(place.owner_dsn, pool_size=1)
     services = replace(await given.services(database), owner=as_owner)
     try:

@@ -82,7 +82,7 @@ _MESSAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FieldError:
     """One wrong field: its path, what to send instead, and a stable code."""
 
     field: str
@@ -91,13 +91,13 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _LocatedError:
     path: tuple[str | int, ...]
     branched_at: tuple[str | int, ...] | None
-    fault: Fault
+    fault: FieldError
 
 
-def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[Fault]:
+def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[FieldError]:
     """Pydantic's errors as faults, in their order, each field of a union told once.
 
     `body` is the value that was validated. With it the names that pydantic gives to a union's branches, which no
@@ -108,7 +108,7 @@ def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[Fault
     return _one_per_field(_without_lost_branches(placed))
 
 
-def is_stock(code: str) -> bool:
+def is_pydantic_code(code: str) -> bool:
     """Whether pydantic named this kind of fault, not the door."""
     return code in _STOCK_CODES
 
@@ -123,18 +123,20 @@ def _named(step: str) -> str:
     return step if _NAME.fullmatch(step) else "(key)"
 
 
-def _place(error: Mapping[str, Any], body: object) -> _Placed:
+def _place(error: Mapping[str, Any], body: object) -> _LocatedError:
     code = str(error["type"])
     location = tuple(error["loc"])
     context = error.get("ctx") or {}
     if (location, code) == (("body",), "missing"):
-        return _Placed((), None, Fault("body", "The body is empty: send JSON.", "invalid_json"))
+        return _LocatedError((), None, FieldError("body", "The body is empty: send JSON.", "invalid_json"))
     here = body if location[:1] == ("body",) and body is not None else _UNSEEN
     path, branched_at = _walk(location[1:], here, absent_last=code == "missing")
     if code.startswith("union_tag"):
         path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"
-    return _Placed(path, branched_at, Fault(path_of(path, otherwise=otherwise), _message(code, error, context), code))
+    return _LocatedError(
+        path, branched_at, FieldError(path_of(path, otherwise=otherwise), _message(code, error, context), code)
+    )
 
 
 def _walk(
@@ -162,14 +164,14 @@ def _below(here: object, step: str | int) -> object:
     return _UNSEEN
 
 
-def _without_lost_branches(placed: Sequence[_Placed]) -> list[_Placed]:
+def _without_lost_branches(placed: Sequence[_LocatedError]) -> list[_LocatedError]:
     """Where one branch of a union got further into the value than another, the other was not meant."""
     entered = {p.branched_at for p in placed if p.branched_at is not None and len(p.path) > len(p.branched_at)}
     return [p for p in placed if p.path != p.branched_at or p.branched_at not in entered]
 
 
-def _one_per_field(placed: Sequence[_Placed]) -> list[Fault]:
-    told: dict[tuple[str, bool], Fault] = {}
+def _one_per_field(placed: Sequence[_LocatedError]) -> list[FieldError]:
+    told: dict[tuple[str, bool], FieldError] = {}
     for p in placed:
         key = (p.fault.field, p.branched_at is not None)
         first = told.setdefault(key, p.fault)
@@ -183,7 +185,7 @@ def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) ->
         # A validator's own words; a subclass such as UnicodeEncodeError would quote the input.
         ours = type(context.get("error")) in {ValueError, AssertionError}
         return str(context["error"])[:300] if ours else _OTHERWISE
-    if not is_stock(code):
+    if not is_pydantic_code(code):
         return str(error["msg"])[:300]
     return _MESSAGES.get(code, _OTHERWISE).format_map(_Schema(context))
 

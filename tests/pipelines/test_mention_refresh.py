@@ -11,8 +11,8 @@ import pytest
 from given import World
 
 from app import errors
-from app.pipelines import documents, entities, ingest, naming, relinking
-from app.store import changes, jobs, mentions
+from app.pipelines import documents, entities, ingest, mention_extraction, mention_refresh
+from app.store import jobs, mentions, name_changes
 from app.text import tags
 
 NOTES = {
@@ -58,7 +58,7 @@ async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) 
     for document in await documents.page(world.user_id, db=database, limit=9, after=None, uri=None):
         async with database.writing(world.user_id) as writing:
             await mentions.lock(writing, world.user_id)
-            await naming.link(writing, world.user_id, document.document_id, keys=tags.KEYS)
+            await mention_extraction.link(writing, world.user_id, document.document_id, keys=tags.KEYS)
     return await gazette.mentioned(owner, world)
 
 
@@ -110,8 +110,8 @@ async def test_names_that_only_metadata_gave_are_texts_names_again_when_it_is_go
 async def test_any_order_of_changes_and_texts_ends_alike(
     database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch, most: int, seed: int
 ) -> None:
-    monkeypatch.setattr(relinking, "MOST_NAMES", most)
-    monkeypatch.setattr(relinking, "SLICE", 2)
+    monkeypatch.setattr(mention_refresh, "MOST_NAMES", most)
+    monkeypatch.setattr(mention_refresh, "SLICE", 2)
     world, dice = World(database), random.Random(seed)
     steps: list[Any] = [*"abcd", *PEOPLE.items(), None, None]
     dice.shuffle(steps)
@@ -155,18 +155,18 @@ async def test_one_job_waits_however_many_changes_there_are(world: World, databa
     for name in PEOPLE:
         await gazette.name(world, name)
     async with database.shared() as shared:
-        assert await jobs.count(shared, world.user_id, changes.JOB) == 1
+        assert await jobs.count(shared, world.user_id, name_changes.JOB) == 1
 
 
 async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
     world: World, database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relinking, "SLICE", 1)
+    monkeypatch.setattr(mention_refresh, "SLICE", 1)
     for n in range(6):
         await world.add(f"Ana {n}.", f"{n}")
     await gazette.name(world, "Ana")
     slices = 0
-    whole = relinking._relink_slice
+    whole = mention_refresh._relink_slice
 
     async def dying(*given: Any) -> None:
         nonlocal slices
@@ -175,7 +175,7 @@ async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
             raise Killed
         await whole(*given)
 
-    monkeypatch.setattr(relinking, "_relink_slice", dying)
+    monkeypatch.setattr(mention_refresh, "_relink_slice", dying)
     with pytest.raises(Killed):
         await gazette.relink(world)
     assert len(await gazette.links(owner, world, "Ana")) == 3
@@ -197,7 +197,7 @@ async def test_a_worker_that_is_stopped_hands_its_job_on_at_once(
         await asyncio.Event().wait()
 
     with monkeypatch.context() as slow:
-        slow.setattr(relinking, "_relink_slice", hanging)
+        slow.setattr(mention_refresh, "_relink_slice", hanging)
         worker = asyncio.create_task(gazette.relink(world))
         await reached.wait()
         worker.cancel()
@@ -207,17 +207,17 @@ async def test_a_worker_that_is_stopped_hands_its_job_on_at_once(
 
 
 async def test_a_worker_that_lost_its_lease_stops(world: World, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relinking, "SLICE", 1)
+    monkeypatch.setattr(mention_refresh, "SLICE", 1)
     for n in range(3):
         await world.add(f"Ana {n}.", f"{n}")
     await gazette.name(world, "Ana")
-    whole = relinking._relink_slice
+    whole = mention_refresh._relink_slice
 
     async def overtaken(*given: Any) -> None:
         await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", world.user_id)
         await whole(*given)
 
-    monkeypatch.setattr(relinking, "_relink_slice", overtaken)
+    monkeypatch.setattr(mention_refresh, "_relink_slice", overtaken)
     assert await gazette.relink(world) == 1
     pending = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1 AND pending"
     assert await owner.fetchval(pending, world.user_id) == 1
@@ -226,7 +226,7 @@ async def test_a_worker_that_lost_its_lease_stops(world: World, owner: Any, monk
 async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
     world: World, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(relinking, "RETRY_S", 0.0)
+    monkeypatch.setattr(mention_refresh, "RETRY_S", 0.0)
     await world.add("Ana.", "a")
     await gazette.name(world, "Ana")
 
@@ -234,7 +234,7 @@ async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
         raise errors.DatabaseUnavailable("down")
 
     with monkeypatch.context() as broken:
-        broken.setattr(relinking, "_relink_slice", failing)
+        broken.setattr(mention_refresh, "_relink_slice", failing)
         for _ in range(5):
             with pytest.raises(errors.DatabaseUnavailable):
                 await gazette.relink(world)
@@ -247,8 +247,8 @@ async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
 
 
 async def test_long_documents_are_linked_in_slices(world: World, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relinking, "SLICE", 3)
-    world.cutting = ingest.Cutting(target=40, overlap=0)
+    monkeypatch.setattr(mention_refresh, "SLICE", 3)
+    world.chunking_options = ingest.ChunkingOptions(target=40, overlap=0)
     stored = await world.add("\n\n".join(f"Paragraph {n} is by Ana, of stone and of lime and more." for n in range(20)))
     await gazette.name(world, "Ana")
     assert await gazette.relink(world) == stored.chunk_count

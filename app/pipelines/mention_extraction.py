@@ -18,10 +18,10 @@ from uuid import UUID
 from app import errors
 from app.pipelines import gazetteers
 from app.shapes import IndexText
-from app.store import changes, headings, mentions
+from app.store import headings, mentions, name_changes
 from app.store.db import Database, Reading, Writing
-from app.store.headings import Standing
-from app.store.mentions import Mention, Named, Place
+from app.store.headings import HeadingChunk
+from app.store.mentions import ChunkText, Mention, NameEntity
 from app.text import headings as sections
 from app.text import lexical, names, tags
 from app.text.gazetteer import Gazetteer
@@ -43,10 +43,10 @@ FOLDING, KEEPING = "english", "german"
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ChunkNames:
     """What stands in a chunk: names written large, every sequence of words, and names that are looked for."""
 
-    place: Place
+    place: ChunkText
     large: list[Name]
     sequences: Counter[str]
     told: Counter[UUID]
@@ -59,8 +59,8 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
     if title is not None:
         await _link_title(db, user_id, document_id, title)
     await _name_tags(db, user_id, tags.from_metadata(opening.metadata, keys))
-    known = (await gazetteers.within(db, user_id)).gazetteer
-    whole = await mentions.places(db, user_id, document_id)
+    known = (await gazetteers.uncommitted(db, user_id)).gazetteer
+    whole = await mentions.chunk_texts(db, user_id, document_id)
     await _link_headings(db, user_id, document_id, title, await asyncio.to_thread(_sections, whole))
     for start in range(0, len(whole), SLICE):
         places = whole[start : start + SLICE]
@@ -70,12 +70,12 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
 
 async def expected(
     db: Reading, user_id: str, document_id: UUID, *, keys: Sequence[str]
-) -> tuple[set[Mention], set[Standing]] | None:
+) -> tuple[set[Mention], set[HeadingChunk]] | None:
     """The mentions and headings that `link` would store for a document now; None if it has no chunks. Writes nothing.
 
     Not for a user whose names have changed since the stored texts were linked.
     """
-    whole = await mentions.places(db, user_id, document_id)
+    whole = await mentions.chunk_texts(db, user_id, document_id)
     if not whole or whole[0].opening is None:
         return None
     title = names.title_name(whole[0].opening.title)
@@ -83,17 +83,17 @@ async def expected(
     found: set[Mention] = set()
     for start in range(0, len(whole), SLICE):
         read = await asyncio.to_thread(_read, whole[start : start + SLICE], known)
-        titles = await mentions.known(db, user_id, {key for one in read for key in one.sequences})
+        titles = await mentions.known_titles(db, user_id, {key for one in read for key in one.sequences})
         found.update(_mentioned(read, titles, title, known, keys))
     standing = await asyncio.to_thread(_sections, whole)
     return found, {
-        Standing(name.entity_id, section, chunk, document_id)
+        HeadingChunk(name.entity_id, section, chunk, document_id)
         for name, section, chunk in standing
         if title is None or name.key != title.key
     }
 
 
-async def link_again(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
+async def relink(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
     """Replace the mentions and headings of a stored document. Under the user's lock.
 
     Returns the entities that it mentioned before, which the caller prunes.
@@ -130,7 +130,7 @@ async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Seque
         await mentions.lock(writing, user_id)
         if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
             return False
-        before = await link_again(writing, user_id, document_id, keys=keys)
+        before = await relink(writing, user_id, document_id, keys=keys)
         await mentions.prune(writing, user_id, before)
         return True
 
@@ -148,13 +148,13 @@ async def catch_up(owner: Database, *, keys: Sequence[str], db: Database | None 
         await asyncio.sleep(RETRY_S)
 
 
-def told(place: Place, known: Gazetteer) -> Counter[UUID]:
+def text_mentions(place: ChunkText, known: Gazetteer) -> Counter[UUID]:
     """How often a chunk's text names each entity that is looked for; a document's title counts for its first chunk."""
     text = f"{place.opening.title}\n{place.content}" if place.opening else place.content
     return Counter(entity for found in known.find(text) for entity in found.entity_ids)
 
 
-def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
+def document_mentions(place: ChunkText, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
     """The user's own entities that a document names in its metadata or its title, as mentions in its first chunk."""
     if place.opening is None:
         return
@@ -168,24 +168,25 @@ def said(place: Place, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mentio
             yield Mention(entity, place.chunk_no, place.document_id, "title", 1)
 
 
-def _tagged(place: Place, keys: Sequence[str]) -> Iterator[Mention]:
+def _tagged(place: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
     if place.opening is not None:
         for tag in tags.from_metadata(place.opening.metadata, keys):
             yield Mention(tag.entity_id, place.chunk_no, place.document_id, tag.kind, 1)
 
 
-def is_looked_for(name: str, entity_id: UUID, known: Gazetteer) -> bool:
+def is_metadata_entity(name: str, entity_id: UUID, known: Gazetteer) -> bool:
     """Whether the entity that a name (its key) alone makes is one that metadata names."""
     return any(entity == entity_id for _name, entity in known.entries(name))
 
 
-def _read(places: Sequence[Place], known: Gazetteer) -> list[_Read]:
+def _read(places: Sequence[ChunkText], known: Gazetteer) -> list[_ChunkNames]:
     return [
-        _Read(place, names.find(place.content), names.sequences(place.content), told(place, known)) for place in places
+        _ChunkNames(place, names.find(place.content), names.sequences(place.content), text_mentions(place, known))
+        for place in places
     ]
 
 
-def _sections(places: Sequence[Place]) -> list[tuple[Name, int, int]]:
+def _sections(places: Sequence[ChunkText]) -> list[tuple[Name, int, int]]:
     """The names of the sections in which a document's chunks stand: name, number of the first chunk, of the chunk."""
     begun: dict[tuple[str, ...], int] = {}
     found: dict[tuple[str, int, int], Name] = {}
@@ -200,9 +201,9 @@ def _sections(places: Sequence[Place]) -> list[tuple[Name, int, int]]:
 
 async def _name_tags(db: Writing, user_id: str, tagged: Sequence[Tag]) -> None:
     """Make what metadata names entities that are looked for."""
-    given = [Named(tag.entity_id, tag.key, tag.text, tag.type) for tag in tagged]
+    given = [NameEntity(tag.entity_id, tag.key, tag.text, tag.type) for tag in tagged]
     new = await mentions.ensure(db, user_id, given, origin="metadata")
-    await changes.note(db, user_id, {tag.key: tag.text for tag in tagged if tag.entity_id in new})
+    await name_changes.record(db, user_id, {tag.key: tag.text for tag in tagged if tag.entity_id in new})
 
 
 async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
@@ -223,7 +224,7 @@ async def _link_headings(
     known = await _looked_for(db, user_id, list(named.values()))
     await mentions.ensure(db, user_id, [_named(name) for name in named.values()], origin="text")
     rows = [
-        Standing(n.entity_id, section, chunk, document_id) for n, section, chunk in standing if n.entity_id in named
+        HeadingChunk(n.entity_id, section, chunk, document_id) for n, section, chunk in standing if n.entity_id in named
     ]
     await headings.add(db, user_id, rows)
     new = [name for entity_id, name in named.items() if entity_id not in known and sections.matches_any_case(name)]
@@ -235,29 +236,29 @@ async def _looked_for(db: Writing, user_id: str, named: Sequence[Name]) -> set[U
     """Those of the entities that these names alone make which texts mention in any case already."""
     several = [name.entity_id for name in named if sections.matches_any_case(name)]
     titles = await mentions.matched(db, user_id, [name.entity_id for name in named])
-    return titles | await headings.heading(db, user_id, several)
+    return titles | await headings.heading_entities(db, user_id, several)
 
 
 async def _link_back(db: Writing, user_id: str, document_id: UUID, name: Name) -> None:
     """Link the chunks of other documents that held the name before it was looked for in any case."""
     phrase = IndexText(lexical.index_text(name.text, FOLDING), lexical.index_text(name.text, KEEPING))
-    places = await mentions.holding(db, user_id, phrase, besides=document_id)
+    places = await mentions.chunks_with_phrase(db, user_id, phrase, besides=document_id)
     counts = [(place, names.sequences(place.content)[name.key]) for place in places]
     found = [Mention(name.entity_id, p.chunk_no, p.document_id, "text", count) for p, count in counts if count]
     await mentions.add(db, user_id, found)
 
 
 async def _link_slice(
-    db: Writing, user_id: str, read: Sequence[_Read], title: Name | None, known: Gazetteer, keys: Sequence[str]
+    db: Writing, user_id: str, read: Sequence[_ChunkNames], title: Name | None, known: Gazetteer, keys: Sequence[str]
 ) -> None:
     distinct = {name.key: _named(name) for one in read for name in one.large}
     await mentions.ensure(db, user_id, list(distinct.values()), origin="text")
-    titles = await mentions.known(db, user_id, {key for one in read for key in one.sequences})
+    titles = await mentions.known_titles(db, user_id, {key for one in read for key in one.sequences})
     await mentions.add(db, user_id, _mentioned(read, titles, title, known, keys))
 
 
 def _mentioned(
-    read: Sequence[_Read],
+    read: Sequence[_ChunkNames],
     titles: Mapping[str, Sequence[UUID]],
     title: Name | None,
     known: Gazetteer,
@@ -267,16 +268,16 @@ def _mentioned(
     found: dict[tuple[UUID, int, str], Mention] = {}
     for one in read:
         place = one.place
-        counts = {n.entity_id: n.count for n in one.large if not is_looked_for(n.key, n.entity_id, known)}
+        counts = {n.entity_id: n.count for n in one.large if not is_metadata_entity(n.key, n.entity_id, known)}
         counts |= {e: one.sequences[key] for key in titles.keys() & one.sequences.keys() for e in titles[key]}
         counts |= one.told
         kinds = [(entity, "text", count) for entity, count in counts.items()]
         kinds += [(title.entity_id, "title", 1)] if title else []
         new = [Mention(entity, place.chunk_no, place.document_id, kind, count) for entity, kind, count in kinds]
-        for mention in (*new, *_tagged(place, keys), *said(place, known, keys)):
+        for mention in (*new, *_tagged(place, keys), *document_mentions(place, known, keys)):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return [found[key] for key in sorted(found)]
 
 
-def _named(name: Name) -> Named:
-    return Named(name.entity_id, name.key, name.text)
+def _named(name: Name) -> NameEntity:
+    return NameEntity(name.entity_id, name.key, name.text)

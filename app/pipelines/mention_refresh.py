@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app import errors
-from app.pipelines import gazetteers, naming
-from app.store import changes, headings, jobs, mentions, relinks
-from app.store.changes import Changed
+from app.pipelines import gazetteers, mention_extraction
+from app.store import headings, jobs, mentions, name_changes, stale_mentions
 from app.store.db import Database, Writing
 from app.store.jobs import Job
-from app.store.mentions import Mention, Place
+from app.store.mentions import ChunkText, Mention
+from app.store.name_changes import NameChange
 from app.text import headings as sections
 from app.text import lexical, names
 from app.text.gazetteer import Gazetteer
@@ -41,7 +41,7 @@ IDLE_S = 1.0
 Counted = Callable[[int], None]
 
 
-async def work(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
+async def run_forever(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
     """Do whatever waits, for ever; `counted` is told after each job how many chunks were read again."""
     while True:
         await asyncio.sleep(IDLE_S)
@@ -68,7 +68,7 @@ async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
     while True:
         read += await drain(db, user_id, keys=keys)
         async with db.shared() as shared:
-            if not await jobs.count(shared, user_id, changes.JOB):
+            if not await jobs.count(shared, user_id, name_changes.JOB):
                 return read
         await asyncio.sleep(IDLE_S / 5)
 
@@ -79,7 +79,7 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
     A job that fails waits for another attempt, and what made it fail is raised.
     """
     async with db.shared() as shared:
-        job = await jobs.claim(shared, kinds=[changes.JOB], lease_s=LEASE_S, user_id=user_id)
+        job = await jobs.claim(shared, kinds=[name_changes.JOB], lease_s=LEASE_S, user_id=user_id)
     if job is None:
         return None
     try:
@@ -91,18 +91,18 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
         raise
     except Exception as error:
         async with db.shared() as shared:
-            await jobs.give_back(shared, job, error=type(error).__name__, after_s=RETRY_S)
+            await jobs.retry_later(shared, job, error=type(error).__name__, after_s=RETRY_S)
         raise
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _Refresh:
     """Names that changed, up to a version, and the chunks that have to be read again.
 
     `alone` are names that metadata gave and gives no more, by the entities that they alone make.
     """
 
-    changed: Sequence[Changed]
+    changed: Sequence[NameChange]
     version: int
     chunk_nos: Sequence[int]
     alone: dict[UUID, str]
@@ -121,30 +121,32 @@ async def _relink(db: Database, job: Job, keys: Sequence[str]) -> int:
                 return start + len(chunk_nos)
     async with db.writing(job.user_id) as writing:
         await mentions.lock(writing, job.user_id)
-        await changes.followed(writing, job.user_id, work_.version)
+        await name_changes.mark_followed(writing, job.user_id, work_.version)
         await jobs.finish(writing, job)
-        await jobs.forget(writing, job.user_id, job.kind)
+        await jobs.delete_finished(writing, job.user_id, job.kind)
     log.info("texts linked anew", extra={"action": "relinked", "chunks": len(waiting), "names": len(work_.changed)})
     return len(waiting)
 
 
-async def _found(db: Database, user_id: str) -> _Work:
+async def _found(db: Database, user_id: str) -> _Refresh:
     """What has changed, and where it may stand."""
     async with db.reading(user_id) as reading:
-        version = await changes.version(reading, user_id)
-        changed = await changes.pending(reading, user_id, version)
+        version = await name_changes.version(reading, user_id)
+        changed = await name_changes.pending(reading, user_id, version)
         known = (await gazetteers.current(reading, user_id)).gazetteer
         ids = {_automatic(change.key): change.key for change in changed if change.lowered}
-        lost = {entity: key for entity, key in ids.items() if not naming.is_looked_for(key, entity, known)}
-        alone = {entity: lost[entity] for entity in await relinks.origins(reading, user_id, list(lost))}
+        lost = {
+            entity: key for entity, key in ids.items() if not mention_extraction.is_metadata_entity(key, entity, known)
+        }
+        alone = {entity: lost[entity] for entity in await stale_mentions.origins(reading, user_id, list(lost))}
         probes = [_probes(change.key) for change in changed[: MOST_NAMES + 1]]
         found = None
         if len(changed) <= MOST_NAMES and all(probes):
-            found = await relinks.holding(reading, user_id, list(itertools.chain(*probes)))
+            found = await stale_mentions.chunks_with_names(reading, user_id, list(itertools.chain(*probes)))
         if found is None:
-            return _Work(changed, version, await relinks.chunks(reading, user_id), alone)
-        tagged = await relinks.tagged(reading, user_id, [_automatic(change.key) for change in changed])
-        return _Work(changed, version, [*{*found, *tagged}], alone)
+            return _Refresh(changed, version, await stale_mentions.chunks(reading, user_id), alone)
+        tagged = await stale_mentions.linked_chunks(reading, user_id, [_automatic(change.key) for change in changed])
+        return _Refresh(changed, version, [*{*found, *tagged}], alone)
 
 
 def _probes(key: str) -> list[str]:
@@ -166,40 +168,46 @@ async def _relink_slice(
         await mentions.lock(writing, user_id)
         known = (await gazetteers.current(writing, user_id)).gazetteer
         lowered = await _lowered(writing, user_id, alone, known)
-        places = await mentions.places_of(writing, user_id, chunk_nos)
+        places = await mentions.chunk_texts_of(writing, user_id, chunk_nos)
         wanted = await asyncio.to_thread(_wanted, places, known, lowered, keys)
-        standing = await relinks.standing(writing, user_id, chunk_nos, besides=[entity for entity, _ in lowered])
+        standing = await stale_mentions.stored_mentions(
+            writing, user_id, chunk_nos, besides=[entity for entity, _ in lowered]
+        )
         old = [mention for mention in standing if mention not in wanted]
-        await relinks.exchange(writing, user_id, old=old, new=sorted(wanted - standing.keys(), key=_order))
+        await stale_mentions.replace_mentions(
+            writing, user_id, old=old, new=sorted(wanted - standing.keys(), key=_order)
+        )
         unsure = {mention.entity_id for mention in old if standing[mention] != "user"}
         await mentions.prune(writing, user_id, sorted(unsure | {entity for entity, _ in lowered}))
 
 
 async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gazetteer) -> dict[tuple[UUID, str], bool]:
     """Those of the entities that names alone make, which still nobody gives, with key and whether in any case."""
-    lost = {entity: key for entity, key in alone.items() if not naming.is_looked_for(key, entity, known)}
+    lost = {
+        entity: key for entity, key in alone.items() if not mention_extraction.is_metadata_entity(key, entity, known)
+    }
     if not lost:
         return {}
     several = [entity for entity, key in lost.items() if sections.matches_any_case(Name(key, key))]
-    heading = await headings.heading(db, user_id, several)
-    origins = await relinks.origins(db, user_id, list(lost))
+    heading = await headings.heading_entities(db, user_id, several)
+    origins = await stale_mentions.origins(db, user_id, list(lost))
     return {(entity, lost[entity]): origin == "title" or entity in heading for entity, origin in origins.items()}
 
 
 def _wanted(
-    places: Sequence[Place], known: Gazetteer, lowered: dict[tuple[UUID, str], bool], keys: Sequence[str]
+    places: Sequence[ChunkText], known: Gazetteer, lowered: dict[tuple[UUID, str], bool], keys: Sequence[str]
 ) -> set[Mention]:
     """What the chunks would mention of these entities if they were stored now."""
     found: dict[tuple[UUID, int, str], Mention] = {}
     for place in places:
-        counts = naming.told(place, known) + (_plainly(place, lowered) if lowered else Counter())
+        counts = mention_extraction.text_mentions(place, known) + (_plainly(place, lowered) if lowered else Counter())
         new = [Mention(e, place.chunk_no, place.document_id, "text", count) for e, count in counts.items()]
-        for mention in (*new, *naming.said(place, known, keys)):
+        for mention in (*new, *mention_extraction.document_mentions(place, known, keys)):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return set(found.values())
 
 
-def _plainly(place: Place, lowered: dict[tuple[UUID, str], bool]) -> Counter[UUID]:
+def _plainly(place: ChunkText, lowered: dict[tuple[UUID, str], bool]) -> Counter[UUID]:
     """How often a chunk holds names, in any case or written large."""
     sequences = names.sequences(place.content)
     large = {name.key: name.count for name in names.find(place.content)}

@@ -17,7 +17,7 @@ _e = tables.entities.c
 _m = tables.mentions.c
 
 
-async def holding(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
+async def chunks_with_names(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
     """The chunks that may hold one of these names (their words as the index reads them); None: any chunk may."""
     if not names:
         return []
@@ -26,7 +26,7 @@ async def holding(db: Reading, user_id: str, names: Sequence[str]) -> list[int] 
     return None if None in found else found
 
 
-async def tagged(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
+async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
     """The chunks that are linked to one of these entities by metadata or title."""
     query = (
         sa.select(_m.chunk_no)
@@ -47,7 +47,7 @@ async def origins(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict
     return {row.entity_id: row.origin for row in await db.execute(query)}
 
 
-async def standing(
+async def stored_mentions(
     db: Reading, user_id: str, chunk_nos: Sequence[int], *, besides: Iterable[UUID]
 ) -> dict[Mention, str]:
     """What the chunks mention of the entities that are looked for, and of those in `besides`, with their origin.
@@ -59,7 +59,7 @@ async def standing(
     return {Mention(*row[:5]): row.origin for row in rows}
 
 
-async def exchange(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+async def replace_mentions(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
     """Put mentions in the place of others."""
     if old:
         binds = {

@@ -15,22 +15,22 @@ from starlette.requests import ClientDisconnect, Request
 T = TypeVar("T")
 
 
-async def unless_gone(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+async def cancel_on_disconnect(request: Request, work: Callable[[], Awaitable[T]]) -> T:
     """The result of `work`, unless the client leaves first: then it is cancelled, and ClientDisconnect raised.
 
     The request's body must have been read.
     """
     working = asyncio.ensure_future(work())
-    leaving = asyncio.ensure_future(_left(request))
+    disconnecting = asyncio.ensure_future(_left(request))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
             return working.result()
         raise ClientDisconnect
     finally:
         working.cancel()
-        leaving.cancel()
-        await asyncio.wait({working, leaving})
+        disconnecting.cancel()
+        await asyncio.wait({working, disconnecting})
 
 
 async def _left(request: Request) -> None:

@@ -226,4 +226,4 @@ async def test_passages_that_entities_led_to_keep_what_led_there(world: World) -
     assert all(hit.parent is not None for hit in answer.hits)
     led = [hit for hit in answer.hits if hit.parent and hit.parent.score == 1.0]
     assert {hit.candidate.uri for hit in led} == {"ana", "ana-2"}
-    assert all(hit.lift is not None and hit.explain and {"rerank", "mmr"} <= hit.explain.keys() for hit in led)
+    assert all(hit.boost is not None and hit.explain and {"rerank", "mmr"} <= hit.explain.keys() for hit in led)

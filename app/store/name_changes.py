@@ -27,7 +27,7 @@ KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class NameChange:
     """A name that was added, changed or removed; `lowered` if metadata named it before."""
 
     key: str
@@ -41,7 +41,7 @@ async def version(db: Reading, user_id: str) -> int:
     return await db.scalar(sa.select(_t.names_version).where(_t.user_id == user_id)) or 0
 
 
-async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: bool = False) -> None:
+async def record(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: bool = False) -> None:
     """Note that these names (by key) changed, and have the stored texts linked anew. Under the user's lock.
 
     `lowered` says that metadata named them and does so no more.
@@ -55,7 +55,7 @@ async def note(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: 
         some = changed[start : start + SLICE]
         binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
         await db.execute(sql.statement("record_name_changes"), {"user_id": user_id, "lowered": lowered, **binds})
-    await jobs.queue(db, user_id, JOB)
+    await jobs.enqueue(db, user_id, JOB)
 
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
@@ -77,19 +77,19 @@ async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str
     return found
 
 
-async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[Changed]:
+async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[NameChange]:
     """Up to `limit` changes after a version, whether followed or not."""
     rows = await db.execute(_changed(user_id).where(_c.version > version).order_by(_c.version).limit(limit))
-    return [Changed(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
+    return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
-async def pending(db: Reading, user_id: str, version: int) -> list[Changed]:
+async def pending(db: Reading, user_id: str, version: int) -> list[NameChange]:
     """The changes up to a version that the stored texts do not follow yet."""
     rows = await db.execute(_changed(user_id).where(_c.pending, _c.version <= version))
-    return [Changed(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
+    return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
-async def followed(db: Writing, user_id: str, version: int) -> None:
+async def mark_followed(db: Writing, user_id: str, version: int) -> None:
     """Note that the stored texts follow all changes up to a version."""
     of_user = _c.user_id == user_id
     done = sa.update(tables.entity_changes).where(of_user, _c.pending, _c.version <= version)
