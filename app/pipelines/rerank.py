@@ -1,8 +1,7 @@
 """Re-ranks and diversifies the best hits of a search.
 
-After fusion and what entities add (SPEC §4): the best are scored again, by their cosine to the question or by a
-provider, and then those come first that say something the ones before them do not. A provider that fails, or cannot be
-asked, leaves the order as it was.
+After fusion and entity boosts, the best hits are scored again by their cosine to the query or by a provider, then
+diversified by MMR. If the provider fails or is not configured, the hits keep their scores.
 """
 
 from __future__ import annotations
