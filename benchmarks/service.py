@@ -25,7 +25,8 @@ POLL_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start: a data dir, settings as environment variables, and the checkout that the code comes from.
+    """What to start: a data dir, settings as environment variables, the checkout that the code comes from, and the
+    interpreter that has its dependencies.
 
     Settings of the surrounding process are not inherited.
     """
@@ -33,6 +34,7 @@ class Launch:
     data_dir: Path
     settings: Mapping[str, str] = field(default_factory=dict)
     checkout: Path = ROOT
+    python: str = sys.executable
 
     def environment(self) -> dict[str, str]:
         """Returns the environment of the process."""
@@ -44,7 +46,7 @@ class Launch:
     async def start(self, *arguments: str, stdout: int = asyncio.subprocess.DEVNULL) -> asyncio.subprocess.Process:
         """Starts `stepwell` with these arguments; the caller ends the process."""
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "app", *arguments),
+            *(self.python, "-m", "app", *arguments),
             cwd=self.checkout,
             env=self.environment(),
             stdin=asyncio.subprocess.DEVNULL,

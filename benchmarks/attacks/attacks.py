@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,11 +38,13 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
 }
 
 
-async def run(checkout: Path, names: Sequence[str], report: Callable[[str], None]) -> dict[str, str]:
+async def run(
+    checkout: Path, names: Sequence[str], report: Callable[[str], None], *, python: str = sys.executable
+) -> dict[str, str]:
     """Runs attacks against the service of a checkout; returns the results by name."""
     results: dict[str, str] = {}
     with folders.temporary() as folder:
-        target = Target(folder / "data", checkout)
+        target = Target(folder / "data", checkout, python)
         await target.prepare()
         for name in names:
             report(f"{name}: {ATTACKS[name][0]}")

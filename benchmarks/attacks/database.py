@@ -112,7 +112,7 @@ async def occupied_socket_folder(target: Target) -> str:
         os.chown(folder, NOBODY, NOBODY)
     start = time.monotonic()
     try:
-        async with serving(Launch(data_dir, {"AUTH": "api_key"}, target.checkout)):
+        async with serving(Launch(data_dir, {"AUTH": "api_key"}, target.checkout, target.python)):
             return f"starts in {milliseconds(time.monotonic() - start)}"
     except errors.EmbeddedServerError:
         return "does not start"

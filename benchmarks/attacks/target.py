@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -29,15 +30,16 @@ PROBE_PAUSE_S = 0.02
 
 @dataclass(slots=True)
 class Target:
-    """A data dir with two users and a few documents, and the revision (`checkout`) that serves it."""
+    """A data dir with two users and a few documents, and the revision (`checkout`, `python`) that serves it."""
 
     data_dir: Path
     checkout: Path
+    python: str = sys.executable
     keys: dict[str, str] = field(default_factory=dict)
 
     def launch(self, **settings: str) -> Launch:
         """Returns how to start the service, with API keys unless the settings say otherwise."""
-        return Launch(self.data_dir, {"AUTH": "api_key", **settings}, self.checkout)
+        return Launch(self.data_dir, {"AUTH": "api_key", **settings}, self.checkout, self.python)
 
     @asynccontextmanager
     async def serving(self, **settings: str) -> AsyncIterator[Service]:
@@ -60,7 +62,9 @@ class Target:
         for user in USERS:
             status, out = await self.launch().run("keys", "create", user, "--json")
             if status != 0:
-                raise errors.EmbeddedServerError(f"No API key could be created by the revision in {self.checkout}.")
+                raise errors.EmbeddedServerError(
+                    "The revision does not run. If its dependencies differ, give an interpreter that has them (--python)."
+                )
             self.keys[user] = json.loads(out)["key"]
         async with self.serving() as service:
             for user in USERS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,9 @@ def attacks(
     before: Annotated[
         str | None, typer.Option(help="A Git revision to compare with.", metavar="REV", show_default="none")
     ] = None,
+    python: Annotated[
+        Path | None, typer.Option(help="Interpreter with the dependencies of that revision.", show_default="this one")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Names of attacks, separated by commas.", show_default="all")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table to this file as Markdown.")] = None,
 ) -> None:
@@ -29,7 +33,8 @@ def attacks(
     if before is not None:
         with story.worktree(before) as checkout:
             options.err.print(f"Revision {before}")
-            earlier = options.run(story.run(checkout, names, options.err.print))
+            interpreter = str(python.absolute()) if python else sys.executable
+            earlier = options.run(story.run(checkout, names, options.err.print, python=interpreter))
     options.err.print("This checkout")
     now = options.run(story.run(ROOT, names, options.err.print))
     if markdown is not None:
