@@ -46,8 +46,8 @@ async def open_services(
     """A checked database and a loaded embedder, closed in reverse.
 
     The embedded database is started and migrated first, and the names of what older versions stored there are read,
-    unless the caller does so later (`mention_extraction.catch_up` with `owner`). No session of the owner stays open. Raises
-    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
+    unless the caller does so later (`mention_extraction.catch_up` with `owner`). No session of the owner stays open.
+    Raises SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))

@@ -63,7 +63,8 @@ class Target:
             status, out = await self.launch().run("keys", "create", user, "--json")
             if status != 0:
                 raise errors.EmbeddedServerError(
-                    "The revision does not run. If its dependencies differ, give an interpreter that has them (--python)."
+                    "The revision does not run. If its dependencies differ, "
+                    "give an interpreter that has them (--python)."
                 )
             self.keys[user] = json.loads(out)["key"]
         async with self.serving() as service:
