@@ -53,7 +53,8 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
 async def _ingest(services: Services, user: str) -> None:
     paths = sorted(samples.NOTES.rglob("*.md"))
     summary = ingest.Summary()
-    await ingest.store(_notes(paths), len(paths), summary, user, services)
+    total_bytes = sum(path.stat().st_size for path in paths)
+    await ingest.store(_notes(paths), total_bytes, summary, user, services)
     options.err.print(f"{len(paths)} sample notes of a small company: {summary.chunks} chunks.")
 
 

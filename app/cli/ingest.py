@@ -1,10 +1,11 @@
-"""`stepwell ingest`: files and folders of text and Markdown go in."""
+"""Implements `stepwell ingest`: stores files and folders of text and Markdown."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -15,49 +16,122 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import folders, options
 from app.config import Settings
-from app.pipelines import ingest as story
+from app.pipelines import ingest as pipeline
 from app.pipelines import mention_refresh
 from app.pipelines.services import Services
-from app.shapes import Upload
+from app.providers.base import Embedder, EmbeddingModel
+from app.shapes import Stored, Upload, Vector
 from app.text import cleaning
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 READABLE = MARKDOWN | {".txt", ".text"}
 LARGEST_FILE = 50_000_000
+CHUNK_BYTES = 600
+"""Bytes of text per chunk, until documents of this ingest show it."""
 
 
 class Rate(ProgressColumn):
-    """Documents a second."""
+    """Chunks per second."""
 
     def render(self, task: Task) -> Text:
-        """The rate so far."""
-        return Text(f"{task.speed:.1f}/s" if task.speed else "–/s")
+        """The average since the start."""
+        return Text(f"{task.speed:.0f}/s" if task.speed else "–/s")
 
 
 @dataclass(slots=True)
 class Summary:
-    """What became of the files, by status, and why some failed."""
+    """Counts the files by status and the unsupported ones by suffix, and lists why some failed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    unsupported: Counter[str] = field(default_factory=Counter)
+
+    def fail(self, path: Path, error: OSError) -> None:
+        """Records a file or folder that cannot be read."""
+        self.failures.append((str(path), str(error.strerror)))
 
     def as_json(self) -> dict[str, object]:
-        """The summary for programs."""
+        """The summary as printed by --json."""
         statuses = {name: self.counts[name] for name in ("added", "replaced", "unchanged")}
         failed = [{"path": path, "reason": reason} for path, reason in self.failures]
-        return {**statuses, "failed": len(failed), "chunks": self.chunks, "failures": failed}
+        counted = {"failed": len(failed), "chunks": self.chunks, "unsupported": dict(self.unsupported)}
+        return {**statuses, **counted, "failures": failed}
+
+
+class Chunks:
+    """Shows the progress of an ingest in chunks, of an estimated total.
+
+    Chunks that are embedded count at once; those whose vectors are stored already count with their document.
+    """
+
+    def __init__(self, bar: Progress, total_bytes: int) -> None:
+        self._bar = bar
+        self._task = bar.add_task("ingest", total=total_bytes / CHUNK_BYTES)
+        self._total_bytes = total_bytes
+        self._bytes = 0
+        self._stored = 0
+        self._embedded = 0
+        self._reused = 0
+
+    def embedded(self, chunks: int) -> None:
+        """Counts chunks that have been embedded."""
+        self._embedded += chunks
+        self._show()
+
+    def stored(self, upload: Upload, stored: Stored) -> None:
+        """Counts a document that has been stored or found unchanged, and corrects the estimate of the total."""
+        self._bytes += len(upload.content.encode())
+        self._stored += stored.chunk_count
+        self._reused += stored.chunk_count - stored.embedded
+        self._show()
+
+    def finish(self) -> None:
+        """Shows the number of stored chunks as the total."""
+        self._bar.update(self._task, completed=self._stored, total=self._stored)
+
+    def _show(self) -> None:
+        chunk_bytes = self._bytes / self._stored if self._stored else CHUNK_BYTES
+        total = self._stored + max(0, self._total_bytes - self._bytes) / chunk_bytes
+        done = max(self._stored, self._reused + self._embedded)
+        self._bar.update(self._task, completed=done, total=round(max(total, done)))
+
+
+@dataclass(frozen=True, slots=True)
+class CountingEmbedder:
+    """An embedder that reports how many chunks it has embedded."""
+
+    embedder: Embedder
+    report: Callable[[int], None]
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The model of the embedder behind it."""
+        return self.embedder.model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embeds one query."""
+        return await self.embedder.embed_query(text)
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embeds passages and reports their number."""
+        vectors = await self.embedder.embed_documents(texts)
+        self.report(len(texts))
+        return vectors
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, and folders that are searched for text and Markdown.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of text and Markdown.")],
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Add files to the search. Safe to interrupt and to repeat: what is there already is not embedded again."""
+    """Add files; the command may be interrupted and repeated, and embeds no text twice.
+
+    In folders, hidden files and folders, node_modules and whatever .gitignore files exclude are skipped.
+    """
     summary = Summary()
     files = find(paths, summary)
     options.run(_ingest(files, summary, options.checked_user(user), options.settings(data_dir)))
@@ -70,11 +144,18 @@ def ingest(
 
 
 def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
-    """The files to read, each once, in order; what does not exist is noted as failed."""
+    """The files to read, each once, in order.
+
+    Named files are read whatever their suffix. Missing paths and unsupported files of folders are counted in `summary`.
+    """
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            found.update(dict.fromkeys(sorted(p for p in path.rglob("*") if _wanted(p, path))))
+            for file in folders.files(path, summary.fail):
+                if file.suffix.lower() in READABLE:
+                    found[file] = None
+                else:
+                    summary.unsupported[file.suffix.lower()] += 1
         elif path.is_file():
             found[path] = None
         else:
@@ -82,52 +163,58 @@ def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
     return list(found)
 
 
-def _wanted(path: Path, root: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
-    return not hidden and path.suffix.lower() in READABLE and path.is_file()
-
-
 def read(files: Sequence[Path], summary: Summary) -> Iterator[Upload]:
-    """The files' texts; one that cannot be read is noted as failed and left out."""
+    """Yields the files as uploads; records those that cannot be read as failed."""
     for path in files:
         try:
             if path.stat().st_size > LARGEST_FILE:
                 raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
             text = cleaning.decode(path.read_bytes()).text
-        except (OSError, errors.BadRequest) as error:
-            summary.failures.append((str(path), getattr(error, "message", None) or str(error.strerror)))  # type: ignore[union-attr]
-            continue
-        yield upload(path, text, uri=path.resolve().as_uri())
+        except OSError as error:
+            summary.fail(path, error)
+        except errors.BadRequest as error:
+            summary.failures.append((str(path), error.message))
+        else:
+            yield upload(path, text, uri=path.resolve().as_uri())
 
 
 def upload(path: Path, text: str, *, uri: str) -> Upload:
-    """A file as an upload; its name is the title where the text has none of its own."""
+    """Returns a file's text as an upload with the file's name in its metadata."""
     markdown = path.suffix.lower() in MARKDOWN
     return Upload(text, uri=uri, markdown=markdown, metadata={"filename": path.name})
 
 
 async def _ingest(files: Sequence[Path], summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
-        await store(read(files, summary), len(files), summary, user_id, services)
+        await store(read(files, summary), _bytes(files), summary, user_id, services)
         await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
 
 
-async def store(uploads: Iterator[Upload], total: int, summary: Summary, user_id: str, services: Services) -> None:
-    """Store the uploads under a progress bar with rate and time left."""
-    columns = (TextColumn("Ingesting"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
+async def store(
+    uploads: Iterator[Upload], total_bytes: int, summary: Summary, user_id: str, services: Services
+) -> None:
+    """Stores uploads of `total_bytes` and shows a progress bar with the rate in chunks and the time left."""
+    columns = (TextColumn("Ingesting chunks"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
     with Progress(*columns, console=options.err) as bar:
-        task = bar.add_task("ingest", total=total)
-        outcomes = story.many(
-            uploads, user_id, db=services.db, embedder=services.embedder, options=services.chunking_options
-        )
+        progress = Chunks(bar, total_bytes)
+        embedder = CountingEmbedder(services.embedder, progress.embedded)
+        outcomes = pipeline.many(uploads, user_id, db=services.db, embedder=embedder, options=services.chunking_options)
         async for outcome in outcomes:
             if outcome.stored is not None:
                 summary.counts[outcome.stored.status] += 1
                 summary.chunks += outcome.stored.chunk_count
+                progress.stored(outcome.upload, outcome.stored)
             elif outcome.error is not None:
                 summary.failures.append((outcome.upload.uri or "", outcome.error.message))
-            bar.update(task, advance=1)
-        bar.update(task, completed=total)
+        progress.finish()
+
+
+def _bytes(files: Sequence[Path]) -> int:
+    total = 0
+    for path in files:
+        with suppress(OSError):
+            total += path.stat().st_size
+    return total
 
 
 def _show(summary: Summary) -> None:
@@ -136,5 +223,8 @@ def _show(summary: Summary) -> None:
         f"{counts['added']} added, {counts['replaced']} replaced, {counts['unchanged']} unchanged, "
         f"{len(summary.failures)} failed; {summary.chunks} chunks."
     )
+    for suffix, count in sorted(summary.unsupported.items()):
+        kind = f"{suffix} files" if suffix else "files without a suffix"
+        options.err.print(f"Skipped {count} {escape(kind)}: not text or Markdown.")
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}")

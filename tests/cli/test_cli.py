@@ -42,7 +42,15 @@ def test_a_folder_goes_in_and_the_same_again_changes_nothing(stepwell: Stepwell,
     user = given.user()
     first = stepwell("ingest", notes, "--user", user, "--json")
     assert first.code == 0, first.err
-    counts = {"added": 3, "replaced": 0, "unchanged": 0, "failed": 0, "chunks": 3, "failures": []}
+    counts = {
+        "added": 3,
+        "replaced": 0,
+        "unchanged": 0,
+        "failed": 0,
+        "chunks": 3,
+        "unsupported": {".png": 1},
+        "failures": [],
+    }
     assert first.json == counts
     again = stepwell("ingest", notes, "--user", user)
     assert again.code == 0

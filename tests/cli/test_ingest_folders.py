@@ -1,0 +1,120 @@
+"""`stepwell ingest` on folders: which files are read, what is skipped, and the progress that is shown."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import given
+import pytest
+from rich.progress import Progress
+
+from app.cli import folders, ingest
+from app.cli.ingest import Chunks
+from app.shapes import Stored, Upload
+
+Stepwell = Callable[..., Any]
+
+
+def write(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, encoding="utf-8")
+    return root
+
+
+def found(folder: Path) -> list[str]:
+    summary = ingest.Summary()
+    return [path.relative_to(folder).as_posix() for path in ingest.find([folder], summary)]
+
+
+def test_hidden_files_and_folders_and_node_modules_are_skipped(tmp_path: Path) -> None:
+    names = [
+        "a.md",
+        ".b.md",
+        ".git/c.md",
+        ".obsidian/d.md",
+        "node_modules/p/README.md",
+        "x/node_modules/q.md",
+        "x/e.txt",
+    ]
+    write(tmp_path, dict.fromkeys(names, "Lime."))
+    assert found(tmp_path) == ["a.md", "x/e.txt"]
+
+
+def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            ".gitignore": "# build output\nbuild/\n*.txt\n/top.md\n!\n",
+            "build/a.md": "",
+            "docs/build/b.md": "",
+            "top.md": "",
+            "docs/top.md": "",
+            "c.txt": "",
+            "docs/.gitignore": "!kept.txt\nprivate.md\n",
+            "docs/kept.txt": "",
+            "docs/other.txt": "",
+            "docs/private.md": "",
+            "private.md": "",
+        },
+    )
+    assert found(tmp_path) == ["docs/kept.txt", "docs/top.md", "private.md"]
+
+
+def test_the_repositorys_gitignore_counts_for_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {".gitignore": "drafts/\nout/\n", "docs/a.md": "", "docs/drafts/b.md": "", "out/c.md": ""})
+    assert found(tmp_path / "docs") == ["a.md", "drafts/b.md"], "no repository"
+    (tmp_path / ".git").mkdir()
+    assert found(tmp_path / "docs") == ["a.md"]
+    assert found(tmp_path / "out") == ["c.md"], "an ignored folder that is named is read"
+    monkeypatch.chdir(tmp_path / "docs")
+    assert [str(path) for path in folders.files(Path(), _never)] == ["a.md"]
+
+
+def test_unsupported_files_are_counted_once_for_each_suffix(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "Lime.", "b.png": "", "c.PNG": "", "d.pdf": "", "LICENSE": ""})
+    user = given.user()
+    counted = stepwell("ingest", tmp_path, "--user", user, "--json")
+    assert (counted.code, counted.json["unsupported"]) == (0, {"": 1, ".pdf": 1, ".png": 2})
+    shown = stepwell("ingest", tmp_path, "--user", user).err
+    assert "Skipped 2 .png files: not text or Markdown." in shown
+    assert "Skipped 1 files without a suffix: not text or Markdown." in shown
+    assert shown.count("Skipped") == 3
+
+
+def test_progress_is_in_chunks_and_moves_while_a_large_document_is_embedded() -> None:
+    with Progress(console=_console(), auto_refresh=False) as bar:
+        chunks = Chunks(bar, total_bytes=6_000)
+        (task,) = bar.tasks
+        assert (task.completed, task.total) == (0, 10)
+        chunks.embedded(4)
+        assert task.completed == 4
+        chunks.stored(_upload(3_000), _stored(chunks=6, embedded=4))
+        assert (task.completed, task.total) == (6, 12), "as many chunks in the other half"
+        chunks.embedded(1)
+        assert task.completed == 7
+        chunks.stored(_upload(2_000), _stored(chunks=1, embedded=1))
+        chunks.finish()
+        assert (task.completed, task.total) == (7, 7)
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(file=io.StringIO())
+
+
+def _upload(size: int) -> Upload:
+    return Upload("x" * size)
+
+
+def _stored(*, chunks: int, embedded: int) -> Stored:
+    return Stored(uuid4(), "added", None, "", chunks, embedded)
+
+
+def _never(path: Path, error: OSError) -> None:
+    raise error
