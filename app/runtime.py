@@ -43,11 +43,11 @@ OWNER_STATEMENT_MS = 3_600_000
 async def open_services(
     settings: Settings, *, pool_size: int | None = None, names_later: bool = False
 ) -> AsyncIterator[Services]:
-    """A checked database and a loaded embedder, closed in reverse.
+    """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
-    The embedded database is started and migrated first, and the names of what older versions stored there are read,
-    unless the caller does so later (`mention_extraction.catch_up` with `owner`). No session of the owner stays open.
-    Raises SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
+    An embedded database is started and migrated first. The mentions of documents that older versions stored there are
+    extracted again, unless the caller does so later (`mention_extraction.catch_up` with `owner`). Raises
+    SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
         database, owner = await stack.enter_async_context(_open_databases(settings, pool_size))
