@@ -12,12 +12,12 @@ from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 from app.providers.fake import FakeEmbedder
 from app.shapes import (
     ChunkDraft,
-    Draft,
+    DocumentDraft,
     Filters,
     HybridRequest,
     HybridResult,
     IndexText,
-    Lexical,
+    LexicalQuery,
     Passage,
     Vector,
     Weights,
@@ -34,11 +34,11 @@ def draft(
     metadata: dict[str, Any] | None = None,
     config: str = "english",
     created_at: datetime | None = None,
-) -> Draft:
+) -> DocumentDraft:
     """A document whose chunks are exactly `texts`; without a uri it is another document every time."""
     whole = "\n".join(texts)
     attributes = json.dumps([title, metadata, config, str(created_at)], sort_keys=True)
-    return Draft(
+    return DocumentDraft(
         uri=uri,
         title=title,
         content=whole,
@@ -58,7 +58,12 @@ def _chunk(text: str, config: str) -> ChunkDraft:
 
 
 async def put(
-    db: Database, user_id: str, stored: Draft, *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
+    db: Database,
+    user_id: str,
+    stored: DocumentDraft,
+    *,
+    embedded: Sequence[Vector] | None = None,
+    embedder: FakeEmbedder,
 ) -> UUID:
     """Store a draft in one transaction, with the vectors given or the embedder's."""
     if embedded is None:
@@ -87,7 +92,7 @@ def ask(
     """What the hybrid statement is asked, with the words prepared as the corridor prepares them."""
     wanted = None
     if words is not None or strict or excluded:
-        wanted = Lexical(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
+        wanted = LexicalQuery(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
     return HybridRequest(
         user_id, vector, wanted, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
     )

@@ -20,7 +20,7 @@ from app.pipelines.budget import Budget
 from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
-from app.shapes import Answer, Query, Stored, Upload, Vector
+from app.shapes import Answer, IngestResult, Query, Upload, Vector
 from app.store import db as store_db
 from app.store import embedded
 from app.store.db import Database
@@ -40,12 +40,12 @@ class World:
     user_id: str = field(default_factory=user)
     chunking_options: ingest.ChunkingOptions = field(default_factory=ingest.ChunkingOptions)
 
-    async def add(self, content: str, uri: str | None = None, **fields: Any) -> Stored:
+    async def add(self, content: str, uri: str | None = None, **fields: Any) -> IngestResult:
         """Store one document."""
         upload = Upload(content, uri=uri, **fields)
         return await ingest.run(upload, self.user_id, db=self.db, embedder=self.embedder, options=self.chunking_options)
 
-    async def add_all(self, contents: dict[str, str]) -> dict[str, Stored]:
+    async def add_all(self, contents: dict[str, str]) -> dict[str, IngestResult]:
         """Store documents by uri."""
         return {uri: await self.add(content, uri) for uri, content in contents.items()}
 

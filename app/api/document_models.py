@@ -11,14 +11,15 @@ from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.api import wire
-from app.shapes import Chunk, Document, Stored, Upload
+from app.shapes import Chunk, Document, IngestResult, Upload
+from app.text import cleaning
 
 MOST_AT_ONCE = 500
 EXAMPLE_DOCUMENT = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 
 
 def _not_blank(given: str) -> str:
-    if wire.is_blank(given):
+    if cleaning.is_blank(given):
         raise PydanticCustomError("blank_content", "Must hold some visible text.")
     return given
 
@@ -65,7 +66,7 @@ class StoredModel(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, stored: Stored) -> StoredModel:
+    def of(cls, stored: IngestResult) -> StoredModel:
         """As the wire shows it."""
         return cls(**{**_fields(stored), "warnings": list(stored.warnings)})
 

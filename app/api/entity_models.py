@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from app.api import wire
 from app.pipelines.entity_lines import Line
 from app.shapes import Entity, EntityDraft, LinkedDocument
-from app.text import gazetteer, names
+from app.text import cleaning, gazetteer, names
 
 MOST_AT_ONCE = 1_000
 EXAMPLE_ENTITY = "2b9f0c1e-5d3a-4c86-9a55-0f7f5d1c2e40"
@@ -30,7 +30,7 @@ def _name(given: str) -> str:
 
 
 def _visible(given: str) -> str:
-    if wire.is_blank(given):
+    if cleaning.is_blank(given):
         raise PydanticCustomError("blank_text", "Must hold some visible text, or be left out.")
     return given.strip()
 

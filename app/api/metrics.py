@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import __version__
 from app.api import auth, problems
-from app.shapes import Answer, Stored
+from app.shapes import Answer, IngestResult
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -120,7 +120,7 @@ class Metrics:
         for lift in lifts:
             self.places.observe(lift.moved)
 
-    def ingested(self, stored: Iterable[Stored], refused: int) -> None:
+    def ingested(self, stored: Iterable[IngestResult], refused: int) -> None:
         """Count the outcomes of uploads."""
         for document in stored:
             self.documents.labels(document.status).inc()

@@ -68,11 +68,6 @@ def _short(items: int) -> Callable[[object], object]:
     return check
 
 
-def is_blank(text: str) -> bool:
-    """Whether nothing of the text can be seen: white space, control and zero-width characters, fillers."""
-    return cleaning.is_blank(text)
-
-
 def _query(given: str) -> str:
     if len(given) <= MAX_QUERY_AS_SENT:
         given = unicodedata.normalize("NFC", given).strip()
@@ -80,7 +75,7 @@ def _query(given: str) -> str:
         raise PydanticCustomError(
             "string_too_long", "Must have at most {max_length} characters.", {"max_length": MAX_QUERY}
         )
-    if is_blank(given):
+    if cleaning.is_blank(given):
         raise PydanticCustomError(errors.BlankQuery.code, errors.BlankQuery().message)
     return given
 

@@ -15,7 +15,7 @@ from app import errors
 from app.api.document_models import DocumentModel
 from app.cli import options, owning
 from app.pipelines import documents as pipeline
-from app.shapes import Deleted, Document
+from app.shapes import DeletionResult, Document
 from app.store.db import Database
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
@@ -86,7 +86,7 @@ def delete(
         options.out.print(f"Deleted a document with {deleted.chunks_deleted} chunks.")
 
 
-async def _delete(id_or_uri: str, user_id: str, db: Database) -> Deleted:
+async def _delete(id_or_uri: str, user_id: str, db: Database) -> DeletionResult:
     document = await _get(id_or_uri, user_id, db)
     return await pipeline.delete(document.document_id, user_id, db=db, actor=owning.actor())
 

@@ -22,7 +22,7 @@ from app.pipelines import ingest as pipeline
 from app.pipelines import mention_refresh
 from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import Stored, Upload, Vector
+from app.shapes import IngestResult, Upload, Vector
 from app.text import cleaning
 
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
@@ -81,7 +81,7 @@ class Chunks:
         self._embedded += chunks
         self._show()
 
-    def stored(self, upload: Upload, stored: Stored) -> None:
+    def stored(self, upload: Upload, stored: IngestResult) -> None:
         """Counts a document that has been stored or found unchanged, and corrects the estimate of the total."""
         self._bytes += len(upload.content.encode())
         self._stored += stored.chunk_count

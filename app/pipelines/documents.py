@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from app import errors
-from app.shapes import Chunk, Deleted, Document, Stats
+from app.shapes import Chunk, DeletionResult, Document, Stats
 from app.store import audit, documents, schema
 from app.store.audit import Event
 from app.store.db import Database, retry_read
@@ -38,7 +38,7 @@ async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, o
         return await documents.chunks(reading, user_id, document_id, limit=limit, offset=offset)
 
 
-async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> Deleted:
+async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> DeletionResult:
     """Remove a document with its chunks, vectors, postings and mentions, and record that `actor` did.
 
     Raises NotFound.

@@ -99,7 +99,9 @@ def _factor(
     counts: Mapping[UUID, int], named: Sequence[EntityMatch], by_type: Mapping[str, tuple[float, float]]
 ) -> float:
     """The largest boost that one of the entities gives a chunk."""
-    of_type = {match.entity_id: by_type.get(match.type, (blending.PER_MENTION, blending.MOST_LIFT)) for match in named}
+    of_type = {
+        match.entity_id: by_type.get(match.type, (blending.LIFT_PER_MENTION, blending.MAX_LIFT)) for match in named
+    }
     return max(
         blending.boost_factor(count, per_mention=of_type[entity_id][0], most=of_type[entity_id][1])
         for entity_id, count in counts.items()

@@ -58,7 +58,7 @@ class UserNames:
 
     def comparing(self, words: Sequence[str]) -> int:
         """What comparing the words of a query with all names costs, in the units of `offload.run`."""
-        return min(len(words), fuzzy_names.MOST_WORDS) * len(self.gazetteer) // COMPARED_AT_ONCE
+        return min(len(words), fuzzy_names.MAX_WORDS) * len(self.gazetteer) // COMPARED_AT_ONCE
 
     def _size(self) -> int:
         return WORK_A_NAME * len(self.gazetteer)
@@ -146,7 +146,7 @@ def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...
     found: dict[str, dict[str, None]] = {}
     all_keys = gazetteer.keys()
     written = [(key, (key,)) for key in all_keys if " " in key]
-    for text, keys in (*written, *gazetteer.apart().items()):
+    for text, keys in (*written, *gazetteer.split_forms().items()):
         words = text.split(" ")
         for word in (words[0], words[-1]):
             if len(word) >= SHORTEST_PART and names.is_distinctive([word]):

@@ -109,7 +109,7 @@ class Linked:
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
-        leading = merge.order(state.linked_scores(), state.brought)[: merge.FRONT]
+        leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
         lexemes = await links.held(db, self.query.user_id, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
@@ -120,7 +120,7 @@ class Linked:
 
     def best_score(self, state: HopState) -> float:
         """The sum with every signal at its largest."""
-        return merge.BEST_LINKED
+        return merge.MAX_LINKED_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Classic:
     def best_score(self, state: HopState) -> float:
         """First in both legs of hop 1, with both bonuses."""
         request = state.first.request
-        return merge.best_classic((request.weights.vector + request.weights.text) / (request.k + 1))
+        return merge.max_classic((request.weights.vector + request.weights.text) / (request.k + 1))
 
 
 def _source_weight(chunk: HopChunk, state: HopState) -> float:
@@ -169,4 +169,4 @@ def _source_weight(chunk: HopChunk, state: HopState) -> float:
     request = state.first.request
     if chunk.rrf_score is not None:
         return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
-    return SOURCE_WEIGHT * min(1.0, merge.linked(chunk.signals).score / merge.BEST_SUM)
+    return SOURCE_WEIGHT * min(1.0, merge.linked(chunk.signals).score / merge.MAX_SUM)

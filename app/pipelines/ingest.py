@@ -21,7 +21,7 @@ from app import errors
 from app.pipelines import cancellable, gazetteers, mention_extraction
 from app.providers import base
 from app.providers.base import Embedder
-from app.shapes import ChunkDraft, Draft, Passage, Stored, Upload
+from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage, Upload
 from app.store import documents
 from app.store.db import Database
 from app.text import chunking, cleaning, lexical, markdown, tags, tokens
@@ -54,7 +54,7 @@ class IngestOutcome:
     """What became of one of many uploads: stored, or refused with the reason."""
 
     upload: Upload
-    stored: Stored | None = None
+    stored: IngestResult | None = None
     error: errors.StepwellError | None = None
 
 
@@ -66,7 +66,7 @@ async def run(
     embedder: Embedder,
     options: ChunkingOptions,
     patience_s: float = PATIENT_S,
-) -> Stored:
+) -> IngestResult:
     """Store one document, or find it unchanged.
 
     A database that is away is waited for during `patience_s` seconds, and one try more.
@@ -88,7 +88,7 @@ async def replace(
     db: Database,
     embedder: Embedder,
     options: ChunkingOptions,
-) -> Stored:
+) -> IngestResult:
     """Store an upload as the new content of one document. Raises NotFound, Conflict, and what `run` raises."""
     async with db.reading(user_id) as reading:
         known = await documents.get(reading, user_id, document_id)
@@ -148,7 +148,7 @@ async def many(
 
 def prepare(
     upload: Upload, *, model: str, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
-) -> Draft:
+) -> DocumentDraft:
     """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field, and whatever `check` raises."""
     check()
     cleaned = cleaning.clean(upload.content)
@@ -172,7 +172,7 @@ def prepare(
         check()
         chunks.append(_chunk(passage, title, config, model))
     content_hash = hashlib.sha256(parsed.body.encode()).digest()
-    return Draft(
+    return DocumentDraft(
         uri=_uri(upload.uri),
         title=title,
         content=parsed.body,
@@ -223,15 +223,15 @@ def _fields(upload: Upload) -> dict[str, Any]:
 class _Batch:
     """Uploads in the order given, as drafts whose missing vectors are computed together, or refused."""
 
-    uploads: list[tuple[Upload, Draft | errors.BadRequest]] = field(default_factory=list)
+    uploads: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = field(default_factory=list)
     stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
     vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
     patience_s: float = PATIENT_S
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[DocumentDraft]:
         """What is not refused."""
-        return [draft for _upload, draft in self.uploads if isinstance(draft, Draft)]
+        return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
 
     async def recognise(self, user_id: str, *, db: Database) -> None:
         """Look up which drafts are stored already, so that nothing is done for those."""
@@ -257,14 +257,14 @@ class _Batch:
             self.vectors |= {key: array("f", vector) for key, vector in zip(keys, computed, strict=True)}
         self.embedded = set(missing)
 
-    async def store(self, draft: Draft, user_id: str, *, db: Database, keys: Sequence[str]) -> Stored:
+    async def store(self, draft: DocumentDraft, user_id: str, *, db: Database, keys: Sequence[str]) -> IngestResult:
         """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
         if (same := self.unchanged(draft)) is not None:
             return _stored(same, "unchanged", draft, self)
         document_id, status = await self._trying(_put, draft, user_id, self.vectors, db=db, keys=keys)
         return _stored(document_id, status, draft, self)
 
-    def unchanged(self, draft: Draft) -> UUID | None:
+    def unchanged(self, draft: DocumentDraft) -> UUID | None:
         """The stored document that storing `draft` would not change."""
         known = self.stored.get(draft.identity)
         return known.document_id if known and known.same_as(draft) else None
@@ -331,7 +331,7 @@ async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, 
 
 
 async def _put(
-    draft: Draft, user_id: str, known: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
+    draft: DocumentDraft, user_id: str, known: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
 ) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=known)
@@ -340,6 +340,6 @@ async def _put(
     return document_id, status
 
 
-def _stored(document_id: UUID, status: Any, draft: Draft, batch: _Batch) -> Stored:
+def _stored(document_id: UUID, status: Any, draft: DocumentDraft, batch: _Batch) -> IngestResult:
     fresh = 0 if status == "unchanged" else sum(chunk.embedding_key in batch.embedded for chunk in draft.chunks)
-    return Stored(document_id, status, draft.uri, draft.title, len(draft.chunks), fresh, draft.warnings)
+    return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), fresh, draft.warnings)

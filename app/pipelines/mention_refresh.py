@@ -151,7 +151,7 @@ async def _found(db: Database, user_id: str) -> _Refresh:
 
 def _probes(key: str) -> list[str]:
     """A name's words, and its joined form, as the index reads them; none where the index may cut them otherwise."""
-    told = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.LONGEST_WORD]
+    told = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.MAX_WORD_LENGTH]
     joined = key.replace(" ", "")
     return [lexical.index_text(text, "english") for text in dict.fromkeys([" ".join(told), joined])] if told else []
 

@@ -187,4 +187,4 @@ def _best_possible(lists: Sequence[HitList], k: int, method: Method) -> float:
     for place, ranking in enumerate(lists, 1):
         hop = ranking.hop or place
         by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
-    return merge.best_classic(max(by_hop.values(), default=1.0))
+    return merge.max_classic(max(by_hop.values(), default=1.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.shapes import HybridRequest, HybridResult, IndexText, Lexical, Weights
+from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Weights
 from app.store import vocabulary
 from app.store.db import Reading
 from app.text import spelling
@@ -36,7 +36,7 @@ async def loosened(step: Step, request: HybridRequest, result: HybridResult, db:
         return None
     if step is DROP_CONSTRAINTS:
         bound = request.lexical.strict or request.lexical.excluded
-        return replace(request, lexical=Lexical(request.lexical.words)) if bound else None
+        return replace(request, lexical=LexicalQuery(request.lexical.words)) if bound else None
     return await _respelled(request, result, db)
 
 
@@ -50,6 +50,6 @@ async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) 
     text = " ".join(words)
     return replace(
         request,
-        lexical=Lexical(IndexText(text, text)),
+        lexical=LexicalQuery(IndexText(text, text)),
         weights=Weights(request.weights.vector, request.weights.text or 1.0),
     )

@@ -74,7 +74,7 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     if failed:
         log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": request.rerank})
     scored = rescoring.ordered([passage.score for passage in passages], _scores(passages, request, again))
-    placed = [RankedPassage(one.place, one.score, _explained(one, passages, request, again)) for one in scored]
+    placed = [RankedPassage(one.position, one.score, _explained(one, passages, request, again)) for one in scored]
     if request.mmr:
         placed = await offload.run(_size(passages, request, near), _differing, placed, passages, request, near)
     return Reranking(placed, ("reranker_failed",) if failed else ())
@@ -181,9 +181,9 @@ def _explained(
     return {
         "rerank": {
             "by": request.rerank,
-            "value": again.get(one.place),
-            "score_before": passages[one.place].score,
-            "place_before": one.place + 1,
+            "value": again.get(one.position),
+            "score_before": passages[one.position].score,
+            "place_before": one.position + 1,
         }
     }
 
@@ -200,14 +200,14 @@ def _differing(
     alike = _similarity([passages[one.place] for one in best], near)
     limit = pool if request.all_of_them else request.limit
     chosen = [
-        replace(best[c.place], explain={**best[c.place].explain, "mmr": _mmr_explained(c)})
+        replace(best[c.position], explain={**best[c.position].explain, "mmr": _mmr_explained(c)})
         for c in mmr.select([one.score for one in best], alike, limit=limit)
     ]
     return [*chosen, *placed[pool:]] if request.all_of_them else chosen
 
 
 def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
-    return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.place + 1}
+    return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.position + 1}
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:

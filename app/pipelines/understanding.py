@@ -8,7 +8,7 @@ from app.pipelines import query_vector, rerank
 from app.pipelines.context import SearchContext
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import HybridRequest, IndexText, Lexical, ParsedQuery, Query, Vector
+from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, Vector
 from app.text import analysis, lexical
 
 ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
@@ -61,9 +61,9 @@ def _candidates_wanted(query: Query) -> int:
     return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
 
 
-def lexical_query(parsed: ParsedQuery) -> Lexical:
+def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
     """The parsed query in the form that the text leg reads."""
-    return Lexical(
+    return LexicalQuery(
         words=_index_text(parsed.words),
         strict=tuple(_index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(_index_text(text) for text in parsed.excluded),

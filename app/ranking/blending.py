@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.shapes import Boost, Hit, Link, Parent
 
-PER_MENTION, MOST_LIFT = 0.1, 0.5
+LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 
 
 def blended(hits: Iterable[Hit], links: Mapping[UUID, Link], *, alpha: float) -> list[Hit]:
@@ -32,7 +32,7 @@ def _order(hit: Hit) -> tuple[float, float]:
     return (-round(hit.candidate.score, 12), -(hit.parent.strength if hit.parent else 0.0))
 
 
-def boost_factor(mentions: int, *, per_mention: float = PER_MENTION, most: float = MOST_LIFT) -> float:
+def boost_factor(mentions: int, *, per_mention: float = LIFT_PER_MENTION, most: float = MAX_LIFT) -> float:
     """By how much so many mentions of one entity lift a score."""
     return 1 + min(per_mention * mentions, most)
 

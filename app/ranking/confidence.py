@@ -9,7 +9,7 @@ from __future__ import annotations
 from app.shapes import Candidate, Confidence, QueryType
 
 ORDER: tuple[Confidence, ...] = ("low", "medium", "medium_high", "high", "very_high")
-NEAR_THE_TOP = 10
+MAX_TOP_RANK = 10
 
 
 def of(candidate: Candidate, *, query_type: QueryType, exact: bool, relaxed: bool, entity: bool = False) -> Confidence:
@@ -24,8 +24,8 @@ def of(candidate: Candidate, *, query_type: QueryType, exact: bool, relaxed: boo
     if by_vector and by_text:
         if exact or by_vector == by_text == 1:
             return "very_high"
-        return "high" if max(by_vector, by_text) <= NEAR_THE_TOP else "medium_high"
-    if by_vector and (entity or (query_type == "conceptual" and by_vector <= NEAR_THE_TOP)):
+        return "high" if max(by_vector, by_text) <= MAX_TOP_RANK else "medium_high"
+    if by_vector and (entity or (query_type == "conceptual" and by_vector <= MAX_TOP_RANK)):
         return "high"
     return "medium"
 

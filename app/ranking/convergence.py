@@ -13,7 +13,7 @@ from uuid import UUID
 
 from app.shapes import Weights
 
-ROUNDS = 3
+STABLE_ROUNDS = 3
 """Batches in a row that must leave the best unchanged."""
 
 
@@ -39,7 +39,7 @@ class StableTopK:
 
     def is_stable(self) -> bool:
         """Whether the best were the same for three rounds."""
-        return self.unchanged >= ROUNDS
+        return self.unchanged >= STABLE_ROUNDS
 
 
 def score(cosine: float | None, bm25: float | None, *, bound: float, weights: Weights) -> float:

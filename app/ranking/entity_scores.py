@@ -12,17 +12,17 @@ from uuid import UUID
 
 from app.shapes import EntityMatch, MatchedBy, Origin
 
-FUZZY_LEAST, FUZZY_MOST = 0.6, 0.95
-ALIKE_FROM = 0.75
+MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
+MIN_SIMILARITY = 0.75
 """Similarity of spelling, 0 to 1, from which two names may be the same."""
 PART_SCORE = 0.9
 """For a person's first or last name alone, however many bear it: many of them are too broad a list."""
 ROLE_SCORE = 0.6
-FACT_MOST = 0.55
-TELLING_TERMS = 3
+MAX_FACT = 0.55
+FULL_SCORE_TERMS = 3
 """Terms of a query that a fact must cover to count in full: one word that a fact holds says little of whom is meant."""
-COSINE_FROM, COSINE_RANGE, DESCRIPTION_MOST = 0.3, 0.5, 0.8
-TOO_BROAD = 0.1
+MIN_COSINE, COSINE_RANGE, MAX_DESCRIPTION = 0.3, 0.5, 0.8
+MIN_SPREAD = 0.1
 """The least distance between the best and the last entity of a full list."""
 
 _PRECEDENCE: tuple[MatchedBy, ...] = ("name", "fuzzy", "description", "role", "team", "fact")
@@ -31,17 +31,19 @@ _OWNERS: tuple[Origin, ...] = ("user", "metadata", "title", "text")
 
 def fuzzy(similarity: float) -> float:
     """0.6 for the least likeness that counts, 0.95 for all but the same spelling."""
-    return FUZZY_LEAST + (FUZZY_MOST - FUZZY_LEAST) * max(0.0, min(1.0, (similarity - ALIKE_FROM) / (1 - ALIKE_FROM)))
+    return MIN_FUZZY + (MAX_FUZZY - MIN_FUZZY) * max(
+        0.0, min(1.0, (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY))
+    )
 
 
 def fact(covered: float, terms: int) -> float:
     """Up to 0.55 by the share of the query's idf that an entity's facts cover with so many of its terms."""
-    return FACT_MOST * covered * min(1.0, terms / TELLING_TERMS)
+    return MAX_FACT * covered * min(1.0, terms / FULL_SCORE_TERMS)
 
 
 def description(cosine: float) -> float:
     """`(cos − 0.3) / 0.5`, between 0 and 0.8."""
-    return max(0.0, min(DESCRIPTION_MOST, (cosine - COSINE_FROM) / COSINE_RANGE))
+    return max(0.0, min(MAX_DESCRIPTION, (cosine - MIN_COSINE) / COSINE_RANGE))
 
 
 def best(found: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
@@ -60,7 +62,7 @@ def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: 
     """The reason not to be guided by these entities, or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"
-    if len(matches) == limit > 1 and matches[0].score - matches[-1].score < TOO_BROAD:
+    if len(matches) == limit > 1 and matches[0].score - matches[-1].score < MIN_SPREAD:
         return "too_broad"
     return None
 

@@ -29,17 +29,17 @@ WEIGHTS: Mapping[str, float] = {
     "shared": 1.0,
 }
 """Weights of the linked sum, set by hand (docs/decisions/0003-multihop.md)."""
-MOST_LINKED, MOST_SHARED = 1.1813, 0.5907
+MAX_LINKED, MAX_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
-COVERS = 2.0
+COVERAGE_WEIGHT = 2.0
 """Weight of the words that a chunk adds (docs/decisions/0003-multihop.md)."""
-FRONT = 60
+COVERAGE_POOL = 60
 """Chunks, the best by their sum, whose words are looked at."""
-BEST_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
-    WEIGHTS["linked"] * MOST_LINKED + WEIGHTS["shared"] * MOST_SHARED
+MAX_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
+    WEIGHTS["linked"] * MAX_LINKED + WEIGHTS["shared"] * MAX_SHARED
 )
 """The linked sum of a chunk that every signal holds for perfect."""
-BEST_LINKED = BEST_SUM + COVERS
+MAX_LINKED_SCORE = MAX_SUM + COVERAGE_WEIGHT
 """The same of one that holds all words of the question: scores are shares of it."""
 
 Id = TypeVar("Id", UUID, str)
@@ -84,7 +84,7 @@ def with_coverage(
     whole, missing, covered = math.fsum(mass.values()) or 1.0, set(mass), dict(scores)
 
     def added(one: Id) -> float:
-        return COVERS * math.fsum(mass[word] for word in missing.intersection(held[one])) / whole
+        return COVERAGE_WEIGHT * math.fsum(mass[word] for word in missing.intersection(held[one])) / whole
 
     def place(one: Id) -> tuple[float, int, str, Id]:
         return (-round(scores[one].score + added(one), 12), hops.get(one, 1), str(one), one)
@@ -112,7 +112,7 @@ def classic(found: Iterable[HopHit[Id]]) -> dict[Id, Scored]:
     return {chunk_id: _classic(chunk, single=appearing[chunk.document_id] == 1) for chunk_id, chunk in kept.items()}
 
 
-def best_classic(first_place: float) -> float:
+def max_classic(first_place: float) -> float:
     """The classic score of a chunk of hop 1 that is first, with this RRF score, and alone of its document."""
     return first_place + HOP_1_BONUS + SINGLE_DOCUMENT_BONUS
 

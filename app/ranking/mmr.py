@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-LAMBDA = 0.7
-MOST_WORDS = 500
+DEFAULT_LAMBDA = 0.7
+MAX_WORDS = 500
 """Words of a text that are compared, from its beginning."""
 _WORD = re.compile(r"\w+")
 
@@ -23,7 +23,7 @@ class Selected:
     """A selected hit: its place among the input, from 0, its marginal relevance, and its largest similarity to those
     selected before it."""
 
-    place: int
+    position: int
     value: float
     nearest: float
 
@@ -36,7 +36,7 @@ class Similarity(Protocol):
 
 def words(text: str) -> frozenset[str]:
     """The set of the first MOST_WORDS words of a text, case-folded."""
-    found = itertools.islice(_WORD.finditer(text), MOST_WORDS)
+    found = itertools.islice(_WORD.finditer(text), MAX_WORDS)
     return frozenset(match[0].casefold() for match in found)
 
 
@@ -59,7 +59,7 @@ def jaccard(one: int, other: int) -> float:
     return (one & other).bit_count() / whole.bit_count() if (whole := one | other) else 0.0
 
 
-def select(scores: Sequence[float], alike: Similarity, *, limit: int, trade: float = LAMBDA) -> list[Selected]:
+def select(scores: Sequence[float], alike: Similarity, *, limit: int, trade: float = DEFAULT_LAMBDA) -> list[Selected]:
     """Up to `limit` hits in the order of their selection; `trade` is λ, and 1 is relevance alone.
 
     Of hits with equal marginal relevance the earlier is selected. Compares each selected hit with each that is left.

@@ -10,21 +10,21 @@ from dataclasses import dataclass
 
 WEIGHT = 0.5
 """Share of the cosine in the blend."""
-ROOM = 4
-LEAST_ROOM, MOST_ROOM = 25, 100
+POOL_FACTOR = 4
+MIN_POOL, MAX_POOL = 25, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
     """Where it stood among those given, from 0, and its new score, 0 to 1."""
 
-    place: int
+    position: int
     score: float
 
 
 def pool_size(limit: int) -> int:
     """How many are scored again for so many wanted: four times as many, but 25 to 100."""
-    return min(MOST_ROOM, max(LEAST_ROOM, ROOM * limit))
+    return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def blended(score: float, cosine: float | None, *, weight: float = WEIGHT) -> float:
@@ -44,4 +44,4 @@ def ordered(scores: Sequence[float], again: Mapping[int, float]) -> list[Rescore
 
 
 def _order(rescored: Rescored) -> tuple[float, int]:
-    return (-round(rescored.score, 12), rescored.place)
+    return (-round(rescored.score, 12), rescored.position)

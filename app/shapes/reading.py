@@ -119,7 +119,7 @@ class IndexText:
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalQuery:
     """What the text leg is asked: words of which any may match, and phrases that must or must not stand in a chunk."""
 
     words: IndexText
@@ -133,7 +133,7 @@ class HybridRequest:
 
     user_id: str
     vector: Vector | None
-    lexical: Lexical | None
+    lexical: LexicalQuery | None
     weights: Weights
     fusion: Literal["rrf", "convex"]
     limit: int

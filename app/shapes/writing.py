@@ -35,7 +35,7 @@ class Upload:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class DocumentDraft:
     """A document ready to be stored but for its vectors: cleaned, cut and hashed by the corridor."""
 
     uri: str | None
@@ -92,7 +92,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class IngestResult:
     """What became of one upload: `status` is added, replaced or unchanged."""
 
     document_id: UUID
@@ -105,7 +105,7 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Deleted:
+class DeletionResult:
     """What one deletion removed."""
 
     documents_deleted: int

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, ChunkDraft, Deleted, Document, Draft, Stats
+from app.shapes import Chunk, ChunkDraft, DeletionResult, Document, DocumentDraft, Stats
 from app.store import mentions, sql, tables, vectors
 from app.store.db import Reading, Writing
 
@@ -51,7 +51,7 @@ class StoredVersion:
     attributes_hash: bytes
     chunk_count: int
 
-    def same_as(self, draft: Draft) -> bool:
+    def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
 
@@ -86,7 +86,7 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
 
 
 async def put(
-    db: Writing, user_id: str, draft: Draft, *, vectors_by_key: Mapping[UUID, VectorValue]
+    db: Writing, user_id: str, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> tuple[UUID, Literal["added", "replaced", "unchanged"]]:
     """Store `draft` in the place of whatever has its identity; nothing happens if that is already the same.
 
@@ -107,7 +107,7 @@ async def put(
 
 
 async def replace(
-    db: Writing, user_id: str, document_id: UUID, draft: Draft, *, vectors_by_key: Mapping[UUID, VectorValue]
+    db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> Literal["replaced", "unchanged"]:
     """Store `draft` as the new content of one document.
 
@@ -129,7 +129,7 @@ async def replace(
     return "replaced"
 
 
-async def delete(db: Writing, user_id: str, document_id: UUID) -> Deleted:
+async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult:
     """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound."""
     await _lock(db, user_id, 0)
     found = await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id))
@@ -140,7 +140,7 @@ async def delete(db: Writing, user_id: str, document_id: UUID) -> Deleted:
     mentions_deleted = await db.scalar(_count(tables.mentions, of_document))
     await _clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
-    return Deleted(1, found, int(vectors_deleted or 0), int(mentions_deleted or 0))
+    return DeletionResult(1, found, int(vectors_deleted or 0), int(mentions_deleted or 0))
 
 
 async def get(db: Reading, user_id: str, document_id: UUID) -> Document:
@@ -229,7 +229,7 @@ async def _clear(db: Writing, user_id: str, document_id: UUID) -> None:
     await mentions.prune(db, user_id, mentioned)
 
 
-async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: Draft, *, replace: bool) -> None:
+async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, *, replace: bool) -> None:
     values: dict[str, Any] = {
         "uri": draft.uri,
         "title": draft.title,
@@ -254,7 +254,7 @@ async def _write_chunks(
     db: Writing,
     user_id: str,
     document_id: UUID,
-    draft: Draft,
+    draft: DocumentDraft,
     first_no: int,
     vectors_by_key: Mapping[UUID, VectorValue],
 ) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, Filters, HybridRequest, HybridResult, IndexText, LegScores, Lexical, Term, Vector
+from app.shapes import Candidate, Filters, HybridRequest, HybridResult, IndexText, LegScores, LexicalQuery, Term, Vector
 from app.store import sql, vectors
 from app.store.db import Reading, plan_each
 
@@ -93,14 +93,14 @@ def binds(ask: HybridRequest) -> dict[str, Any]:
         "embedding": vectors.as_text(ask.vector) if ask.vector is not None else None,
         "weight_vector": ask.weights.vector if "vector" in needed else 0.0,
         "weight_text": ask.weights.text if "text" in needed else 0.0,
-        **_lexical_binds(ask.lexical or Lexical(IndexText("", ""))),
+        **_lexical_binds(ask.lexical or LexicalQuery(IndexText("", ""))),
         "min_vector_score": ask.min_vector_score,
         "min_rrf_score": ask.min_rrf_score,
         "with_content": ask.with_content,
     }
 
 
-def _lexical_binds(lexical: Lexical) -> dict[str, Any]:
+def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     return {
         "words_folded": lexical.words.folded,
         "words_plain": lexical.words.plain,

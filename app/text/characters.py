@@ -6,7 +6,6 @@ Each constant is the inside of a regular expression's character class.
 from __future__ import annotations
 
 import itertools
-import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
@@ -44,11 +43,3 @@ BLANK = rf"\s{CONTROL}{SURROGATE}{INVISIBLE}{JOINER}\u2800\x85"
 MARK = _marks(lambda character: unicodedata.category(character) in ("Mn", "Mc"))
 # Only these are reordered by normalisation, whose insertion sort is quadratic in a run of them.
 REORDERED_MARK = _marks(lambda character: unicodedata.combining(character) != 0)
-
-_PIECE = 100_000  # a search holds the interpreter lock until it is done
-_VISIBLE = re.compile(rf"[^{BLANK}]")
-
-
-def is_blank(text: str) -> bool:
-    """True when nothing of `text` can be seen: white space, controls, zero-width and format characters only."""
-    return not any(_VISIBLE.search(text, start, start + _PIECE) for start in range(0, len(text), _PIECE))

@@ -256,7 +256,9 @@ def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[
     first, stop = bisect_left(starts, start), bisect_left(starts, end)
     while first < stop:
         begin = starts[first]
-        reach = bisect_right(starts, begin + MAX_CHARACTERS - tokens.LONGEST, first + 1, min(first + limit, stop))
+        reach = bisect_right(
+            starts, begin + MAX_CHARACTERS - tokens.MAX_PIECE_LENGTH, first + 1, min(first + limit, stop)
+        )
         if reach < stop:
             spaced = (at for at in range(reach, first, -1) if text[starts[at] - 1].isspace())
             reach = next(spaced, reach)

@@ -38,6 +38,7 @@ _BOMS = (
 )
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_VISIBLE = re.compile(f"[^{characters.BLANK}]")
 _CONTROL = re.compile(f"[{characters.CONTROL}]+")
 _SURROGATE = re.compile(f"[{characters.SURROGATE}]+")
 _INVISIBLE = re.compile(f"[{characters.INVISIBLE}]+")
@@ -81,7 +82,7 @@ class Cleaned:
 
 def is_blank(text: str) -> bool:
     """True when nothing of `text` can be seen: white space, controls, zero-width and format characters only."""
-    return characters.is_blank(text)
+    return not any(_VISIBLE.search(text, start, start + PIECE) for start in range(0, len(text), PIECE))
 
 
 def decode(raw: bytes) -> Decoded:

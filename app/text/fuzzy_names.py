@@ -16,14 +16,14 @@ from rapidfuzz import fuzz, process
 
 from app.text import names
 
-CLOSE = 0.75
+MIN_SIMILARITY = 0.75
 """Similarity from which a span of a text resembles a name."""
-MOST_WORDS = 40
+MAX_WORDS = 40
 """Words of a text that are looked at, from its beginning."""
-LONGEST_SPAN = 5
+MAX_SPAN_WORDS = 5
 _LEAD = np.int16(5)
 _LEAST_LENGTH = 0.6
-"""Of two texts with a ratio of CLOSE, the shorter has this share of the longer's length: CLOSE / (2 - CLOSE)."""
+"""Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
 _HELD = 0.5
 """Share of its own trigrams by which a short text nominates a name."""
 _MOST_TRIGRAMS = 120
@@ -84,7 +84,7 @@ class FuzzyNames:
 
         A part of a name resembles it by 0.9 of its own similarity, the beginning of one of its words by 0.85.
         """
-        told = names.words(text)[:MOST_WORDS]
+        told = names.words(text)[:MAX_WORDS]
         asked = " ".join(told)
         held = _trigrams(told)
         if not held:
@@ -112,11 +112,11 @@ class FuzzyNames:
 
     def _within(self, text: str) -> Iterator[FuzzyMatch]:
         """The names nominated where 2 · shared / (name's + span's trigrams) ≥ 0.4: 5 · shared − span's ≥ name's."""
-        told = names.words(text)[:MOST_WORDS]
+        told = names.words(text)[:MAX_WORDS]
         leads = [_LEAD * self._counted(held) - np.int16(len(held)) for held in map(_trigrams, ([w] for w in told))]
         for start in range(len(told)):
             lead = -self._sizes
-            for end in range(start + 1, min(start + LONGEST_SPAN, len(told)) + 1):
+            for end in range(start + 1, min(start + MAX_SPAN_WORDS, len(told)) + 1):
                 np.add(lead, leads[end - 1], out=lead)
                 if _may_name(told[start:end]):
                     yield from self._alike(" ".join(told[start:end]), lead, start, end)
@@ -126,7 +126,9 @@ class FuzzyNames:
         lengths = self._lengths[likely]
         likely = likely[(lengths >= len(span) * _LEAST_LENGTH) & (lengths <= len(span) / _LEAST_LENGTH)]
         choices = {place: self._keys[place] for place in _best(likely, lead[likely])}
-        for known, ratio, _place in process.extract(span, choices, scorer=fuzz.ratio, score_cutoff=100 * CLOSE):
+        for known, ratio, _place in process.extract(
+            span, choices, scorer=fuzz.ratio, score_cutoff=100 * MIN_SIMILARITY
+        ):
             yield FuzzyMatch(known, ratio / 100, start, end)
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:

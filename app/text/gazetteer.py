@@ -19,9 +19,9 @@ from uuid import UUID
 
 from app.text import names
 
-LEAST_JOINED = 8
+MIN_JOINED_LENGTH = 8
 """Letters of the shortest joined form that is looked for; shorter ones are words of their own too often."""
-LONGEST_KEY = 1_000
+MAX_KEY_BYTES = 1_000
 """Bytes of the longest key: an index of Postgres takes 2,700."""
 
 _MIXED = re.compile(r"(?:[^\W\d_a-z][^\W\d_A-Z]+(?:-[^\W\d_]+)*){2,}")
@@ -45,7 +45,7 @@ class NameMatch:
 def key(name: str) -> str | None:
     """The key by which a name is matched; None where it holds no letter or digit, or its key is over LONGEST_KEY."""
     found = " ".join(names.words(name))
-    return found if found and len(found.encode("utf-8", "surrogatepass")) <= LONGEST_KEY else None
+    return found if found and len(found.encode("utf-8", "surrogatepass")) <= MAX_KEY_BYTES else None
 
 
 class Gazetteer:
@@ -90,7 +90,7 @@ class Gazetteer:
         """The key of every name."""
         return self._entries.keys()
 
-    def apart(self) -> Mapping[str, frozenset[str]]:
+    def split_forms(self) -> Mapping[str, frozenset[str]]:
         """The keys of joined names by their parts with a space between them."""
         return self._apart
 
@@ -164,7 +164,7 @@ class Gazetteer:
                     self._ids.setdefault(" ".join(parts), ())
                     self._apart[" ".join(parts)] = self._apart.get(" ".join(parts), frozenset()) | {folded}
             joined = "".join(told)
-            if telling and len(told) > 1 and LEAST_JOINED <= len(joined) <= names.LONGEST_WORD:
+            if telling and len(told) > 1 and MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH:
                 self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
 
     def _begin(self, told: Sequence[str]) -> None:

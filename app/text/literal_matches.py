@@ -8,7 +8,7 @@ from app.shapes import ParsedQuery
 
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*[\w]\S*")
-SHORTEST_TITLE = 4
+MIN_TITLE_LENGTH = 4
 """Characters of the shortest title that counts as named by a query: shorter ones occur in queries by chance."""
 
 
@@ -21,7 +21,7 @@ def reasons(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]
     if parsed.query_type == "technical" and _contains_identifier(parsed.words, f"{title} {content}"):
         found.append("identifier")
     spaced_title = _spaced(title)
-    if len(spaced_title.strip()) >= SHORTEST_TITLE and spaced_title in _spaced(parsed.words):
+    if len(spaced_title.strip()) >= MIN_TITLE_LENGTH and spaced_title in _spaced(parsed.words):
         found.append("title")
     return tuple(found)
 

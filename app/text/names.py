@@ -18,10 +18,10 @@ from app.text import characters, cleaning
 
 VERSION = 3
 """Counts up whenever these rules, or those for headings, find other names, so that stored documents are read again."""
-LONGEST = 8
+MAX_WORDS = 8
 """Words of the longest sequence that is looked up, and of the longest name."""
-LONGEST_CHARACTERS = 120
-LONGEST_WORD = 40
+MAX_CHARACTERS = 120
+MAX_WORD_LENGTH = 40
 
 _WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(f"[{characters.MARK}]")
@@ -89,7 +89,7 @@ def words(text: str) -> list[str]:
     folded = text.casefold()
     if not folded.isascii():
         folded = _MARK.sub("", unicodedata.normalize("NFKD", folded))
-    return [word[:LONGEST_WORD] for word in _WORD.findall(folded)]
+    return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
 
 
 def tidy(text: str) -> str:
@@ -113,7 +113,7 @@ def word_offsets(text: str) -> list[tuple[int, int]]:
 def key(text: str) -> str | None:
     """The key of a name; None where it has no words, only function words, or too many."""
     found = words(text)
-    return " ".join(found) if is_distinctive(found) and len(found) <= LONGEST else None
+    return " ".join(found) if is_distinctive(found) and len(found) <= MAX_WORDS else None
 
 
 def is_distinctive(found: Sequence[str]) -> bool:
@@ -132,7 +132,7 @@ def title_name(text: str) -> Name | None:
     """A title as texts mention it, without a closing "(…)"; None where it names nothing."""
     bare = _CLOSING.sub("", text[:500]).strip() or text
     named = key(bare)
-    return Name(named, bare[:LONGEST_CHARACTERS]) if named else None
+    return Name(named, bare[:MAX_CHARACTERS]) if named else None
 
 
 def sequences(text: str) -> Counter[str]:
@@ -141,7 +141,7 @@ def sequences(text: str) -> Counter[str]:
     counted = Counter(
         " ".join(found[start:end])
         for start in range(len(found))
-        for end in range(start + 1, min(start + LONGEST, len(found)) + 1)
+        for end in range(start + 1, min(start + MAX_WORDS, len(found)) + 1)
     )
     for word in _FUNCTION & counted.keys():
         del counted[word]
@@ -164,7 +164,7 @@ def find(text: str) -> list[Name]:
                 continue
             name = _written(part, text)
             named = key(name)
-            if named is not None and len(name) <= LONGEST_CHARACTERS:
+            if named is not None and len(name) <= MAX_CHARACTERS:
                 found.setdefault(named, name)
                 counts[named] += 1
     return [Name(named, name, counts[named]) for named, name in found.items()]
@@ -229,7 +229,7 @@ def _parts(run: list[_Word]) -> Iterator[list[_Word]]:
 
 
 def _is_name(run: Sequence[_Word], large_inside: set[str]) -> bool:
-    if not run or len(run) > LONGEST:
+    if not run or len(run) > MAX_WORDS:
         return False
     if not is_not_a_date([token.text.casefold().rstrip(".") for token in run]):
         return False

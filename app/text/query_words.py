@@ -44,7 +44,7 @@ def longest_names(query: QueryWords, keys: Collection[str]) -> set[str]:
     found: set[str] = set()
     at = 0
     while at < len(words):
-        widths = range(min(names.LONGEST, len(words) - at), 0, -1)
+        widths = range(min(names.MAX_WORDS, len(words) - at), 0, -1)
         width = next((n for n in widths if " ".join(words[at : at + n]) in keys), 0)
         if width:
             found.add(" ".join(words[at : at + width]))

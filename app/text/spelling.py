@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from rapidfuzz import fuzz, process
 
-MOST = 5
-CLOSE_ENOUGH = 75
-LONGEST = 64
-SHORTEST_STEM = 4
-STEM_CLOSE_ENOUGH = 80
+MAX_RESULTS = 5
+MIN_RATIO = 75
+MAX_WORD_LENGTH = 64
+MIN_STEM_LENGTH = 4
+MIN_STEM_RATIO = 80
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
@@ -22,17 +22,17 @@ def nearest(word: str, stored: Sequence[str]) -> list[str]:
 
     Spelled alike is a ratio of 75 of 100, for beginnings 80. A stem has four letters or more, and half of the word's.
     """
-    if len(word) > LONGEST:
+    if len(word) > MAX_WORD_LENGTH:
         return []
-    beginnings = sorted((known for known in stored if known.startswith(word)), key=len)[:MOST]
-    alike = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=CLOSE_ENOUGH, limit=MOST)
+    beginnings = sorted((known for known in stored if known.startswith(word)), key=len)[:MAX_RESULTS]
+    alike = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=MIN_RATIO, limit=MAX_RESULTS)
     found = [*beginnings, *(known for known, _score, _place in alike), *_stems(word, stored)]
-    return list(dict.fromkeys(found))[:MOST]
+    return list(dict.fromkeys(found))[:MAX_RESULTS]
 
 
 def _stems(word: str, stored: Sequence[str]) -> list[str]:
     """Stored stems that the word may be a form of, the likeliest first, and of those the longest."""
-    shorter = [known for known in stored if max(SHORTEST_STEM, len(word) / 2) <= len(known) < len(word)]
+    shorter = [known for known in stored if max(MIN_STEM_LENGTH, len(word) / 2) <= len(known) < len(word)]
     scores = {known: fuzz.ratio(word[: len(known)], known) for known in shorter}
-    likely = [known for known in shorter if scores[known] >= STEM_CLOSE_ENOUGH]
+    likely = [known for known in shorter if scores[known] >= MIN_STEM_RATIO]
     return sorted(likely, key=lambda known: (-scores[known], -len(known), known))

@@ -12,9 +12,9 @@ from app.text import gazetteer, names
 from app.text.names import Name
 
 KEYS = ("attendees", "people", "participants", "speakers", "author", "project", "team", "tags")
-MOST = 200
+MAX_VALUES = 200
 """Values of one document that are read."""
-LONGEST = 200
+MAX_VALUE_LENGTH = 200
 _PEOPLE = frozenset({"attendees", "people", "participants", "speakers", "author"})
 _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
 
@@ -45,7 +45,7 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
     for field, value in sorted(fields, key=lambda held: held[0] not in _PEOPLE):
         for text in _texts(value):
             key = gazetteer.key(text)
-            if key is not None and len(text) <= LONGEST and len(found) < MOST:
+            if key is not None and len(text) <= MAX_VALUE_LENGTH and len(found) < MAX_VALUES:
                 found.setdefault(key, Tag(key, text, _type(field), "attendee" if field in _PEOPLE else "metadata"))
     return list(found.values())
 
@@ -54,7 +54,7 @@ def _texts(value: object) -> Iterator[str]:
     for one in value if isinstance(value, list) else [value]:
         text = one.get("name") if isinstance(one, dict) else one
         if isinstance(text, str):
-            yield names.tidy(text[: 4 * LONGEST])
+            yield names.tidy(text[: 4 * MAX_VALUE_LENGTH])
 
 
 def _type(field: str) -> str:

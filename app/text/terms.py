@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.text import names
 
-MOST = 5
-LONGEST = 80
+MAX_TERMS = 5
+MAX_TERM_LENGTH = 80
 NAME_BONUS = 2.0
 _WORD = re.compile(r"[^\W\d_]{4,40}")
 _UNUSABLE = re.compile(
@@ -53,7 +53,7 @@ def distinct(terms: Iterable[str]) -> list[str]:
         told = " ".join(names.words(term))
         if told and not any(f" {told} " in f" {' '.join(names.words(other))} " for other in kept):
             kept.append(term)
-    return kept[:MOST]
+    return kept[:MAX_TERMS]
 
 
 def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
@@ -66,8 +66,8 @@ def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
     texts = [names.sequences(passage) for passage in passages]
     asked = names.sequences(query)
     kept = []
-    for term in proposed[: 4 * MOST]:
-        if not isinstance(term, str) or not 2 <= len(term.strip()) <= LONGEST:
+    for term in proposed[: 4 * MAX_TERMS]:
+        if not isinstance(term, str) or not 2 <= len(term.strip()) <= MAX_TERM_LENGTH:
             continue
         term = " ".join(term.split())
         key = names.key(term)
@@ -76,8 +76,3 @@ def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
         if any(key in text for text in texts):
             kept.append(term)
     return distinct(kept)
-
-
-def query_with(text: str, terms: Sequence[str]) -> str:
-    """A query in plain words with the terms behind it: no sign of theirs can be an operator."""
-    return " ".join([text, *(" ".join(names.words(term)) for term in terms)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from array import array
 
-LONGEST = 8  # code points in one piece
+MAX_PIECE_LENGTH = 8  # code points in one piece
 _PIECE = re.compile(
     r"(?<![A-Za-z])[A-Za-z]{1,8}"  # most short words are in the vocabulary
     r"|[A-Za-z]{1,4}"  # what follows is spelled in pieces

@@ -13,7 +13,6 @@ from app.pipelines import answers, documents, search
 from app.pipelines.budget import Budget
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, Query, Weights
-from app.text import characters
 
 SHELF = {
     "mortar": "# Mortar\n\nBelow the third landing we use lime mortar and never cement.",
@@ -297,7 +296,6 @@ async def test_the_query_is_embedded_without_its_operators(shelf: World) -> None
     shelf.embedder = embedder
     await shelf.ask('+lime "never cement" -dog')
     assert embedder.queries == ["lime never cement"]
-    assert characters.is_blank("\u200b")
 
 
 async def test_a_second_page_is_what_exclusion_leaves(shelf: World) -> None:

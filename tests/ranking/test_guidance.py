@@ -32,7 +32,7 @@ def scores(hits: list[Hit]) -> dict[UUID, float]:
 
 
 def test_a_similar_name_scores_between_060_and_095() -> None:
-    assert entity_scores.fuzzy(entity_scores.ALIKE_FROM) == pytest.approx(0.6)
+    assert entity_scores.fuzzy(entity_scores.MIN_SIMILARITY) == pytest.approx(0.6)
     assert entity_scores.fuzzy(1.0) == pytest.approx(0.95)
     assert entity_scores.fuzzy(0.875) == pytest.approx(0.6 + 0.35 / 2)
 

@@ -26,7 +26,7 @@ def test_classic_knows_documents_that_appear_twice_and_chunks_that_two_hops_foun
     scores = merge.classic([HopHit(A, D, 2, 2 / 61), HopHit(A, D, 1, 1 / 61), HopHit(B, D, 1, 1 / 62)])
     assert scores[A].score == pytest.approx(1 / 61 + 0.0005)
     assert scores[B].score == pytest.approx(1 / 62 + 0.0005)
-    assert merge.best_classic(2 / 61) == pytest.approx(2 / 61 + 0.0007)
+    assert merge.max_classic(2 / 61) == pytest.approx(2 / 61 + 0.0007)
 
 
 def test_linked_is_a_weighted_sum_and_its_parts_add_up_to_it() -> None:
@@ -46,7 +46,7 @@ def test_no_chunk_scores_more_than_the_best_possible() -> None:
     perfect = {"fused": 1.0, "cos": 1.0, "expanded": 1.0, "named": 1.0}
     perfect |= {"linked": 2 / (1 + math.log(2)), "shared": 1 / (1 + math.log(2))}
     whole = merge.with_coverage({A: merge.linked(perfect)}, {A: {"x", "y"}}, {"x": 2.0, "y": 5.0}, {})
-    assert whole[A].score == pytest.approx(merge.BEST_LINKED, rel=1e-3)
+    assert whole[A].score == pytest.approx(merge.MAX_LINKED_SCORE, rel=1e-3)
 
 
 def test_a_chunk_counts_for_the_words_that_no_chunk_above_it_holds() -> None:
@@ -54,9 +54,9 @@ def test_a_chunk_counts_for_the_words_that_no_chunk_above_it_holds() -> None:
     held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
     covered = merge.with_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
     assert merge.order(covered, {}) == [A, B, C, D]
-    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(merge.COVERS * 5 / 6)}
+    assert covered[A].parts == {"cos": 2.0, "covers": pytest.approx(merge.COVERAGE_WEIGHT * 5 / 6)}
     assert covered[B] == scores[B], "everything that it holds is told already"
-    assert covered[C].score == pytest.approx(1.0 + merge.COVERS / 6)
+    assert covered[C].score == pytest.approx(1.0 + merge.COVERAGE_WEIGHT / 6)
     rare = merge.with_coverage(scores, held, {"tide": 1.0, "buoy": 1.0, "lamp": 2.0}, {})
     assert merge.order(rare, {}) == [A, C, B, D]
 
@@ -71,7 +71,7 @@ def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() 
         whole = sum(value**2 for value in idf.values())
         while left:
             worth = {
-                one: scored.score + merge.COVERS * sum(idf[w] ** 2 for w in held[one] & missing) / whole
+                one: scored.score + merge.COVERAGE_WEIGHT * sum(idf[w] ** 2 for w in held[one] & missing) / whole
                 for one, scored in left.items()
             }
             best = max(worth, key=lambda one: worth[one])

@@ -32,7 +32,7 @@ def test_what_is_scored_again_comes_first_and_the_rest_follows_without_a_higher_
 
 
 def test_equal_new_scores_keep_their_order_and_none_at_all_keeps_everything() -> None:
-    assert [one.place for one in rescoring.ordered([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
+    assert [one.position for one in rescoring.ordered([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
     assert rescoring.ordered([0.9, 0.8], {}) == [Rescored(0, 0.9), Rescored(1, 0.8)]
 
 
@@ -60,7 +60,7 @@ def test_only_the_first_500_words_of_a_text_are_compared() -> None:
 def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
     alike = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]]
     first, second, third = mmr.select([1.0, 0.9, 0.8], lambda i, j: alike[i][j], limit=3)
-    assert [first.place, second.place, third.place] == [0, 2, 1]
+    assert [first.position, second.position, third.position] == [0, 2, 1]
     assert (first.nearest, first.value) == (0.0, pytest.approx(0.7))
     assert (second.nearest, second.value) == (0.1, pytest.approx(0.7 * 0.8 - 0.3 * 0.1))
     assert (third.nearest, third.value) == (0.9, pytest.approx(0.7 * 0.9 - 0.3 * 0.9))
@@ -68,5 +68,5 @@ def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
 
 def test_mmr_at_one_is_the_order_by_score_and_opposites_are_as_good_as_strangers() -> None:
     relevance = mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
-    assert [one.place for one in relevance] == [0, 1]
+    assert [one.position for one in relevance] == [0, 1]
     assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2)] == [0.0, 0.0]

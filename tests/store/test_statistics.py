@@ -13,7 +13,7 @@ import pytest
 
 from app import errors
 from app.providers.fake import FakeEmbedder
-from app.shapes import Draft
+from app.shapes import DocumentDraft
 from app.store import db, documents, tables, vectors
 from app.store.db import Database
 
@@ -28,7 +28,7 @@ WHERE c.user_id = $1
 
 @pytest.fixture
 def put(database: Database, embedder: FakeEmbedder, user: str):
-    async def stored(draft: Draft) -> UUID:
+    async def stored(draft: DocumentDraft) -> UUID:
         return await drafts.put(database, user, draft, embedder=embedder)
 
     return stored
@@ -156,7 +156,9 @@ async def test_replacing_by_id_counts_like_replacing_by_uri_and_refuses_a_taken_
     await assert_exact(owner, user)
 
 
-async def _replace(database: Database, user: str, document_id: UUID, draft: Draft, embedder: FakeEmbedder) -> str:
+async def _replace(
+    database: Database, user: str, document_id: UUID, draft: DocumentDraft, embedder: FakeEmbedder
+) -> str:
     embedded = await embedder.embed_documents([chunk.embedded for chunk in draft.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(draft.chunks, embedded, strict=True)}
     async with database.writing(user) as writing:

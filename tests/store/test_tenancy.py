@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.providers.fake import FakeEmbedder
-from app.shapes import Draft, Filters
+from app.shapes import DocumentDraft, Filters
 from app.store import db, documents, keys, recall, roles, schema, tables, vectors, vocabulary
 from app.store.db import Database
 
@@ -34,7 +34,7 @@ async def twins(database: Database, embedder: FakeEmbedder) -> tuple[str, str]:
     return users
 
 
-def _draft() -> Draft:
+def _draft() -> DocumentDraft:
     return drafts.draft(*TEXTS, uri="shared.md", title="Shared", metadata={"kind": "note"})
 
 

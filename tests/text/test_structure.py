@@ -85,5 +85,5 @@ def test_every_visible_character_belongs_to_a_piece(text):
     assert len(starts) == tokens.count(text)
     for begin, following in zip(starts, [*starts[1:], len(text)], strict=False):
         piece = text[begin:following].rstrip()
-        assert 0 < len(piece) <= tokens.LONGEST
+        assert 0 < len(piece) <= tokens.MAX_PIECE_LENGTH
         assert not any(character.isspace() for character in piece)

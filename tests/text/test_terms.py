@@ -17,7 +17,7 @@ def test_statistical_terms_are_the_rarest_names_that_the_question_lacks() -> Non
 
 def test_of_terms_that_contain_one_another_the_first_is_kept() -> None:
     assert terms.distinct(["University of Oslo", "Oslo", "Bergen"]) == ["University of Oslo", "Bergen"]
-    assert len(terms.distinct(f"Name{n}" for n in range(9))) == terms.MOST
+    assert len(terms.distinct(f"Name{n}" for n in range(9))) == terms.MAX_TERMS
 
 
 def test_a_proposal_that_stands_in_a_passage_and_not_in_the_question_is_used() -> None:
