@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 from app.cli import folders, ingest
 from app.cli.ingest import Chunks
-from app.shapes import Stored, Upload
+from app.shapes import IngestResult, Upload
 
 Stepwell = Callable[..., Any]
 
@@ -112,8 +112,8 @@ def _upload(size: int) -> Upload:
     return Upload("x" * size)
 
 
-def _stored(*, chunks: int, embedded: int) -> Stored:
-    return Stored(uuid4(), "added", None, "", chunks, embedded)
+def _stored(*, chunks: int, embedded: int) -> IngestResult:
+    return IngestResult(uuid4(), "added", None, "", chunks, embedded)
 
 
 def _never(path: Path, error: OSError) -> None:
