@@ -24,7 +24,7 @@ def _not_blank(given: str) -> str:
     return given
 
 
-class DocumentIn(wire.WireModel):
+class DocumentInput(wire.WireModel):
     """A document: plain text or Markdown, with frontmatter if you like."""
 
     content: Annotated[str, AfterValidator(_not_blank)] = Field(
@@ -54,7 +54,7 @@ class DocumentIn(wire.WireModel):
         )
 
 
-class StoredModel(BaseModel):
+class DocumentResult(BaseModel):
     """What became of one document."""
 
     document_id: UUID
@@ -66,12 +66,12 @@ class StoredModel(BaseModel):
     warnings: list[str]
 
     @classmethod
-    def of(cls, stored: IngestResult) -> StoredModel:
+    def of(cls, stored: IngestResult) -> DocumentResult:
         """As the wire shows it."""
         return cls(**{**_fields(stored), "warnings": list(stored.warnings)})
 
 
-class Refused(BaseModel):
+class DocumentFailure(BaseModel):
     """A document that was not stored."""
 
     index: int = Field(description="Its place in the request, from 0.")
@@ -85,17 +85,17 @@ class Refused(BaseModel):
         return cls(index=index, uri=uri, code=error.code, detail=error.message)
 
 
-class StoredList(BaseModel):
+class DocumentResultList(BaseModel):
     """What became of several documents."""
 
-    documents: list[StoredModel]
-    failed: list[Refused]
+    documents: list[DocumentResult]
+    failed: list[DocumentFailure]
     added: int
     replaced: int
     unchanged: int
 
 
-class DocumentModel(BaseModel):
+class StoredDocument(BaseModel):
     """A stored document."""
 
     document_id: UUID
@@ -111,7 +111,7 @@ class DocumentModel(BaseModel):
     content: str | None = Field(None, description="The cleaned text; offsets of chunks count its code points.")
 
     @classmethod
-    def of(cls, document: Document) -> DocumentModel:
+    def of(cls, document: Document) -> StoredDocument:
         """As the wire shows it."""
         return cls(**{**_fields(document), "metadata": dict(document.metadata)})
 
@@ -119,11 +119,11 @@ class DocumentModel(BaseModel):
 class DocumentPage(BaseModel):
     """Documents, newest first."""
 
-    documents: list[DocumentModel]
+    documents: list[StoredDocument]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
 
 
-class ChunkModel(BaseModel):
+class StoredChunk(BaseModel):
     """A chunk of a document."""
 
     chunk_id: UUID
@@ -135,7 +135,7 @@ class ChunkModel(BaseModel):
     heading_path: list[str]
 
     @classmethod
-    def of(cls, chunk: Chunk) -> ChunkModel:
+    def of(cls, chunk: Chunk) -> StoredChunk:
         """As the wire shows it."""
         return cls(**{**_fields(chunk), "heading_path": list(chunk.heading_path)})
 
@@ -143,11 +143,11 @@ class ChunkModel(BaseModel):
 class ChunkPage(BaseModel):
     """A document's chunks in order."""
 
-    chunks: list[ChunkModel]
+    chunks: list[StoredChunk]
     total: int
 
 
-class DeletedModel(BaseModel):
+class DocumentDeletion(BaseModel):
     """What a deletion removed."""
 
     documents_deleted: int
@@ -156,7 +156,7 @@ class DeletedModel(BaseModel):
     mentions_deleted: int
 
 
-class StatsModel(BaseModel):
+class StorageStats(BaseModel):
     """What the caller has stored."""
 
     documents: int

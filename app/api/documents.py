@@ -16,16 +16,16 @@ from app.api import auditing, auth, bodies, cursors, disconnects, problems, repl
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MOST_AT_ONCE,
-    ChunkModel,
     ChunkPage,
-    DeletedModel,
-    DocumentIn,
-    DocumentModel,
+    DocumentDeletion,
+    DocumentFailure,
+    DocumentInput,
     DocumentPage,
-    Refused,
-    StatsModel,
-    StoredList,
-    StoredModel,
+    DocumentResult,
+    DocumentResultList,
+    StorageStats,
+    StoredChunk,
+    StoredDocument,
 )
 from app.pipelines import documents, ingest, offload
 from app.pipelines.services import Services
@@ -45,8 +45,8 @@ _EXAMPLES = {
         "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
     },
 }
-_Several = Annotated[list[DocumentIn], *wire.at_most(MOST_AT_ONCE, at_least=1)]
-_ONE, _SEVERAL = TypeAdapter(DocumentIn), TypeAdapter(_Several)
+_Several = Annotated[list[DocumentInput], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_ONE, _SEVERAL = TypeAdapter(DocumentInput), TypeAdapter(_Several)
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -54,10 +54,10 @@ _BODY: dict[str, Any] = {
             "application/json": {
                 "schema": {
                     "anyOf": [
-                        {"$ref": "#/components/schemas/DocumentIn"},
+                        {"$ref": "#/components/schemas/DocumentInput"},
                         {
                             "type": "array",
-                            "items": {"$ref": "#/components/schemas/DocumentIn"},
+                            "items": {"$ref": "#/components/schemas/DocumentInput"},
                             "maxItems": MOST_AT_ONCE,
                         },
                     ]
@@ -95,13 +95,15 @@ _READS = problems.responses(401, 403, 404, 422, 429, 503)
     responses={
         **_WRITES,
         200: {
-            "model": StoredModel | StoredList,
+            "model": DocumentResult | DocumentResultList,
             "description": "Nothing was added or replaced.",
         },
     },
     openapi_extra=_BODY,
 )
-async def add(request: Request, response: Response, user_id: auth.Writer, use: auth.Use) -> StoredModel | StoredList:
+async def add(
+    request: Request, response: Response, user_id: auth.Writer, use: auth.Use
+) -> DocumentResult | DocumentResultList:
     """Store one document, a list of them, or files from a form; they are searchable when the answer comes.
 
     The same uri again replaces the document in one step, the same uri and text again change nothing (200). Of several,
@@ -129,20 +131,20 @@ async def page(
     found = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, uri=uri)
     shown = found[:limit]
     more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(found) > limit else None
-    return DocumentPage(documents=[DocumentModel.of(document) for document in shown], next_cursor=more)
+    return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
 
 
 @router.get(
     "/documents/{document_id}",
     operation_id="get_document",
     summary="Get a document",
-    response_model=DocumentModel,
+    response_model=StoredDocument,
     responses=_READS,
 )
 async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> Response:
     """One document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
-    return await replies.json(len(document.content or ""), lambda: DocumentModel.of(document))
+    return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
 
 
 @router.put(
@@ -153,11 +155,11 @@ async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) ->
 )
 async def replace(
     document_id: DocumentId,
-    document: Annotated[DocumentIn, Body(openapi_examples={"one": _EXAMPLES["one"]})],
+    document: Annotated[DocumentInput, Body(openapi_examples={"one": _EXAMPLES["one"]})],
     request: Request,
     user_id: auth.Writer,
     use: auth.Use,
-) -> StoredModel:
+) -> DocumentResult:
     """New content for a document; readers see the old version or the new one, never half of each."""
     replaced = partial(
         ingest.replace,
@@ -171,7 +173,7 @@ async def replace(
     async with request.app.state.ingest_gate.turn(user_id):
         stored = await disconnects.cancel_on_disconnect(request, replaced)
     request.state.stored = [stored]
-    return StoredModel.of(stored)
+    return DocumentResult.of(stored)
 
 
 @router.delete(
@@ -180,10 +182,10 @@ async def replace(
     summary="Delete a document",
     responses={**_READS, **problems.responses(507)},
 )
-async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DeletedModel:
+async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DocumentDeletion:
     """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
-    return DeletedModel(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
+    return DocumentDeletion(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
 
 
 @router.get(
@@ -209,16 +211,16 @@ async def chunks(
 
 
 def _chunk_page(found: Sequence[Chunk], total: int) -> ChunkPage:
-    return ChunkPage(chunks=[ChunkModel.of(chunk) for chunk in found], total=total)
+    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in found], total=total)
 
 
 @router.get(
     "/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 429, 503)
 )
-async def stats(user_id: auth.Searcher, use: auth.Use) -> StatsModel:
+async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
     """How much you have stored, and which model embedded it."""
     found = await documents.stats(user_id, db=use.db)
-    return StatsModel(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+    return StorageStats(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
 
 async def _uploads(request: Request) -> Upload | list[Upload | errors.BadRequest]:
@@ -228,7 +230,7 @@ async def _uploads(request: Request) -> Upload | list[Upload | errors.BadRequest
     given, size = await _json(request)
     if isinstance(given, list):
         return [document.shape() for document in await offload.run(size, _validated, _SEVERAL, given)]
-    document: DocumentIn = await offload.run(size, _validated, _ONE, given)
+    document: DocumentInput = await offload.run(size, _validated, _ONE, given)
     return document.shape()
 
 
@@ -250,7 +252,7 @@ def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
         raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found], body=given) from error
 
 
-async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> StoredModel:
+async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     stored = await ingest.run(
         upload,
         user_id,
@@ -261,15 +263,15 @@ async def _add_one(upload: Upload, request: Request, response: Response, user_id
     )
     request.state.stored = [stored]
     response.status_code = 200 if stored.status == "unchanged" else 201
-    return StoredModel.of(stored)
+    return DocumentResult.of(stored)
 
 
 async def _add_several(
     given: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
-) -> StoredList:
+) -> DocumentResultList:
     """Store what can be stored and list why each of the others cannot. Raises BadRequest where nothing can."""
-    stored: list[StoredModel] = []
-    failed = [Refused.of(place, one) for place, one in enumerate(given) if isinstance(one, errors.BadRequest)]
+    stored: list[DocumentResult] = []
+    failed = [DocumentFailure.of(place, one) for place, one in enumerate(given) if isinstance(one, errors.BadRequest)]
     request.state.stored = done = []
     places = {id(one): place for place, one in enumerate(given)}
     readable = [one for one in given if isinstance(one, Upload)]
@@ -283,9 +285,9 @@ async def _add_several(
     ):
         if outcome.stored is not None:
             done.append(outcome.stored)
-            stored.append(StoredModel.of(outcome.stored))
+            stored.append(DocumentResult.of(outcome.stored))
         elif outcome.error is not None:
-            failed.append(Refused.of(places[id(outcome.upload)], outcome.error, outcome.upload.uri))
+            failed.append(DocumentFailure.of(places[id(outcome.upload)], outcome.error, outcome.upload.uri))
     request.state.refused = len(failed)
     if not stored:
         first = min(failed, key=lambda refused: refused.index)
@@ -294,4 +296,4 @@ async def _add_several(
     failed.sort(key=lambda refused: refused.index)
     count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
     response.status_code = 201 if count["added"] or count["replaced"] else 200
-    return StoredList(documents=stored, failed=failed, **count)
+    return DocumentResultList(documents=stored, failed=failed, **count)

@@ -13,14 +13,14 @@ from app.api.entity_models import (
     EXAMPLE_ENTITY,
     MOST_AT_ONCE,
     EntityChange,
-    EntityDeleted,
-    EntityIn,
+    EntityDeletion,
+    EntityDocument,
+    EntityDocumentPage,
+    EntityInput,
     EntityList,
-    EntityModel,
     EntityPage,
-    LinkedModel,
-    LinkedPage,
-    UpsertModel,
+    StoredEntity,
+    UpsertResult,
 )
 from app.pipelines import entities, offload
 from app.pipelines import entity_lines as lines
@@ -55,7 +55,7 @@ EntityId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_ENTITY}},
     ),
 ]
-_Several = Annotated[list[EntityIn], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_Several = Annotated[list[EntityInput], *wire.at_most(MOST_AT_ONCE, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")]
 _WRITES = problems.responses(400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 507)
 _READS = problems.responses(401, 403, 404, 422, 429, 503)
@@ -66,11 +66,11 @@ _READS = problems.responses(401, 403, 404, 422, 429, 503)
     operation_id="add_entities",
     summary="Add entities",
     status_code=201,
-    response_model=EntityModel | EntityList,
+    response_model=StoredEntity | EntityList,
     responses=_WRITES,
 )
 async def add(
-    given: Annotated[EntityIn | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
+    given: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> Any:
     """Store one entity, or a list of them of which all are stored or none.
 
@@ -80,14 +80,14 @@ async def add(
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder)
     if isinstance(given, list):
         return await replies.json(_size(stored), lambda: _listed(stored), status=201)
-    return EntityModel.of(stored[0])
+    return StoredEntity.of(stored[0])
 
 
 @router.post(
     "/entities/bulk",
     operation_id="upsert_entities",
     summary="Add or replace many entities",
-    response_model=UpsertModel,
+    response_model=UpsertResult,
     responses=_WRITES,
     openapi_extra=_NDJSON,
 )
@@ -143,17 +143,17 @@ def _size(shown: Sequence[Entity]) -> int:
 
 
 def _page(shown: Sequence[Entity], more: str | None) -> EntityPage:
-    return EntityPage(entities=[EntityModel.of(entity) for entity in shown], next_cursor=more)
+    return EntityPage(entities=[StoredEntity.of(entity) for entity in shown], next_cursor=more)
 
 
 def _listed(stored: Sequence[Entity]) -> EntityList:
-    return EntityList(entities=[EntityModel.of(entity) for entity in stored])
+    return EntityList(entities=[StoredEntity.of(entity) for entity in stored])
 
 
 @router.get("/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=_READS)
-async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> EntityModel:
+async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
     """One entity with all that is known of it."""
-    return EntityModel.of(await entities.get(entity_id, user_id, db=use.db))
+    return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
 @router.patch(
@@ -169,9 +169,9 @@ async def change(
     ],
     user_id: auth.Writer,
     use: auth.Use,
-) -> EntityModel:
+) -> StoredEntity:
     """Other values for some fields of an entity of your own; after a new name or alias texts are linked anew."""
-    return EntityModel.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
+    return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
 
 
 @router.delete(
@@ -180,10 +180,10 @@ async def change(
     summary="Delete an entity",
     responses={**_READS, **problems.responses(409, 507)},
 )
-async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeleted:
+async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeletion:
     """Remove an entity of your own with its links; what documents themselves name stays."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
-    return EntityDeleted(entities_deleted=1, mentions_deleted=gone)
+    return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
 
 @router.get(
@@ -198,10 +198,10 @@ async def documents(
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=200, description="Documents a page.")] = 50,
     cursor: _Cursor = None,
-) -> LinkedPage:
+) -> EntityDocumentPage:
     """The documents that an entity is linked to and how, the strongest link first."""
     after = cursors.read_strength(cursor) if cursor else None
     found = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
     shown = found[:limit]
     more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(found) > limit else None
-    return LinkedPage(documents=[LinkedModel.of(linked) for linked in shown], next_cursor=more)
+    return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from app import errors
 from app.api import bodies, validation_errors
-from app.api.entity_models import EntityLine, LineOutcome, UpsertModel
+from app.api.entity_models import EntityLine, UpsertLineResult, UpsertResult
 from app.pipelines.entity_lines import MOST_LINES, Line, LineResult
 
 
@@ -19,11 +19,11 @@ class Lines:
     """The lines that can be read, and the outcomes of the others."""
 
     sound: list[Line]
-    refused: list[LineOutcome]
+    refused: list[UpsertLineResult]
 
-    def answer(self, outcomes: list[LineResult]) -> UpsertModel:
+    def answer(self, outcomes: list[LineResult]) -> UpsertResult:
         """The outcomes of all lines, in their order."""
-        return UpsertModel.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
+        return UpsertResult.of(sorted([*self.refused, *map(_outcome, outcomes)], key=lambda outcome: outcome.line))
 
 
 def read(raw: bytes) -> Lines:
@@ -32,7 +32,7 @@ def read(raw: bytes) -> Lines:
     Raises BadRequest where there are more than MOST_LINES.
     """
     sound: list[Line] = []
-    refused: list[LineOutcome] = []
+    refused: list[UpsertLineResult] = []
     for number, line in _lines(raw):
         try:
             sound.append(EntityLine.model_validate(bodies.parse(line)).shape(number))
@@ -54,16 +54,16 @@ def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _refused(number: int, found: list[validation_errors.FieldError]) -> LineOutcome:
+def _refused(number: int, found: list[validation_errors.FieldError]) -> UpsertLineResult:
     fault = found[0] if found else validation_errors.FieldError("line", "Cannot be used.", errors.BadRequest.code)
-    return LineOutcome(
+    return UpsertLineResult(
         line=number, status="refused", entity_id=None, field=fault.field, code=fault.code, detail=fault.message
     )
 
 
-def _outcome(outcome: LineResult) -> LineOutcome:
+def _outcome(outcome: LineResult) -> UpsertLineResult:
     error = outcome.error
-    return LineOutcome(
+    return UpsertLineResult(
         line=outcome.number,
         status=outcome.status,
         entity_id=outcome.entity_id,

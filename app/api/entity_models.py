@@ -63,7 +63,7 @@ _DESCRIPTION = "What it is, in a sentence or more; embedded, so that questions f
 _MEMBERS = "Ids of entities that it contains, such as a team its people; circles do no harm."
 
 
-class Described(wire.WireModel):
+class EntityFields(wire.WireModel):
     """The fields of an entity that every request has; members are given by id or by name."""
 
     type: TypeName = Field(description=_TYPE)
@@ -75,7 +75,7 @@ class Described(wire.WireModel):
     metadata: wire.Metadata = Field(default_factory=dict, description="Anything else, as JSON.")
 
 
-class EntityIn(Described):
+class EntityInput(EntityFields):
     """A person, project, team, vendor, product, place: whatever documents are about."""
 
     members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
@@ -104,7 +104,7 @@ class EntityChange(wire.WireModel):
         return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
 
 
-class EntityLine(Described):
+class EntityLine(EntityFields):
     """One line of a bulk upsert."""
 
     entity_id: UUID | None = Field(None, description="Which entity to replace; else the one of this type and name.")
@@ -125,7 +125,7 @@ def _member(given: str) -> UUID | str:
         return given
 
 
-class EntityModel(BaseModel):
+class StoredEntity(BaseModel):
     """A stored entity."""
 
     entity_id: UUID
@@ -144,7 +144,7 @@ class EntityModel(BaseModel):
     updated_at: datetime
 
     @classmethod
-    def of(cls, entity: Entity) -> EntityModel:
+    def of(cls, entity: Entity) -> StoredEntity:
         """The model of a stored value."""
         listed = {name: list(getattr(entity, name)) for name in ("aliases", "facts", "members")}
         return cls(**{**_fields(entity, Entity), **listed, "metadata": dict(entity.metadata)})
@@ -153,17 +153,17 @@ class EntityModel(BaseModel):
 class EntityList(BaseModel):
     """Several entities that were stored."""
 
-    entities: list[EntityModel]
+    entities: list[StoredEntity]
 
 
 class EntityPage(BaseModel):
     """Entities by name, or by likeness to `q`."""
 
-    entities: list[EntityModel]
+    entities: list[StoredEntity]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
 
 
-class LineOutcome(BaseModel):
+class UpsertLineResult(BaseModel):
     """What became of a line."""
 
     line: int = Field(description="Its number in the request, from 1; empty lines count.")
@@ -174,17 +174,17 @@ class LineOutcome(BaseModel):
     detail: str | None = Field(None, description="Of a refused line: what to do.")
 
 
-class UpsertModel(BaseModel):
+class UpsertResult(BaseModel):
     """What became of all lines."""
 
-    lines: list[LineOutcome]
+    lines: list[UpsertLineResult]
     added: int
     updated: int
     unchanged: int
     refused: int
 
     @classmethod
-    def of(cls, outcomes: list[LineOutcome]) -> UpsertModel:
+    def of(cls, outcomes: list[UpsertLineResult]) -> UpsertResult:
         """The outcomes and how many there are of each kind."""
         count = Counter(outcome.status for outcome in outcomes)
         return cls(
@@ -196,7 +196,7 @@ class UpsertModel(BaseModel):
         )
 
 
-class LinkedModel(BaseModel):
+class EntityDocument(BaseModel):
     """A document that an entity is linked to."""
 
     document_id: UUID
@@ -209,19 +209,19 @@ class LinkedModel(BaseModel):
     strength: float = Field(description="4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")
 
     @classmethod
-    def of(cls, linked: LinkedDocument) -> LinkedModel:
+    def of(cls, linked: LinkedDocument) -> EntityDocument:
         """The model of a stored value."""
         return cls(**_fields(linked, LinkedDocument))
 
 
-class LinkedPage(BaseModel):
+class EntityDocumentPage(BaseModel):
     """The documents of an entity, the strongest link first."""
 
-    documents: list[LinkedModel]
+    documents: list[EntityDocument]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
 
 
-class EntityDeleted(BaseModel):
+class EntityDeletion(BaseModel):
     """What a deletion removed."""
 
     entities_deleted: int

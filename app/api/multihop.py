@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from app.api import admission, auth, bodies, problems, replies
-from app.api.multihop_models import MultihopAnswerModel, MultihopRequest, RerankAnswer, RerankRequest
+from app.api.multihop_models import MultihopRequest, MultihopResponse, RerankRequest, RerankResponse
 from app.pipelines import merge_lists, multihop, offload
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
@@ -62,7 +62,7 @@ async def search_multihop(
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> MultihopAnswerModel:
+) -> MultihopResponse:
     """Search, follow the names in what was found, and order everything against the question.
 
     Later hops never fail the request: `hops` and `degraded` tell what happened.
@@ -70,14 +70,14 @@ async def search_multihop(
     question = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
     answer = await admission.in_turn(request, user_id, partial(multihop.run, question, use))
     request.state.answer, request.state.timings = answer, answer.timings
-    return MultihopAnswerModel.of(answer)
+    return MultihopResponse.of(answer)
 
 
 @lists_router.post(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
-    response_model=RerankAnswer,
+    response_model=RerankResponse,
     responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
 )
 async def merge(
@@ -93,4 +93,4 @@ async def merge(
     size = len(await request.body())
     merging = await offload.run(size, asked.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, merging, use))
-    return await replies.json(size, lambda: RerankAnswer.of(merged, asked.merge))
+    return await replies.json(size, lambda: RerankResponse.of(merged, asked.merge))

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api import wire
-from app.api.search_models import AnswerModel, FiltersModel, HitModel
+from app.api.search_models import SearchFilters, SearchHit, SearchResponse
 from app.pipelines import merge_lists, multihop
 from app.pipelines.merge_lists import MergeRequest
 from app.shapes import Answer, Detail, Hit, Hop, Mode, Rerank
@@ -29,8 +29,8 @@ class MultihopRequest(wire.WireModel):
     )
     merge: Literal["linked", "classic"] = Field("linked", description="How the chunks of the hops are ordered.")
     mode: Mode = Field("auto", description="Which legs run.")
-    filters: FiltersModel = Field(
-        default_factory=lambda: FiltersModel(), description="Which documents may answer, in every hop."
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Which documents may answer, in every hop."
     )
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
     detail: Detail = Field("full", description="How much text a hit carries.")
@@ -53,7 +53,7 @@ class MultihopRequest(wire.WireModel):
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
 
 
-class ViaModel(BaseModel):
+class HopLink(BaseModel):
     """The name that led to a hit."""
 
     name: str
@@ -67,24 +67,24 @@ class ViaModel(BaseModel):
     heading: bool = Field(False, description="Whether the name is a heading, and not the title of the document.")
 
 
-class MultihopHitModel(HitModel):
+class MultihopHit(SearchHit):
     """One passage, with the hop that brought it."""
 
     hop: int
     combined_score: float
-    via: ViaModel | None = Field(description="How a later hop came to it; null for hop 1.")
+    via: HopLink | None = Field(description="How a later hop came to it; null for hop 1.")
 
     @classmethod
-    def of(cls, hit: Hit) -> MultihopHitModel:
+    def of(cls, hit: Hit) -> MultihopHit:
         """A hit as the wire shows it."""
         via = None
         if hit.via is not None:
-            via = ViaModel(**{name: getattr(hit.via, name) for name in ViaModel.model_fields})
-        told = HitModel.of(hit).model_dump()
+            via = HopLink(**{name: getattr(hit.via, name) for name in HopLink.model_fields})
+        told = SearchHit.of(hit).model_dump()
         return cls(**told, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, via=via)
 
 
-class HopModel(BaseModel):
+class HopSummary(BaseModel):
     """One retrieval round."""
 
     hop: int
@@ -95,7 +95,7 @@ class HopModel(BaseModel):
     error: str | None = Field(None, description="Why the hop brought nothing.")
 
     @classmethod
-    def of(cls, hop: Hop) -> HopModel:
+    def of(cls, hop: Hop) -> HopSummary:
         """A hop as the wire shows it."""
         terms = list(hop.expanded_terms) if hop.hop > 1 else None
         return cls(
@@ -108,21 +108,21 @@ class HopModel(BaseModel):
         )
 
 
-class MultihopAnswerModel(AnswerModel):
+class MultihopResponse(SearchResponse):
     """What a multi-hop search answers: the hits of all hops in one order, and how each hop went."""
 
-    results: list[MultihopHitModel]  # type: ignore[assignment]
-    hops: list[HopModel]
+    results: list[MultihopHit]  # type: ignore[assignment]
+    hops: list[HopSummary]
     total_results: int = Field(description="Chunks of all hops, before the cut to `limit`.")
 
     @classmethod
-    def of(cls, answer: Answer) -> MultihopAnswerModel:
+    def of(cls, answer: Answer) -> MultihopResponse:
         """An answer as the wire shows it."""
-        told = AnswerModel.of(answer).model_dump(exclude={"results"})
+        told = SearchResponse.of(answer).model_dump(exclude={"results"})
         return cls(
             **told,
-            results=[MultihopHitModel.of(hit) for hit in answer.hits],
-            hops=[HopModel.of(hop) for hop in answer.hops or ()],
+            results=[MultihopHit.of(hit) for hit in answer.hits],
+            hops=[HopSummary.of(hop) for hop in answer.hops or ()],
             total_results=answer.total_results or 0,
         )
 
@@ -130,7 +130,7 @@ class MultihopAnswerModel(AnswerModel):
 HitId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 
-class ListedHit(BaseModel):
+class RankedListHit(BaseModel):
     """A hit of any search: only its id is needed. What else it carries comes back as it was."""
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
@@ -140,7 +140,7 @@ class ListedHit(BaseModel):
     content: Annotated[str, Field(max_length=100_000)] = ""
 
 
-class ListModel(wire.WireModel):
+class RankedList(wire.WireModel):
     """A list of hits, best first."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
@@ -148,7 +148,7 @@ class ListModel(wire.WireModel):
     hop: Annotated[wire.Int, Field(ge=1, le=9)] | None = Field(
         None, description="The hop that it comes from; under `classic` the default is its place among the lists."
     )
-    hits: Annotated[list[ListedHit], *wire.at_most(MOST_HITS)]
+    hits: Annotated[list[RankedListHit], *wire.at_most(MOST_HITS)]
 
     def shape(self) -> merge_lists.HitList:
         """The list as the corridor takes it."""
@@ -165,7 +165,7 @@ class RerankRequest(wire.WireModel):
     """Lists of hits to be merged into one."""
 
     query: wire.QueryText | None = Field(None, description="What the hits are to answer; re-ranking needs it.")
-    lists: Annotated[list[ListModel], *wire.at_most(MOST_LISTS, at_least=1)]
+    lists: Annotated[list[RankedList], *wire.at_most(MOST_LISTS, at_least=1)]
     k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="The constant of RRF.")
     merge: Literal["rrf", "classic"] = Field("rrf", description="classic: earlier hops and single documents first.")
     rerank: Rerank = Field(
@@ -220,7 +220,7 @@ class MergedHit(BaseModel):
         )
 
 
-class RerankAnswer(BaseModel):
+class RerankResponse(BaseModel):
     """The merged list."""
 
     results: list[MergedHit]
@@ -229,7 +229,7 @@ class RerankAnswer(BaseModel):
     degraded: list[str] = Field(description="What could not be used, such as `reranker_failed`.")
 
     @classmethod
-    def of(cls, merged: merge_lists.MergeResult, method: merge_lists.Method) -> RerankAnswer:
+    def of(cls, merged: merge_lists.MergeResult, method: merge_lists.Method) -> RerankResponse:
         """The model of a merged list."""
         return cls(
             results=[MergedHit.of(hit) for hit in merged.hits],

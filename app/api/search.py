@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request
 
 from app.api import admission, auth, bodies, problems, wire
-from app.api.search_models import AnswerModel, SearchRequest, SimilarRequest
+from app.api.search_models import SearchRequest, SearchResponse, SimilarRequest
 from app.pipelines import search, similar
 from app.pipelines.services import Services
 from app.shapes import Answer, Query
@@ -42,7 +42,7 @@ async def find(
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> AnswerModel:
+) -> SearchResponse:
     """Search by meaning and by words, in one statement.
 
     Any word of the query may match; quotes, `+` and `-` are strict. The answer says what it could not use.
@@ -63,7 +63,7 @@ async def find_about(
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> AnswerModel:
+) -> SearchResponse:
     """Find the entities that the query is about, search the documents about them, and fill up from all others.
 
     The same as a search with `hierarchy: force`. Without any such entity it is a plain search that says so.
@@ -72,7 +72,7 @@ async def find_about(
     return await _search(replace(query, guidance=replace(query.guidance, hierarchy="force")), request, use)
 
 
-async def _search(query: Query, request: Request, use: Services) -> AnswerModel:
+async def _search(query: Query, request: Request, use: Services) -> SearchResponse:
     return _answered(await admission.in_turn(request, query.user_id, partial(search.run, query, use)), request)
 
 
@@ -87,7 +87,7 @@ async def find_similar(
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> AnswerModel:
+) -> SearchResponse:
     """The nearest passages by meaning to a stored chunk (itself excluded) or to a vector."""
     if asked.vector is not None:
         wire.expect_dimension(asked.vector, use.embedder.model.dimension)
@@ -103,6 +103,6 @@ async def find_similar(
     return _answered(await admission.in_turn(request, user_id, lambda _: similar.run(like, use)), request)
 
 
-def _answered(answer: Answer, request: Request) -> AnswerModel:
+def _answered(answer: Answer, request: Request) -> SearchResponse:
     request.state.answer, request.state.timings = answer, answer.timings
-    return AnswerModel.of(answer)
+    return SearchResponse.of(answer)

@@ -54,7 +54,7 @@ def _bound(bound: object) -> float | str:
     )
 
 
-class FiltersModel(wire.WireModel):
+class SearchFilters(wire.WireModel):
     """Which documents may answer; all that is given must hold."""
 
     document_ids: wire.IdList | None = Field(None, description="Only these documents.")
@@ -90,7 +90,7 @@ Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millio
 Share = Annotated[wire.Number, Field(ge=0, le=1)]
 
 
-class WeightsModel(wire.WireModel):
+class LegWeights(wire.WireModel):
     """How much each leg counts, to a millionth. A leg of weight 0 is not run."""
 
     vector: Weight = Field(1.0, description="Weight of the vector leg.")
@@ -110,14 +110,12 @@ class SearchRequest(wire.WireModel):
     limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
     mode: Mode = Field("auto", description="Which legs run; `auto` lets the query's shape steer their weights.")
     fusion: Fusion = Field("auto", description="How the legs are fused; `auto` chooses by `mode`.")
-    weights: WeightsModel | None = Field(
-        None, description="Weights of the legs; default: chosen by `mode` and `fusion`."
-    )
+    weights: LegWeights | None = Field(None, description="Weights of the legs; default: chosen by `mode` and `fusion`.")
     k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(None, description="The constant of RRF; default 60.")
     candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
         None, description="How many chunks each leg hands to the fusion; default 100."
     )
-    filters: FiltersModel = Field(default_factory=lambda: FiltersModel(), description="Which documents may answer.")
+    filters: SearchFilters = Field(default_factory=lambda: SearchFilters(), description="Which documents may answer.")
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
     min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
         None, description="Least cosine similarity; a hit without a vector score fails it."
@@ -182,7 +180,7 @@ class SimilarRequest(wire.WireModel):
     chunk_id: UUID | None = Field(None, description="The chunk whose neighbours are wanted; itself never comes back.")
     vector: wire.Vector | None = Field(None, description="A vector of the stored dimension.")
     limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
-    filters: FiltersModel = Field(default_factory=lambda: FiltersModel(), description="Which documents may answer.")
+    filters: SearchFilters = Field(default_factory=lambda: SearchFilters(), description="Which documents may answer.")
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
 
     @model_validator(mode="after")
@@ -192,7 +190,7 @@ class SimilarRequest(wire.WireModel):
         return self
 
 
-class MatchedEntityModel(BaseModel):
+class MatchedEntity(BaseModel):
     """An entity that the query is about."""
 
     entity_id: UUID
@@ -202,12 +200,12 @@ class MatchedEntityModel(BaseModel):
     matched_by: MatchedBy
 
     @classmethod
-    def of(cls, match: EntityMatch) -> MatchedEntityModel:
+    def of(cls, match: EntityMatch) -> MatchedEntity:
         """A match as the wire shows it."""
         return cls(**{name: getattr(match, name) for name in cls.model_fields})
 
 
-class ParentModel(BaseModel):
+class ParentEntity(BaseModel):
     """The entity that a hit's document is about: `score = alpha · doc_score + (1 − alpha) · parent_entity_score`."""
 
     entity_id: UUID | None
@@ -216,7 +214,7 @@ class ParentModel(BaseModel):
     doc_score: float
 
 
-class LiftModel(BaseModel):
+class MentionBoost(BaseModel):
     """What mentioning the query's entities adds to a hit."""
 
     factor: float
@@ -225,7 +223,7 @@ class LiftModel(BaseModel):
     places: int = Field(description="How many places up it moved.")
 
 
-class HitModel(BaseModel):
+class SearchHit(BaseModel):
     """One passage. A score or rank of a leg that did not find it is null."""
 
     chunk_id: UUID
@@ -248,12 +246,12 @@ class HitModel(BaseModel):
     text_rank: int | None
     confidence: Confidence
     strategies: list[str] = Field(description="What found it.")
-    parent: ParentModel | None = Field(None, description="In a search that entities guided.")
-    boost: LiftModel | None = Field(None, description="Where it mentions what the query names.")
+    parent: ParentEntity | None = Field(None, description="In a search that entities guided.")
+    boost: MentionBoost | None = Field(None, description="Where it mentions what the query names.")
     explain: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, hit: Hit) -> HitModel:
+    def of(cls, hit: Hit) -> SearchHit:
         """A hit as the wire shows it."""
         c = hit.candidate
         fields = {name: getattr(c, name) for name in c.__dataclass_fields__}
@@ -268,10 +266,10 @@ class HitModel(BaseModel):
         )
 
 
-def _parent(hit: Hit) -> ParentModel | None:
+def _parent(hit: Hit) -> ParentEntity | None:
     if (parent := hit.parent) is None:
         return None
-    return ParentModel(
+    return ParentEntity(
         entity_id=parent.entity_id,
         parent_entity_score=parent.score,
         link_strength=parent.strength,
@@ -279,16 +277,18 @@ def _parent(hit: Hit) -> ParentModel | None:
     )
 
 
-def _lift(hit: Hit) -> LiftModel | None:
+def _lift(hit: Hit) -> MentionBoost | None:
     if (boost := hit.boost) is None:
         return None
-    return LiftModel(factor=boost.factor, mentions=boost.mentions, score_before=boost.score_before, places=boost.moved)
+    return MentionBoost(
+        factor=boost.factor, mentions=boost.mentions, score_before=boost.score_before, places=boost.moved
+    )
 
 
-class AnswerModel(BaseModel):
+class SearchResponse(BaseModel):
     """What every search answers."""
 
-    results: list[HitModel]
+    results: list[SearchHit]
     confidence: Confidence | None = Field(description="The first hit's.")
     strategies_matched: list[str]
     query_type: QueryType | None
@@ -296,9 +296,7 @@ class AnswerModel(BaseModel):
     fusion: Literal["rrf", "convex"] | None
     search_mode: Literal["flat", "two_pass", "multihop"]
     fallback_reason: str | None = Field(description="Why the answer is empty, or why entities did not guide it.")
-    pass1_entities: list[MatchedEntityModel] = Field(
-        description="The entities that the query is about, the surest first."
-    )
+    pass1_entities: list[MatchedEntity] = Field(description="The entities that the query is about, the surest first.")
     approximate: bool = Field(description="Whether chunks that pass may be missing from a short answer.")
     degraded: list[str] = Field(description="What could not be used, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="What was dropped from the query because it found nothing.")
@@ -307,10 +305,10 @@ class AnswerModel(BaseModel):
     explain: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, answer: Answer) -> AnswerModel:
+    def of(cls, answer: Answer) -> SearchResponse:
         """An answer as the wire shows it."""
         return cls(
-            results=[HitModel.of(hit) for hit in answer.hits],
+            results=[SearchHit.of(hit) for hit in answer.hits],
             confidence=answer.confidence,
             strategies_matched=list(answer.strategies_matched),
             query_type=answer.query_type,
@@ -318,7 +316,7 @@ class AnswerModel(BaseModel):
             fusion=answer.fusion,
             search_mode=answer.search_mode,
             fallback_reason=answer.fallback_reason,
-            pass1_entities=[MatchedEntityModel.of(match) for match in answer.pass1_entities],
+            pass1_entities=[MatchedEntity.of(match) for match in answer.pass1_entities],
             approximate=answer.approximate,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from app import errors
-from app.api.document_models import DocumentModel
+from app.api.document_models import StoredDocument
 from app.cli import options, owning
 from app.pipelines import documents as pipeline
 from app.shapes import DeletionResult, Document
@@ -33,7 +33,7 @@ def listed(
     user_id = options.checked_user(user)
     found = owning.run_as_service(data_dir, lambda db: pipeline.page(user_id, db=db, limit=limit, after=None, uri=None))
     if as_json:
-        typer.echo(json.dumps([DocumentModel.of(document).model_dump(mode="json") for document in found]))
+        typer.echo(json.dumps([StoredDocument.of(document).model_dump(mode="json") for document in found]))
         return
     table = options.table("document_id", "title", "uri", "chunks", "updated", ids=("document_id",))
     for document in found:
@@ -58,7 +58,7 @@ def show(
     """Show a document with its metadata and its cleaned text."""
     found = owning.run_as_service(data_dir, partial(_get, id_or_uri, options.checked_user(user)))
     if as_json:
-        typer.echo(DocumentModel.of(found).model_dump_json())
+        typer.echo(StoredDocument.of(found).model_dump_json())
         return
     fields = ("document_id", "uri", "title", "language", "chunk_count", "created_at", "updated_at", "metadata")
     for name in fields:

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from app import errors, runtime
 from app.api import entity_lines
-from app.api.entity_models import EntityModel, LinkedModel, UpsertModel
+from app.api.entity_models import EntityDocument, StoredEntity, UpsertResult
 from app.cli import options, owning
 from app.config import Settings
 from app.pipelines import entities as story
@@ -69,7 +69,7 @@ def listed(
 
     shown = owning.run_as_service(data_dir, found)
     if as_json:
-        typer.echo(json.dumps([EntityModel.of(entity).model_dump(mode="json") for entity in shown]))
+        typer.echo(json.dumps([StoredEntity.of(entity).model_dump(mode="json") for entity in shown]))
         return
     table = options.table("name", "type", "aliases", "origin", "id", ids=("id",))
     for e in shown:
@@ -94,8 +94,8 @@ def show(
 
     entity, documents = owning.run_as_service(data_dir, found)
     if as_json:
-        linked = [LinkedModel.of(document).model_dump(mode="json") for document in documents]
-        typer.echo(json.dumps({**EntityModel.of(entity).model_dump(mode="json"), "documents": linked}))
+        linked = [EntityDocument.of(document).model_dump(mode="json") for document in documents]
+        typer.echo(json.dumps({**StoredEntity.of(entity).model_dump(mode="json"), "documents": linked}))
         return
     _show(entity, documents)
 
@@ -119,7 +119,7 @@ def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
     options.out.print(table)
 
 
-async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertModel:
+async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertResult:
     async with runtime.open_services(settings) as services:
         outcomes = await lines.run(read.sound, user_id, db=services.db, embedder=services.embedder)
         await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from app import runtime
-from app.api.multihop_models import MultihopAnswerModel
+from app.api.multihop_models import MultihopResponse
 from app.cli import options
 from app.cli.evaluate import Extractor, Merge
 from app.config import Settings
@@ -36,7 +36,7 @@ def multihop(
     question = story.MultihopQuery(asked, max_hops, extractor.value, merge.value)
     answer = options.run(_ask(question, options.settings(data_dir)))
     if as_json:
-        typer.echo(MultihopAnswerModel.of(answer).model_dump_json())
+        typer.echo(MultihopResponse.of(answer).model_dump_json())
     else:
         options.out.print(chain(answer))
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from app import runtime
-from app.api.search_models import AnswerModel
+from app.api.search_models import SearchResponse
 from app.cli import options
 from app.config import Settings
 from app.pipelines import search as pipeline
@@ -67,7 +67,7 @@ def search(
     options.check_rerank(rerank, settings)
     answer = options.run(_search(request, settings, hierarchy, hierarchy_alpha))
     if as_json:
-        typer.echo(AnswerModel.of(answer).model_dump_json())
+        typer.echo(SearchResponse.of(answer).model_dump_json())
     else:
         show(answer, query)
 

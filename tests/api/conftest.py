@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import given
 import pytest
-from caller import Caller
+from api_caller import Caller
 from fastapi import FastAPI
 
 from app.config import Settings
@@ -42,7 +42,7 @@ async def open_app(database: Database) -> AsyncIterator[FastAPI]:
 
 
 @pytest.fixture
-async def newcomer(app: FastAPI, database: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
+async def new_caller(app: FastAPI, database: Database) -> AsyncIterator[Callable[..., Awaitable[Caller]]]:
     """Makes a user that nobody knew before, with a key of the given scopes."""
     async with AsyncExitStack() as stack:
 
@@ -57,6 +57,6 @@ async def newcomer(app: FastAPI, database: Database) -> AsyncIterator[Callable[.
 
 
 @pytest.fixture
-async def caller(newcomer: Callable[..., Awaitable[Caller]]) -> Caller:
+async def caller(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
     """A user who may search and write."""
-    return await newcomer("search", "write")
+    return await new_caller("search", "write")

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import given
 import pytest
-from caller import Caller
+from api_caller import Caller
 from fastapi import FastAPI
 
 from app import errors
@@ -78,17 +78,17 @@ async def test_a_deletion_that_is_not_committed_leaves_no_event(
     assert await events(owner, caller) == []
 
 
-async def test_no_event_can_be_recorded_for_another_user(newcomer: Newcomer, database: Database) -> None:
-    one, two = await newcomer(), await newcomer()
+async def test_no_event_can_be_recorded_for_another_user(new_caller: Newcomer, database: Database) -> None:
+    one, two = await new_caller(), await new_caller()
     with pytest.raises(Exception, match="row-level security"):
         async with database.writing(one.user_id) as writing:
             await stored.record(writing, audit.Event(two.user_id, "me", "document.deleted", "x"))
 
 
 async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
-    app: FastAPI, newcomer: Newcomer, database: Database, owner: asyncpg.Connection
+    app: FastAPI, new_caller: Newcomer, database: Database, owner: asyncpg.Connection
 ) -> None:
-    caller, idle = await newcomer("search", "write"), await newcomer("search")
+    caller, idle = await new_caller("search", "write"), await new_caller("search")
     await caller.add("Lime.")
     for _ in range(3):
         await caller.search("lime")
@@ -148,9 +148,9 @@ def test_what_is_counted_between_two_flushes_is_bounded(monkeypatch: pytest.Monk
 
 
 async def test_pruning_deletes_what_is_older_and_nothing_else(
-    newcomer: Newcomer, database: Database, owner: asyncpg.Connection
+    new_caller: Newcomer, database: Database, owner: asyncpg.Connection
 ) -> None:
-    old, new = await newcomer(), await newcomer()
+    old, new = await new_caller(), await new_caller()
     counted = audit.KeyUses()
     for caller in (old, new):
         counted.add(key_id(caller), "search")

@@ -8,9 +8,9 @@ from typing import Any
 
 import given
 import pytest
-from caller import Caller
+from api_caller import Caller
+from example_app import assert_problem
 from fastapi import FastAPI
-from toy import problem
 
 from app.pipelines import keys
 from app.store.db import Database
@@ -35,7 +35,7 @@ async def _status(app: FastAPI, headers: dict[str, str], **params: str) -> int:
 async def test_without_a_key_nothing_is_served(app: FastAPI, method: str, path: str, body: Any) -> None:
     async with given.calling(app) as client:
         response = await client.request(method, path, json=body)
-    problem(response, 401, "unauthorized")
+    assert_problem(response, 401, "unauthorized")
     assert response.headers["www-authenticate"] == "Bearer"
 
 
@@ -72,7 +72,7 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
         for header in ({"Authorization": f"Bearer {presented}"}, {"X-API-Key": presented}):
             async with given.calling(app, **header) as client:
                 response = await client.get("/api/rag/stats")
-            told = problem(response, 401, "unauthorized")
+            told = assert_problem(response, 401, "unauthorized")
             bodies.append({name: value for name, value in told.items() if name != "request_id"})
     assert all(body == bodies[0] for body in bodies)
 
@@ -92,8 +92,8 @@ async def test_an_expired_key_is_401(app: FastAPI, database: Database) -> None:
     assert await _status(app, {"X-API-Key": living}) == 200
 
 
-async def test_a_key_opens_what_its_scopes_name_and_no_more(newcomer: Newcomer) -> None:
-    search, write, admin = await newcomer("search"), await newcomer("write"), await newcomer("admin")
+async def test_a_key_opens_what_its_scopes_name_and_no_more(new_caller: Newcomer) -> None:
+    search, write, admin = await new_caller("search"), await new_caller("write"), await new_caller("admin")
     document = {"content": "Lime."}
     allowed = {
         "search": [await _posts(who, "/api/rag/search", {"query": "lime"}) for who in (search, write, admin)],
@@ -101,10 +101,10 @@ async def test_a_key_opens_what_its_scopes_name_and_no_more(newcomer: Newcomer) 
     }
     assert allowed == {"search": [200, 403, 200], "write": [403, 201, 201]}
     refused = await search.client.post("/api/rag/documents", json=document)
-    problem(refused, 403, "forbidden")
+    assert_problem(refused, 403, "forbidden")
     for method in ("PUT", "DELETE"):
         path = "/api/rag/documents/7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
-        problem(await search.client.request(method, path, json=document), 403, "forbidden")
+        assert_problem(await search.client.request(method, path, json=document), 403, "forbidden")
 
 
 async def _posts(caller: Caller, path: str, body: dict[str, Any]) -> int:

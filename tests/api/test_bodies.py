@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
+import example_app
 import pytest
-import toy
+from example_app import CANARY, assert_problem, search_raw
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toy import CANARY, problem, search_raw
 
 from app.api import bodies
 
@@ -30,18 +30,18 @@ LARGEST = ["1e308", "1E+0300", "9223372036854775807", "-9223372036854775808", "0
     "raw", ["{", '{"query": xyzzy-canary-51}', '{"query": "a"} tail', "   ", '{"query": "a\n"}', "'a'"]
 )
 async def test_broken_json_is_invalid_json_with_a_position(raw):
-    told = problem(await search_raw(raw), 422, "invalid_json", "body")
+    told = assert_problem(await search_raw(raw), 422, "invalid_json", "body")
     assert "line 1, column" in told["detail"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json", None])
 async def test_an_empty_body_is_invalid_json(content_type):
-    problem(await toy.post("/rag/search", b"", content_type), 422, "invalid_json", "body")
+    assert_problem(await example_app.post("/rag/search", b"", content_type), 422, "invalid_json", "body")
 
 
 @pytest.mark.parametrize("raw", [b'{"query": "\xff"}', b"\x80", '{"query": "a"}'.encode("utf-16")])
 async def test_what_is_not_utf8_is_400(raw):
-    problem(await search_raw(raw), 400, "invalid_encoding")
+    assert_problem(await search_raw(raw), 400, "invalid_encoding")
 
 
 async def test_a_byte_order_mark_is_let_through():
@@ -52,20 +52,22 @@ async def test_a_byte_order_mark_is_let_through():
     "content_type", [None, "text/plain", "application/x-www-form-urlencoded", "json", "application/jsonp"]
 )
 async def test_another_content_type_is_415_without_an_echo(content_type):
-    problem(await toy.post("/rag/search", f'{{"query": "{CANARY}"}}', content_type), 415, "unsupported_media_type")
+    assert_problem(
+        await example_app.post("/rag/search", f'{{"query": "{CANARY}"}}', content_type), 415, "unsupported_media_type"
+    )
 
 
 @pytest.mark.parametrize(
     "content_type", ["application/json; charset=utf-8", "Application/JSON", "application/vnd.a+json"]
 )
 async def test_json_by_any_of_its_names_is_read(content_type):
-    assert (await toy.post("/rag/search", '{"query": "a"}', content_type)).status_code == 200
+    assert (await example_app.post("/rag/search", '{"query": "a"}', content_type)).status_code == 200
 
 
 @pytest.mark.parametrize("depth", [64, 900, 100_000, 1_000_000])
 @pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":'])
 async def test_deep_nesting_is_refused_whether_closed_or_not(depth, opening):
-    problem(await search_raw('{"query": "a", "filters": ' + opening * depth), 422, "too_deep", "body")
+    assert_problem(await search_raw('{"query": "a", "filters": ' + opening * depth), 422, "too_deep", "body")
 
 
 def test_sixty_four_levels_are_read():
@@ -79,7 +81,7 @@ async def test_brackets_in_strings_and_side_by_side_are_not_depth():
 
 async def test_a_flood_of_empty_lists_is_refused():
     raw = '{"query": "a", "filters": {"metadata": {"a": [' + "[]," * 100_000 + "[]]}}}"
-    problem(await search_raw(raw), 422, "too_many_parts", "body")
+    assert_problem(await search_raw(raw), 422, "too_many_parts", "body")
 
 
 @pytest.mark.parametrize(
@@ -104,22 +106,22 @@ def test_the_largest_numbers_that_fit_are_read_as_they_are(number):
     ],
 )
 async def test_a_number_that_is_none_is_refused_by_name(number):
-    problem(await search_raw(f'{{"query": "a", "min_score": {number}}}'), 422, "invalid_number", "min_score")
+    assert_problem(await search_raw(f'{{"query": "a", "min_score": {number}}}'), 422, "invalid_number", "min_score")
 
 
 async def test_a_number_that_is_none_is_refused_inside_free_json_too():
     raw = '{"query": "a", "filters": {"metadata": {"a": [1, NaN]}}}'
-    problem(await search_raw(raw), 422, "invalid_number", "filters.metadata.a[1]")
+    assert_problem(await search_raw(raw), 422, "invalid_number", "filters.metadata.a[1]")
 
 
 @pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\uDFFF", "\\udc00\\ud800"])
 async def test_nul_and_half_surrogates_are_refused_wherever_they_stand(escape):
-    problem(await search_raw(f'{{"query": "{CANARY}{escape}"}}'), 422, "invalid_text", "query")
-    problem(await search_raw(f'{{"query": "a", "limit": "{escape}"}}'), 422, "invalid_text", "limit")
+    assert_problem(await search_raw(f'{{"query": "{CANARY}{escape}"}}'), 422, "invalid_text", "query")
+    assert_problem(await search_raw(f'{{"query": "a", "limit": "{escape}"}}'), 422, "invalid_text", "limit")
     value = f'{{"query": "a", "filters": {{"metadata": {{"k": ["{escape}"]}}}}}}'
-    problem(await search_raw(value), 422, "invalid_text", "filters.metadata.k[0]")
+    assert_problem(await search_raw(value), 422, "invalid_text", "filters.metadata.k[0]")
     key = f'{{"query": "a", "filters": {{"metadata": {{"{CANARY}{escape}": 1}}}}}}'
-    problem(await search_raw(key), 422, "invalid_text", "filters.metadata.(key)")
+    assert_problem(await search_raw(key), 422, "invalid_text", "filters.metadata.(key)")
 
 
 async def test_a_whole_surrogate_pair_and_an_escaped_backslash_are_text():
@@ -139,11 +141,11 @@ async def test_a_body_past_the_cap_is_a_413_problem_whether_its_length_is_declar
         for at in range(0, len(raw), 1_000):
             yield raw[at : at + 1_000]
 
-    async with toy.calling(toy.make(max_bytes=10_000)) as client:
+    async with example_app.calling(example_app.make(max_bytes=10_000)) as client:
         sent = await client.post(
             "/rag/search", content=raw if declared else pieces(), headers={"Content-Type": "application/json"}
         )
-        assert "10,000 bytes" in problem(sent, 413, "too_large")["detail"]
+        assert "10,000 bytes" in assert_problem(sent, 413, "too_large")["detail"]
 
 
 @pytest.mark.parametrize(("declared", "most_pieces"), [(True, 0), (False, 11)])
@@ -157,18 +159,18 @@ async def test_what_lies_past_the_cap_is_not_read(declared, most_pieces):
             yield b"a" * 1_000
 
     headers = {"Content-Type": "application/json"} | ({"Content-Length": "1000000"} if declared else {})
-    async with toy.calling(toy.make(max_bytes=10_000)) as client:
-        problem(await client.post("/rag/search", content=pieces(), headers=headers), 413, "too_large")
+    async with example_app.calling(example_app.make(max_bytes=10_000)) as client:
+        assert_problem(await client.post("/rag/search", content=pieces(), headers=headers), 413, "too_large")
     assert read <= most_pieces
 
 
 async def test_a_megabyte_of_query_is_told_in_few_words():
-    problem(await search_raw(json.dumps({"query": CANARY + "a" * 1_000_000})), 422, "invalid_request", "query")
+    assert_problem(await search_raw(json.dumps({"query": CANARY + "a" * 1_000_000})), 422, "invalid_request", "query")
 
 
 async def test_ten_megabytes_of_bad_items_are_one_short_answer():
     ids = json.dumps({"query": "a", "filters": {"document_ids": [1] * 1_000_000}})
-    problem(await search_raw(ids), 422, "invalid_request", "filters.document_ids")
+    assert_problem(await search_raw(ids), 422, "invalid_request", "filters.document_ids")
 
 
 _scalars = (

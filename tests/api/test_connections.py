@@ -354,9 +354,9 @@ async def test_at_the_limit_the_connection_that_waited_longest_makes_room() -> N
         await run.count(3)
         await busy.send(b"GET /wait HTTP/1.1\r\n\r\n")
         await run.app.begun.get()
-        newcomer = await run.connect()
+        new_caller = await run.connect()
         assert await oldest.is_closed()
-        for client in (newcomer, younger):
+        for client in (new_caller, younger):
             await client.send(GET)
             assert (await client.response())[0] == 200
         run.app.release.set()

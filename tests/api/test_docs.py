@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
+import example_app
 import pytest
-import toy
+from example_app import assert_problem
 from fastapi import FastAPI
-from toy import problem
 
 from app.api import docs
 
 
-async def _get(path: str, **options) -> toy.httpx.Response:
-    async with toy.calling(toy.make()) as client:
+async def _get(path: str, **options) -> example_app.httpx.Response:
+    async with example_app.calling(example_app.make()) as client:
         return await client.get(path, **options)
 
 
@@ -63,7 +63,7 @@ async def test_the_served_swagger_ui_is_of_the_stated_version():
     "path", ["/docs/assets/none.js", "/docs/assets/../../errors.py", "/docs/assets/%2e%2e/%2e%2e/errors.py"]
 )
 async def test_nothing_else_is_served_from_there(path):
-    problem(await _get(path), 404, "not_found")
+    assert_problem(await _get(path), 404, "not_found")
 
 
 async def test_the_docs_are_not_part_of_the_described_api():
@@ -71,8 +71,8 @@ async def test_the_docs_are_not_part_of_the_described_api():
 
 
 async def test_the_redirect_keeps_the_prefix_of_a_proxy():
-    transport = toy.httpx.ASGITransport(app=toy.make(), root_path="/stepwell")
-    async with toy.httpx.AsyncClient(transport=transport, base_url="http://toy") as client:
+    transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
+    async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
 
 

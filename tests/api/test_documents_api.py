@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from caller import Caller
-from toy import problem
+from api_caller import Caller
+from example_app import assert_problem
 
 from app.api import uploads
 from app.providers.fake import FakeEmbedder
@@ -89,7 +89,7 @@ async def test_a_body_that_is_no_json_is_refused(caller: Caller, raw: bytes, sta
     assert response.status_code == status
     assert response.headers["content-type"] == "application/problem+json"
     plain = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "text/plain"})
-    problem(plain, 415, "unsupported_media_type")
+    assert_problem(plain, 415, "unsupported_media_type")
 
 
 async def test_files_of_a_form_are_stored(caller: Caller) -> None:
@@ -184,9 +184,9 @@ async def test_a_document_is_read_replaced_deleted_and_gone(caller: Caller) -> N
     counts = {"documents_deleted": 1, "chunks_deleted": 1, "vectors_deleted": 1, "mentions_deleted": 0}
     assert (deleted.status_code, deleted.json()) == (200, counts)
     for method in ("GET", "DELETE"):
-        problem(await caller.client.request(method, path), 404, "not_found")
-    problem(await caller.client.get(f"{path}/chunks"), 404, "not_found")
-    problem(await caller.client.put(path, json={"content": "x"}), 404, "not_found")
+        assert_problem(await caller.client.request(method, path), 404, "not_found")
+    assert_problem(await caller.client.get(f"{path}/chunks"), 404, "not_found")
+    assert_problem(await caller.client.put(path, json={"content": "x"}), 404, "not_found")
     assert (await caller.search("cement"))["fallback_reason"] == "no_documents"
 
 
@@ -194,7 +194,7 @@ async def test_the_uri_of_another_document_is_a_conflict(caller: Caller) -> None
     one = await caller.add("One.", "one")
     await caller.add("Two.", "two")
     response = await caller.client.put(f"{DOCUMENTS}/{one['document_id']}", json={"content": "x", "uri": "two"})
-    problem(response, 409, "conflict", "uri")
+    assert_problem(response, 409, "conflict", "uri")
 
 
 @pytest.mark.parametrize("wrong", ["x", "123", "7f1e3c52", "null", "%00"])
@@ -202,7 +202,7 @@ async def test_a_malformed_id_is_422_and_an_unknown_one_404(caller: Caller, wron
     for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/chunks")):
         response = await caller.client.request(method, f"{DOCUMENTS}/{wrong}{path}")
         assert response.status_code == (404 if wrong == "%00" else 422), response.text
-        problem(await caller.client.request(method, f"{DOCUMENTS}/{uuid4()}{path}"), 404, "not_found")
+        assert_problem(await caller.client.request(method, f"{DOCUMENTS}/{uuid4()}{path}"), 404, "not_found")
 
 
 async def test_chunks_come_in_order_page_by_page(caller: Caller) -> None:
@@ -272,8 +272,8 @@ async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
     assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
 
 
-async def test_another_users_cursor_shows_only_ones_own(caller: Caller, newcomer: Any) -> None:
-    other = await newcomer("search", "write")
+async def test_another_users_cursor_shows_only_ones_own(caller: Caller, new_caller: Any) -> None:
+    other = await new_caller("search", "write")
     for n in range(4):
         await other.add(f"Theirs {n}.")
     cursor = (await other.client.get(DOCUMENTS, params={"limit": 1})).json()["next_cursor"]
@@ -289,7 +289,7 @@ async def test_the_list_finds_a_uri_and_shows_no_text(caller: Caller) -> None:
     page = (await caller.client.get(DOCUMENTS, params={"uri": "two"})).json()
     assert [(d["uri"], d["content"]) for d in page["documents"]] == [("two", None)]
     for params in ({"limit": 0}, {"limit": 201}, {"limit": "x"}):
-        problem(await caller.client.get(DOCUMENTS, params=params), 422, "invalid_request", "limit")
+        assert_problem(await caller.client.get(DOCUMENTS, params=params), 422, "invalid_request", "limit")
 
 
 async def test_stats_count_what_is_stored(caller: Caller) -> None:
@@ -308,6 +308,6 @@ async def test_a_failing_embedder_is_502_and_nothing_is_stored(caller: Caller, e
         listed = await caller.client.post(DOCUMENTS, json=[{"content": "Never seen."}])
     finally:
         embedder.failing = False
-    problem(response, 502, "provider_failed")
-    problem(listed, 502, "provider_failed")
+    assert_problem(response, 502, "provider_failed")
+    assert_problem(listed, 502, "provider_failed")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []

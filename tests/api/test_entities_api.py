@@ -9,8 +9,8 @@ from uuid import uuid4
 import asyncpg
 import httpx
 import pytest
-from caller import Caller
-from toy import problem
+from api_caller import Caller
+from example_app import assert_problem
 
 from app.providers.fake import FakeEmbedder
 
@@ -60,9 +60,9 @@ async def test_a_list_is_stored_as_a_whole_or_not_at_all(caller: Caller) -> None
     assert response.status_code == 201
     assert [entity["name"] for entity in response.json()["entities"]] == ["Ana Silva", "Masons"]
     clash = await caller.client.post(ENTITIES, json=[{"type": "team", "name": "Divers"}, ANA])
-    problem(clash, 409, "conflict", "[1].name")
+    assert_problem(clash, 409, "conflict", "[1].name")
     twice = await caller.client.post(ENTITIES, json=[{"type": "team", "name": n} for n in ("Divers", "DIVERS")])
-    problem(twice, 409, "conflict", "[1].name")
+    assert_problem(twice, 409, "conflict", "[1].name")
     assert await _names(caller) == ["Ana Silva", "Masons"]
 
 
@@ -109,7 +109,7 @@ async def test_names_that_hold_something_to_match_are_accepted(caller: Caller, n
 async def test_a_name_is_taken_by_type_whatever_its_case_and_the_answer_names_who_has_it(caller: Caller) -> None:
     first = await _added(caller, name="Ana Silva")
     clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "ÁNA  silva"})
-    problem(clash, 409, "conflict", "name")
+    assert_problem(clash, 409, "conflict", "name")
     assert first["entity_id"] in clash.json()["detail"]
     await _added(caller, name="Ana Silva", type="place")
     other = await _added(caller, name="Ana B", aliases=["Ana Silva", "ana silva"])
@@ -126,14 +126,14 @@ async def test_a_patch_changes_what_it_names_and_nothing_else(caller: Caller) ->
     assert (await caller.client.get(path)).json() == expected
     assert (await caller.client.patch(path, json={})).json()["name"] == "Ana Costa"
     for field in ("name", "type", "aliases", "facts", "metadata", "members"):
-        problem(await caller.client.patch(path, json={field: None}), 422, "not_null", field)
+        assert_problem(await caller.client.patch(path, json={field: None}), 422, "not_null", field)
 
 
 async def test_a_rename_to_a_taken_name_is_409_and_to_its_own_is_not(caller: Caller) -> None:
     await _added(caller, name="Ana")
     ben = await _added(caller, name="Ben")
     path = f"{ENTITIES}/{ben['entity_id']}"
-    problem(await caller.client.patch(path, json={"name": "ana"}), 409, "conflict", "name")
+    assert_problem(await caller.client.patch(path, json={"name": "ana"}), 409, "conflict", "name")
     assert (await caller.client.patch(path, json={"name": "BEN"})).json()["name"] == "BEN"
 
 
@@ -152,8 +152,8 @@ async def test_a_deleted_entity_is_gone_and_its_name_is_free(caller: Caller) -> 
     path = f"{ENTITIES}/{stored['entity_id']}"
     assert (await caller.client.delete(path)).json() == {"entities_deleted": 1, "mentions_deleted": 0}
     for method in ("GET", "DELETE"):
-        problem(await caller.client.request(method, path), 404, "not_found")
-    problem(await caller.client.patch(path, json={"role": "x"}), 404, "not_found")
+        assert_problem(await caller.client.request(method, path), 404, "not_found")
+    assert_problem(await caller.client.patch(path, json={"role": "x"}), 404, "not_found")
     await _added(caller, **ANA)
 
 
@@ -171,8 +171,8 @@ async def test_pages_neither_skip_nor_repeat_and_filters_hold(caller: Caller) ->
     assert seen == [f"Person {n}" for n in range(7)]
     assert await _names(caller, origin="metadata") == []
     assert len(await _names(caller, origin="user", limit=200)) == 14
-    problem(await caller.client.get(ENTITIES, params={"origin": "text"}), 422, "invalid_request", "origin")
-    problem(await caller.client.get(ENTITIES, params={"cursor": "nonsense"}), 422, "invalid_request", "cursor")
+    assert_problem(await caller.client.get(ENTITIES, params={"origin": "text"}), 422, "invalid_request", "origin")
+    assert_problem(await caller.client.get(ENTITIES, params={"cursor": "nonsense"}), 422, "invalid_request", "cursor")
 
 
 @pytest.mark.parametrize("q", ["Steohen Brandt", "stephen", "brant", "SB2", "stephenbrandt"])
@@ -229,7 +229,7 @@ async def test_a_bad_line_is_told_and_the_others_are_stored(caller: Caller) -> N
 
 async def test_lines_must_be_declared_as_lines(caller: Caller) -> None:
     response = await caller.client.post(f"{ENTITIES}/bulk", json=ANA)
-    problem(response, 415, "unsupported_media_type")
+    assert_problem(response, 415, "unsupported_media_type")
 
 
 async def test_a_name_that_two_entities_have_is_no_member(caller: Caller) -> None:
@@ -252,7 +252,7 @@ async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(
     finally:
         embedder.failing = False
     for response in (one, lines, patched):
-        problem(response, 503, "unavailable")
+        assert_problem(response, 503, "unavailable")
     assert await _names(caller) == ["No description"]
 
 
@@ -277,12 +277,12 @@ async def test_facts_are_kept_by_their_lexemes_and_descriptions_by_their_vector(
     assert (await owner.fetchrow(vectors, caller.user_id))[0] == 0
 
 
-async def test_reading_needs_search_and_changing_needs_write(newcomer: Any) -> None:
-    reader, writer = await newcomer("search"), await newcomer("write")
-    problem(await reader.client.post(ENTITIES, json=ANA), 403, "forbidden")
-    problem(await writer.client.get(ENTITIES), 403, "forbidden")
+async def test_reading_needs_search_and_changing_needs_write(new_caller: Any) -> None:
+    reader, writer = await new_caller("search"), await new_caller("write")
+    assert_problem(await reader.client.post(ENTITIES, json=ANA), 403, "forbidden")
+    assert_problem(await writer.client.get(ENTITIES), 403, "forbidden")
     stored = await _added(writer, **ANA)
     path = f"{ENTITIES}/{stored['entity_id']}"
     for response in (await reader.client.patch(path, json={}), await reader.client.delete(path)):
-        problem(response, 403, "forbidden")
+        assert_problem(response, 403, "forbidden")
     assert isinstance(await reader.client.get(path), httpx.Response)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import given
+from example_app import assert_problem
 from fastapi import FastAPI
-from toy import problem
 
 from app import __version__
 from app.config import Settings
@@ -34,7 +34,7 @@ async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503
             await client.get("/api/rag/documents"),
             await client.get("/api/rag/stats"),
         ):
-            problem(response, 503, "database_unavailable")
+            assert_problem(response, 503, "database_unavailable")
             assert int(response.headers["retry-after"]) > 0
     await lost.close()
 
@@ -42,4 +42,4 @@ async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
     services = replace(await given.services(database), expected_schema=("another-model", 384))
     async with given.running(Settings(), services) as app, given.calling(app) as client:
-        problem(await client.get("/readyz"), 500, "schema_mismatch")
+        assert_problem(await client.get("/readyz"), 500, "schema_mismatch")

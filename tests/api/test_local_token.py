@@ -10,7 +10,7 @@ from pathlib import Path
 
 import given
 import pytest
-from toy import problem
+from example_app import assert_problem
 
 from app import errors
 from app.config import Settings
@@ -27,12 +27,12 @@ async def test_requests_need_the_token(database: Database, tmp_path: Path) -> No
         assert (await client.get(STATS, headers={"Authorization": f"Bearer {token}"})).status_code == 200
         for wrong in (f"Bearer {token}x", f"Bearer {token[:-1]}", "Bearer é", f"Basic {token}", "Bearer ", ""):
             answer = await client.get(STATS, headers={"Authorization": wrong.encode()})
-            problem(answer, 401, "unauthorized")
-        problem(await client.get(STATS), 401, "unauthorized")
-        problem(await client.get("/metrics"), 401, "unauthorized")
-        problem(await client.post("/api/rag/documents", json={"content": "x"}), 401, "unauthorized")
+            assert_problem(answer, 401, "unauthorized")
+        assert_problem(await client.get(STATS), 401, "unauthorized")
+        assert_problem(await client.get("/metrics"), 401, "unauthorized")
+        assert_problem(await client.post("/api/rag/documents", json={"content": "x"}), 401, "unauthorized")
         assert (await client.get("/healthz")).status_code == 200
-        problem(await client.get(STATS, headers={"Host": "evil.example"}), 421, "host_not_allowed")
+        assert_problem(await client.get(STATS, headers={"Host": "evil.example"}), 421, "host_not_allowed")
 
 
 async def test_an_empty_token_opens_nothing(database: Database) -> None:
@@ -40,7 +40,7 @@ async def test_an_empty_token_opens_nothing(database: Database) -> None:
         given.running(Settings(auth="local_token"), await given.services(database)) as app,
         given.calling(app, Authorization="Bearer ") as client,
     ):
-        problem(await client.get(STATS), 401, "unauthorized")
+        assert_problem(await client.get(STATS), 401, "unauthorized")
 
 
 def test_the_token_is_made_once_for_its_owner_alone(tmp_path: Path) -> None:

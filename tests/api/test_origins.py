@@ -11,9 +11,9 @@ import given
 import httpx
 import pytest
 import uvicorn
+from example_app import assert_problem
 from fastapi import FastAPI
 from pydantic import ValidationError
-from toy import problem
 
 from app.config import Settings
 from app.store.db import Database
@@ -98,7 +98,7 @@ async def test_a_page_of_another_site_can_neither_read_nor_write(
     for foreign in FOREIGN:
         headers = {**request_.get("headers", {}), **foreign}
         response = await client.request(method, path, **{**request_, "headers": headers})
-        problem(response, 403, "origin_not_allowed")
+        assert_problem(response, 403, "origin_not_allowed")
         assert not [name for name in response.headers if name.startswith("access-control-")]
     assert await _stored(client) == before
 
@@ -113,7 +113,7 @@ async def test_a_page_whose_name_was_rebound_to_this_machine_can_neither_read_no
         response = await client.request(
             method, path, **{**request_, "headers": {**request_.get("headers", {}), **headers}}
         )
-        problem(response, 421, "host_not_allowed")
+        assert_problem(response, 421, "host_not_allowed")
     assert await _stored(client) == before
 
 
@@ -148,7 +148,7 @@ async def test_the_names_of_loopback_are_served_however_they_are_spelled(
     ],
 )
 async def test_any_other_host_is_refused(client: httpx.AsyncClient, host: str) -> None:
-    problem(await client.get(STATS, headers={"Host": host}), 421, "host_not_allowed")
+    assert_problem(await client.get(STATS, headers={"Host": host}), 421, "host_not_allowed")
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ async def test_a_link_on_another_site_opens_the_documentation_and_nothing_else(c
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert (await client.get("/docs", headers=followed)).status_code == 200
     assert (await client.get("/", headers=followed)).status_code == 307
-    problem(await client.get("/docs", headers={"Sec-Fetch-Site": "cross-site"}), 403, "origin_not_allowed")
-    problem(await client.get(DOCUMENTS, headers=followed), 403, "origin_not_allowed")
-    problem(await client.post("/docs", headers=followed), 403, "origin_not_allowed")
+    assert_problem(await client.get("/docs", headers={"Sec-Fetch-Site": "cross-site"}), 403, "origin_not_allowed")
+    assert_problem(await client.get(DOCUMENTS, headers=followed), 403, "origin_not_allowed")
+    assert_problem(await client.post("/docs", headers=followed), 403, "origin_not_allowed")
 
 
 async def test_the_documentation_sends_its_origin_with_requests_to_the_service(client: httpx.AsyncClient) -> None:
@@ -213,7 +213,7 @@ async def test_refusals_are_counted_and_carry_the_request_s_id(client: httpx.Asy
 async def test_a_preflight_of_an_unnamed_origin_gets_no_permission(client: httpx.AsyncClient) -> None:
     headers = {**EVIL, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
     response = await client.options(SEARCH, headers=headers)
-    problem(response, 403, "origin_not_allowed")
+    assert_problem(response, 403, "origin_not_allowed")
     assert "access-control-allow-origin" not in response.headers
 
 
@@ -272,7 +272,7 @@ async def test_named_hosts_are_served_beside_loopback(shared: httpx.AsyncClient,
 async def test_with_keys_any_host_is_served_unless_some_are_named(app: FastAPI) -> None:
     async with given.calling(app) as client:
         assert (await client.get("/healthz", headers={"Host": "anything.example"})).status_code == 200
-        problem(await client.get("/healthz", headers=EVIL), 403, "origin_not_allowed")
+        assert_problem(await client.get("/healthz", headers=EVIL), 403, "origin_not_allowed")
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import logging
 
+import example_app
 import pytest
-import toy
+from example_app import CANARY, assert_problem
 from openapi_spec_validator import validate
-from toy import CANARY, problem
 
 
-async def _get(path: str, **options) -> toy.httpx.Response:
-    async with toy.calling(toy.make()) as client:
+async def _get(path: str, **options) -> example_app.httpx.Response:
+    async with example_app.calling(example_app.make()) as client:
         return await client.get(path, **options)
 
 
@@ -29,7 +29,7 @@ async def _get(path: str, **options) -> toy.httpx.Response:
     ],
 )
 async def test_every_kind_of_failure_is_a_problem(how, status, code):
-    problem(await _get(f"/rag/fail/{how}"), status, code)
+    assert_problem(await _get(f"/rag/fail/{how}"), status, code)
 
 
 async def test_an_unavailable_database_says_when_to_come_back():
@@ -52,17 +52,17 @@ async def test_a_bug_is_logged_with_its_traceback(caplog):
 
 
 async def test_an_unknown_path_is_a_404_problem_whose_instance_leaves_out_the_query():
-    told = problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
+    told = assert_problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
     assert told["instance"] == "/no/ne%3Cb%3E"
 
 
 async def test_a_very_long_path_is_cut():
-    assert len(problem(await _get("/" + "x" * 5_000), 404, "not_found")["instance"]) == 200
+    assert len(assert_problem(await _get("/" + "x" * 5_000), 404, "not_found")["instance"]) == 200
 
 
 async def test_a_wrong_method_is_a_405_problem_that_lists_the_right_ones():
     response = await _get("/rag/search")
-    problem(response, 405, "method_not_allowed")
+    assert_problem(response, 405, "method_not_allowed")
     assert response.headers["allow"] == "POST"
 
 
@@ -75,51 +75,55 @@ async def test_a_sane_request_id_is_kept_and_an_insane_one_replaced():
 
 
 async def test_timings_that_an_endpoint_leaves_become_a_server_timing_header():
-    response = await toy.search_raw('{"query": "a"}')
+    response = await example_app.search_raw('{"query": "a"}')
     assert response.headers["server-timing"] == "embed;dur=3.14, sql_time;dur=4.50"
 
 
 async def test_a_field_in_the_url_is_named_too():
-    problem(await _get("/rag/documents/a?limit=xyzzy-canary-51"), 422, "invalid_request", "limit")
+    assert_problem(await _get("/rag/documents/a?limit=xyzzy-canary-51"), 422, "invalid_request", "limit")
 
 
 async def test_a_nul_in_the_url_never_gets_further():
-    problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
-    problem(await _get("/rag/documents/a%00"), 404, "not_found")
+    assert_problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
+    assert_problem(await _get("/rag/documents/a%00"), 404, "not_found")
 
 
 async def test_a_discriminator_that_fits_no_kind_lists_the_kinds():
-    told = problem(await toy.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind")
+    told = assert_problem(
+        await example_app.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind"
+    )
     assert told["errors"][0]["message"] == "Must be one of: 'file', 'web'."
 
 
 async def test_a_missing_discriminator_is_named():
-    problem(await toy.post("/rag/sources", "{}"), 422, "invalid_request", "kind")
+    assert_problem(await example_app.post("/rag/sources", "{}"), 422, "invalid_request", "kind")
 
 
 async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
-    told = problem(await toy.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
+    told = assert_problem(await example_app.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
     assert told["errors"][0]["code"] == "missing"
 
 
 async def test_a_union_tells_only_about_the_branch_that_was_meant():
-    problem(await toy.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
-    problem(await toy.post("/rag/documents", '[{"content": "a"}, {}]'), 422, "invalid_request", "[1].content")
+    assert_problem(await example_app.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
+    assert_problem(
+        await example_app.post("/rag/documents", '[{"content": "a"}, {}]'), 422, "invalid_request", "[1].content"
+    )
 
 
 async def test_a_union_that_nothing_fits_tells_all_its_branches_in_one_message():
-    told = problem(await toy.post("/rag/documents", "5"), 422, "invalid_request", "body")
+    told = assert_problem(await example_app.post("/rag/documents", "5"), 422, "invalid_request", "body")
     assert told["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
 
 
 async def test_no_name_of_a_field_that_is_not_a_name_comes_back():
     body = {"query": "a", f"<img src={CANARY}>": 1, "lmit": 1}
-    problem(await toy.search_raw(json.dumps(body)), 422, "invalid_request", "(key)", "lmit")
+    assert_problem(await example_app.search_raw(json.dumps(body)), 422, "invalid_request", "(key)", "lmit")
 
 
 async def test_eighty_wrong_fields_fit_into_four_kilobytes():
     body = {"query": "a"} | {f"{'x' * 60}{i}": 1 for i in range(80)}
-    response = await toy.search_raw(json.dumps(body))
+    response = await example_app.search_raw(json.dumps(body))
     told = response.json()
     assert len(response.content) < 4_000
     assert 10 < len(told["errors"]) <= 20
@@ -128,7 +132,7 @@ async def test_eighty_wrong_fields_fit_into_four_kilobytes():
 
 async def test_a_million_unknown_fields_are_one_error():
     body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
-    told = problem(await toy.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
+    told = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
     assert len(told["errors"]) == 1
 
 

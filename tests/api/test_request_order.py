@@ -9,13 +9,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import example_app
 import given
 import httpx
 import pytest
-import toy
-from caller import Caller
+from api_caller import Caller
+from example_app import assert_problem
 from fastapi import APIRouter, FastAPI, Request
-from toy import problem
 
 from app import main
 from app.api import bodies, rate_limits
@@ -74,8 +74,8 @@ async def test_without_a_valid_key_no_byte_of_a_body_is_read(app: FastAPI, metho
         assert (status, told["code"]) == (401, "unauthorized")
 
 
-async def test_a_key_without_the_scope_is_refused_before_the_body_is_read(app: FastAPI, newcomer: Any) -> None:
-    reader: Caller = await newcomer("search")
+async def test_a_key_without_the_scope_is_refused_before_the_body_is_read(app: FastAPI, new_caller: Any) -> None:
+    reader: Caller = await new_caller("search")
     headers = {"X-API-Key": reader.key, "Content-Type": "application/json", "Content-Length": "17"}
     assert (await answered(app, "POST", "/api/rag/documents", headers))[0] == 403
 
@@ -95,9 +95,9 @@ async def impatient() -> AsyncIterator[httpx.AsyncClient]:
     async def length(request: Request) -> int:
         return len(await request.body())
 
-    app = toy.make()
+    app = example_app.make()
     app.include_router(router)
-    async with toy.calling(app) as client:
+    async with example_app.calling(app) as client:
         yield client
 
 
@@ -108,7 +108,7 @@ async def test_a_body_that_stops_arriving_is_408_and_ends_the_connection() -> No
 
     async with impatient() as client:
         response = await client.post("/length", content=stopping())
-        assert problem(response, 408, "request_timeout")["detail"]
+        assert assert_problem(response, 408, "request_timeout")["detail"]
         assert response.headers["connection"] == "close"
         assert (await client.post("/length", content=b"a" * 100)).json() == 100
 
@@ -120,13 +120,13 @@ async def test_a_body_that_trickles_is_408_however_short_each_pause_is() -> None
             await asyncio.sleep(0.001)
 
     async with impatient() as client:
-        problem(await client.post("/length", content=trickling()), 408, "request_timeout")
+        assert_problem(await client.post("/length", content=trickling()), 408, "request_timeout")
 
 
 async def test_each_route_has_its_own_size_limit(caller: Caller) -> None:
     for path, most in ((SEARCH, 256_000), ("/api/rag/rerank", 2_000_000), ("/api/rag/documents", 10_000_000)):
         refused = await caller.client.post(path, content=b"a" * (most + 1))
-        assert f"{most:,} bytes" in problem(refused, 413, "too_large")["detail"]
+        assert f"{most:,} bytes" in assert_problem(refused, 413, "too_large")["detail"]
         assert (await caller.client.post(path, content=b"a" * most)).status_code == 415
 
 
@@ -194,7 +194,7 @@ async def test_a_user_and_each_key_have_quotas_of_their_own(database: Database) 
         assert allowed[0].headers["ratelimit-policy"] == '"user";q=5;w=60, "key";q=3;w=60'
         assert allowed[0].headers["ratelimit"] == '"user";r=4;t=12, "key";r=2;t=20'
         refused = await asked(first)
-        problem(refused, 429, "rate_limited")
+        assert_problem(refused, 429, "rate_limited")
         assert int(refused.headers["retry-after"]) in range(1, 21)
         assert '"key";r=0' in refused.headers["ratelimit"]
         assert [(await asked(second)).status_code for _ in range(2)] == [200, 429]

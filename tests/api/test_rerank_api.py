@@ -10,7 +10,7 @@ from uuid import uuid4
 import given
 import httpx
 import pytest
-from caller import Caller
+from api_caller import Caller
 from fastapi import FastAPI
 from scripted import Script
 
@@ -145,10 +145,10 @@ async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_orde
 
 
 async def test_another_users_chunks_are_hits_from_elsewhere(
-    caller: Caller, chunks: dict[str, str], newcomer: Any, script: Script
+    caller: Caller, chunks: dict[str, str], new_caller: Any, script: Script
 ) -> None:
     prefer(script, "lime")
-    stranger = await newcomer("search")
+    stranger = await new_caller("search")
     mine = [chunks["money"], chunks["lime"], str(uuid4())]
     told = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
     assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 import given
 import pytest
-from caller import Caller
-from toy import problem
+from api_caller import Caller
+from example_app import assert_problem
 
 from app.config import Settings
 from app.store.db import Database
@@ -70,14 +70,14 @@ async def test_similar_answers_in_the_same_shape(reader: Caller) -> None:
 
 @pytest.mark.parametrize("blank", ["", "  \t\n", "\u200b\u200d\u2060", "\u3164", "\ufeff"])
 async def test_a_blank_query_is_400(caller: Caller, blank: str) -> None:
-    problem(await caller.client.post("/api/rag/search", json={"query": blank}), 400, "blank_query", "query")
+    assert_problem(await caller.client.post("/api/rag/search", json={"query": blank}), 400, "blank_query", "query")
 
 
 @pytest.mark.parametrize("limit", [0, -1, 51, 2**40, "5", 5.0, True, None])
 @pytest.mark.parametrize("path", ENDPOINTS)
 async def test_a_limit_out_of_bounds_or_of_another_type_is_refused(caller: Caller, path: str, limit: Any) -> None:
     wanted = {"query": "lime"} if path.endswith("search") else {"chunk_id": str(uuid4())}
-    problem(await caller.client.post(path, json={**wanted, "limit": limit}), 422, "invalid_request", "limit")
+    assert_problem(await caller.client.post(path, json={**wanted, "limit": limit}), 422, "invalid_request", "limit")
 
 
 @pytest.mark.parametrize("limit", [1, 50])
@@ -209,7 +209,9 @@ async def test_hundreds_of_distinct_words_and_one_endless_word_are_answered(read
     words = " ".join(f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "bcdfghjklmnpqrstvwxyz")
     assert len((await reader.search(words[:2000]))["results"]) == 3
     assert len((await reader.search("x" * 2000))["results"]) == 3
-    problem(await reader.client.post("/api/rag/search", json={"query": "x " * 1001}), 422, "invalid_request", "query")
+    assert_problem(
+        await reader.client.post("/api/rag/search", json={"query": "x " * 1001}), 422, "invalid_request", "query"
+    )
 
 
 @pytest.mark.parametrize(
@@ -239,8 +241,8 @@ async def test_composed_and_decomposed_letters_find_the_same(reader: Caller) -> 
 
 async def test_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
     response = await reader.client.post("/api/rag/search/", json={"query": "lime"})
-    problem(response, 404, "not_found")
-    problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")
+    assert_problem(response, 404, "not_found")
+    assert_problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")
 
 
 GATED = [
@@ -266,7 +268,7 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
                 assert not waiting.done()
                 await asyncio.sleep(0)
             refused = await client.post(f"/api/rag/{path}", json=body)
-            problem(refused, 503, "overloaded")
+            assert_problem(refused, 503, "overloaded")
             assert refused.headers["retry-after"] == "1"
             assert not waiting.done()
         assert (await waiting).status_code == 200
@@ -281,7 +283,7 @@ async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Da
         given.calling(app) as client,
         app.state.searches.turn("somebody else"),
     ):
-        problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
+        assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
 
 
 async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import asyncpg
 import pytest
-from caller import Caller
+from api_caller import Caller
 from fastapi import FastAPI
 
 from app.config import Settings
@@ -67,9 +67,9 @@ def named(cases: list[tuple[str, str, dict[str, Any]]]) -> list[Any]:
 
 
 @pytest.fixture
-async def alice(newcomer: Newcomer) -> Caller:
+async def alice(new_caller: Newcomer) -> Caller:
     """Somebody with a secret."""
-    caller = await newcomer()
+    caller = await new_caller()
     await caller.add(SECRET, "alices-own", metadata={"secret": True})
     quibble = {"type": "person", "name": "Quibble Wort", "facts": [SECRET], "description": SECRET}
     assert (await caller.client.post("/api/rag/entities", json=quibble)).status_code == 201
@@ -77,9 +77,9 @@ async def alice(newcomer: Newcomer) -> Caller:
 
 
 @pytest.fixture
-async def bob(newcomer: Newcomer) -> Caller:
+async def bob(new_caller: Newcomer) -> Caller:
     """Somebody else, with a note of his own."""
-    caller = await newcomer()
+    caller = await new_caller()
     await caller.add("A note about copper and keys.", "mine")
     return caller
 

@@ -106,7 +106,7 @@ def make(max_bytes: int = 10_000_000) -> FastAPI:
 
 @asynccontextmanager
 async def calling(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://toy") as client:
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://localhost") as client:
         yield client
 
 
@@ -122,7 +122,7 @@ async def search_raw(raw: bytes | str) -> httpx.Response:
     return await post("/rag/search", raw)
 
 
-def problem(response: httpx.Response, status: int, code: str, *fields: str) -> dict[str, Any]:
+def assert_problem(response: httpx.Response, status: int, code: str, *fields: str) -> dict[str, Any]:
     """The envelope, after checking all that every problem promises."""
     assert response.headers["content-type"] == "application/problem+json"
     assert len(response.content) < 4_000

@@ -14,8 +14,8 @@ from uuid import uuid4
 
 import httpx
 import pytest
-from caller import Caller
-from toy import CANARY, problem
+from api_caller import Caller
+from example_app import CANARY, assert_problem
 
 SEARCH, SIMILAR, DOCUMENTS = "/api/rag/search", "/api/rag/similar", "/api/rag/documents"
 JSON = "application/json"
@@ -44,26 +44,26 @@ async def reader(caller: Caller) -> Caller:
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("raw", [b"{", b"", b"lime", b'{"query": xyzzy-canary-51}'])
 async def test_what_is_no_json_is_told_so_without_an_echo(caller: Caller, method: str, path: str, raw: bytes) -> None:
-    problem(await _raw(caller, raw, method, path), 422, "invalid_json", "body")
+    assert_problem(await _raw(caller, raw, method, path), 422, "invalid_json", "body")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 async def test_bytes_that_are_not_utf8_are_400(caller: Caller, method: str, path: str) -> None:
-    problem(await _raw(caller, b'{"query": "\xff\xfe"}', method, path), 400, "invalid_encoding")
+    assert_problem(await _raw(caller, b'{"query": "\xff\xfe"}', method, path), 400, "invalid_encoding")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/xml"])
 async def test_another_content_type_is_415(caller: Caller, method: str, path: str, kind: str | None) -> None:
     body = json.dumps({"query": CANARY, "content": CANARY})
-    problem(await _raw(caller, body, method, path, kind), 415, "unsupported_media_type")
+    assert_problem(await _raw(caller, body, method, path, kind), 415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("depth", [900, 30_000])
 async def test_deep_nesting_is_refused(caller: Caller, method: str, path: str, depth: int) -> None:
     raw = '{"query": "a", "content": "a", "metadata": ' + '{"a":' * depth + "1" + "}" * depth + "}"
-    problem(await _raw(caller, raw, method, path), 422, "too_deep", "body")
+    assert_problem(await _raw(caller, raw, method, path), 422, "too_deep", "body")
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 400])
@@ -77,7 +77,7 @@ async def test_deep_nesting_is_refused(caller: Caller, method: str, path: str, d
     ],
 )
 async def test_a_number_that_is_none_is_refused(caller: Caller, path: str, body: str, field: str, number: str) -> None:
-    problem(await _raw(caller, body % number, path=path), 422, "invalid_number", field)
+    assert_problem(await _raw(caller, body % number, path=path), 422, "invalid_number", field)
 
 
 TEXTS = [
@@ -94,22 +94,22 @@ TEXTS = [
 
 @pytest.mark.parametrize(("path", "body", "field"), TEXTS)
 async def test_half_a_surrogate_pair_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
-    problem(await _raw(caller, body % "\\ud800", path=path), 422, "invalid_text", field)
+    assert_problem(await _raw(caller, body % "\\ud800", path=path), 422, "invalid_text", field)
 
 
 @pytest.mark.parametrize(("path", "body", "field"), TEXTS)
 async def test_nul_is_refused(caller: Caller, path: str, body: str, field: str) -> None:
-    problem(await _raw(caller, body % "\\u0000", path=path), 422, "invalid_text", field)
+    assert_problem(await _raw(caller, body % "\\u0000", path=path), 422, "invalid_text", field)
 
 
 @pytest.mark.parametrize("parameter", ["cursor", "uri"])
 async def test_nul_in_the_address_is_refused(caller: Caller, parameter: str) -> None:
-    problem(await caller.client.get(f"{DOCUMENTS}?{parameter}=%00"), 422, "invalid_text", parameter)
+    assert_problem(await caller.client.get(f"{DOCUMENTS}?{parameter}=%00"), 422, "invalid_text", parameter)
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\u200b\u200d\ufeff", "\U000e0041"])
 async def test_a_query_that_shows_nothing_is_400(caller: Caller, blank: str) -> None:
-    problem(await _asked(caller, query=blank), 400, "blank_query", "query")
+    assert_problem(await _asked(caller, query=blank), 400, "blank_query", "query")
 
 
 @pytest.mark.parametrize("shown", ["?!…", "😀", "--", '""', "+ -", "()"])
@@ -128,7 +128,7 @@ async def test_the_longest_query_is_answered_and_one_character_more_is_422(reade
     assert (await reader.search("lime " * 399 + "limes"))["results"]
     for length in (2_001, 200_000):
         response = await _asked(reader, query="a" * length)
-        problem(response, 422, "invalid_request", "query")
+        assert_problem(response, 422, "invalid_request", "query")
         assert len(response.content) < 2_000
 
 
@@ -136,9 +136,9 @@ async def test_the_longest_query_is_answered_and_one_character_more_is_422(reade
 async def test_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str, path: str) -> None:
     most = 10_000_000 if path.startswith(DOCUMENTS) else 256_000
     raw = json.dumps({"query": CANARY, "content": "a" * most})
-    problem(await _raw(caller, raw, method, path), 413, "too_large")
+    assert_problem(await _raw(caller, raw, method, path), 413, "too_large")
     form = {"files": ("a.txt", b"a" * 10_000_001)}
-    problem(await caller.client.post(DOCUMENTS, files=form), 413, "too_large")
+    assert_problem(await caller.client.post(DOCUMENTS, files=form), 413, "too_large")
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "51", str(2**63), "1" + "0" * 5_000, '"5"', "5.0", "true", "null", "[5]"])
@@ -147,11 +147,11 @@ async def test_a_body_past_the_cap_is_a_413_problem(caller: Caller, method: str,
 )
 async def test_a_limit_that_is_no_number_from_1_to_50_is_422(caller: Caller, path: str, rest: str, limit: str) -> None:
     code = "invalid_number" if len(limit) > 18 else "invalid_request"
-    problem(await _raw(caller, f'{{{rest}, "limit": {limit}}}', path=path), 422, code, "limit")
+    assert_problem(await _raw(caller, f'{{{rest}, "limit": {limit}}}', path=path), 422, code, "limit")
 
 
 async def test_an_unknown_field_is_named_and_of_duplicate_keys_the_last_one_counts(reader: Caller) -> None:
-    problem(await _asked(reader, lmit=5), 422, "invalid_request", "lmit")
+    assert_problem(await _asked(reader, lmit=5), 422, "invalid_request", "lmit")
     response = await _raw(reader, '{"query": "a", "limit": 99, "query": "lime", "limit": 1}')
     assert [hit["uri"] for hit in response.json()["results"]] == ["lime"]
 
@@ -184,7 +184,7 @@ async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, list
         return {outer: {inner: ids} if inner else ids}
 
     assert (await _asked(reader, **fields(1_000))).status_code == 200
-    problem(await _asked(reader, **fields(many)), 422, "invalid_request", listed)
+    assert_problem(await _asked(reader, **fields(many)), 422, "invalid_request", listed)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, list
 )
 async def test_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
     response = await caller.client.post(SIMILAR, json={"vector": numbers})
-    told = problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
+    told = assert_problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
     assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in told["detail"]
 
 
@@ -217,7 +217,7 @@ async def test_a_weight_too_small_to_count_breaks_nothing(reader: Caller, weight
     answer = await reader.search("lime", weights={"vector": weight, "text": 1}, fusion=fusion)
     assert [(hit["uri"], hit["vector_rank"]) for hit in answer["results"]] == [("lime", None)]
     response = await _asked(reader, weights={"vector": weight, "text": weight})
-    problem(response, 422, "no_leg", "weights")
+    assert_problem(response, 422, "no_leg", "weights")
 
 
 @pytest.mark.parametrize("odd", ["\u202elime\u202c", "l" + "\u0301" * 1_900, "\U000e006c lime", "liｍe", "🧱", "łíме"])
@@ -236,13 +236,13 @@ async def test_offsets_count_code_points_and_both_forms_of_a_letter_find_the_sam
 
 @pytest.mark.parametrize("cursor", ["x", "é" * 10, "' OR 1=1", "x" * 300])
 async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
-    problem(await caller.client.get(DOCUMENTS, params={"cursor": cursor}), 422, "invalid_request", "cursor")
+    assert_problem(await caller.client.get(DOCUMENTS, params={"cursor": cursor}), 422, "invalid_request", "cursor")
 
 
 async def test_wrong_methods_unknown_paths_and_trailing_slashes_are_problems(caller: Caller) -> None:
     for method, path in (("GET", SEARCH), ("DELETE", DOCUMENTS), ("PATCH", f"{DOCUMENTS}/{uuid4()}")):
         response = await caller.client.request(method, path)
-        problem(response, 405, "method_not_allowed")
+        assert_problem(response, 405, "method_not_allowed")
         assert response.headers["allow"]
     for path in ("/api/rag/serach", f"{SEARCH}/", f"{DOCUMENTS}/", "//api/rag/search", "/api/../etc/passwd"):
-        problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")
+        assert_problem(await caller.client.post(path, json={"query": "a"}), 404, "not_found")

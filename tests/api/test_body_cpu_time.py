@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from caller import Caller
+from api_caller import Caller
 from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
 from app.api import bodies, entity_lines
-from app.api.document_models import DocumentIn
-from app.api.entity_models import EntityIn
+from app.api.document_models import DocumentInput
+from app.api.entity_models import EntityInput
 from app.api.multihop_models import RerankRequest
 from app.api.search_models import SearchRequest
 
@@ -37,15 +37,15 @@ BODIES: dict[str, Callable[[int], bytes]] = {
     "not UTF-8": lambda n: b"\xc3\xa4" * n + b"\xff",
 }
 MODELS: dict[str, tuple[Any, Callable[[int], Any]]] = {
-    "documents": (list[DocumentIn], lambda n: [{"content": "a", "metadata": {"tags": ["b"] * 20}}] * (n // 20)),
-    "a blank document": (DocumentIn, lambda n: {"content": "\u200b" * 40 * n}),
-    "deep metadata": (DocumentIn, lambda n: {"content": "a", "metadata": {"a": [[[[[]]]]] * n}}),
-    "many keys": (DocumentIn, lambda n: {"content": "a", **{str(number): 1 for number in range(n)}}),
+    "documents": (list[DocumentInput], lambda n: [{"content": "a", "metadata": {"tags": ["b"] * 20}}] * (n // 20)),
+    "a blank document": (DocumentInput, lambda n: {"content": "\u200b" * 40 * n}),
+    "deep metadata": (DocumentInput, lambda n: {"content": "a", "metadata": {"a": [[[[[]]]]] * n}}),
+    "many keys": (DocumentInput, lambda n: {"content": "a", **{str(number): 1 for number in range(n)}}),
     "entities": (
-        list[EntityIn],
+        list[EntityInput],
         lambda n: [{"type": "team", "name": f"A{k}", "facts": ["b"] * 9} for k in range(n // 9)],
     ),
-    "bad entities": (list[EntityIn], lambda n: [{"type": "team", "name": ""}] * n),
+    "bad entities": (list[EntityInput], lambda n: [{"type": "team", "name": ""}] * n),
     "a query": (SearchRequest, lambda n: {"query": "a\u0301" * n}),
     "ids": (SearchRequest, lambda n: {"query": "a", "exclude_chunk_ids": ["x"] * n}),
     "filters": (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from caller import Caller
-from toy import problem
+from api_caller import Caller
+from example_app import assert_problem
 
 ENTITIES, SEARCH, TWO_PASS = "/api/rag/entities", "/api/rag/search", "/api/rag/search/two-pass"
 
@@ -81,11 +81,11 @@ async def test_a_bad_value_is_422_naming_the_field(crew: Caller, path: str, fiel
 
 
 async def test_a_blank_query_is_400_on_two_pass_too(crew: Caller) -> None:
-    problem(await crew.client.post(TWO_PASS, json={"query": " \u200b "}), 400, "blank_query", "query")
+    assert_problem(await crew.client.post(TWO_PASS, json={"query": " \u200b "}), 400, "blank_query", "query")
 
 
-async def test_another_users_names_guide_nobody(crew: Caller, newcomer: Any) -> None:
-    stranger = await newcomer("search", "write")
+async def test_another_users_names_guide_nobody(crew: Caller, new_caller: Any) -> None:
+    stranger = await new_caller("search", "write")
     await stranger.add("A letter to Ana Torres about batteries.", "letter")
     for path in (SEARCH, TWO_PASS):
         answer = (await stranger.client.post(path, json={"query": "Ana Torres batteries Anita"})).json()
