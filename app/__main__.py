@@ -1,4 +1,4 @@
-"""`python -m app` is the command line."""
+"""Runs the command line as `python -m app`."""
 
 from app.cli.root import main
 

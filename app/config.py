@@ -1,7 +1,6 @@
-"""Which knobs does Stepwell have?
+"""Reads the settings from the environment and validates them.
 
-One Settings, read from the environment (`STEPWELL_…`) once, at an entry point; the rooms below get values, never this
-object.
+An entry point reads them once; lower layers receive values, never the Settings object.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Settings(BaseSettings):
 
     # storage
     data_dir: Path | None = Field(
-        None, description="Where the embedded Postgres keeps its data; default a per-user folder."
+        None, description="Data folder of the embedded Postgres; unset: a folder per account."
     )
     database_url: SecretStr | None = Field(
         None,
@@ -61,117 +60,150 @@ class Settings(BaseSettings):
         description="Any Postgres 15+ with pgvector 0.8+, as the service's role; unset: the embedded server.",
     )
     migration_url: SecretStr | None = Field(
-        None, description="The owner's address, for `db`, `keys`, `users`, `audit`, backups; unset: DATABASE_URL."
+        None,
+        description="Address with the owner's role, for `db`, `keys`, `users`, `audit` "
+        "and backups; unset: DATABASE_URL.",
     )
-    pool_size: int = Field(10, ge=1, le=80, description="Connections kept open to Postgres.")
-    pool_wait_s: float = Field(1.0, gt=0, description="How long a request waits for a connection before 503.")
+    pool_size: int = Field(10, ge=1, le=80, description="Maximum number of connections to Postgres.")
+    pool_wait_s: float = Field(1.0, gt=0, description="Time a request waits for a connection before it gets 503.")
 
-    # door
+    # service
     auth: Literal["none", "local_token", "api_key"] = Field(
         "none",
         validation_alias=_either("AUTH"),
-        description="none: one user `local`, loopback only; local_token: the same, with the data folder's token; "
-        "api_key: hashed keys.",
+        description="none: one user `local`, loopback only; local_token: the same, and requests need the token in the "
+        "data folder; api_key: requests need an API key.",
     )
     host: str = Field("127.0.0.1", description="Address that the service listens on.")
     allowed_hosts: str = Field(
         "",
-        description="Host names that requests may name, comma-separated, besides loopback; "
+        description="Allowed names in the Host header besides loopback, comma-separated; "
         "unset: loopback only, or any with api_key.",
     )
     allowed_origins: str = Field(
-        "", description="Origins of other sites whose pages may call the service, such as `https://app.example`."
+        "", description="Origins whose pages may call the service, comma-separated, such as `https://app.example`."
     )
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
-    max_body_bytes: int = Field(10_000_000, ge=10_000, description="Larger request bodies are refused with 413.")
+    max_body_bytes: int = Field(
+        10_000_000, ge=10_000, description="Maximum size of a request body; larger ones get 413."
+    )
     max_connections: int = Field(
-        500, ge=1, description="Open client connections; beyond them idle ones are closed, then new ones get 503."
+        500,
+        ge=1,
+        description="Maximum number of client connections; beyond it idle ones are closed, then new ones get 503.",
     )
     max_concurrent_searches: int = Field(
-        0, ge=0, description="Searches running at once; 0: as many as there are usable cores."
+        0, ge=0, description="Maximum number of concurrent searches; 0: the number of usable cores."
     )
     max_waiting_searches: int = Field(
-        512, ge=0, description="Searches that wait for their turn at most; others get 503 at once."
+        512, ge=0, description="Maximum number of queued searches; others get 503 at once."
     )
     queue_timeout_s: float = Field(
-        5.0, gt=0, description="How long a search waits for its turn at most, within STEPWELL_SEARCH_TIMEOUT_S."
+        5.0, gt=0, description="Longest time that a search is queued, within STEPWELL_SEARCH_TIMEOUT_S."
     )
     rate_limit_user: int = Field(
-        0, ge=0, description="Requests a minute of one user, counted by each process; more get 429; 0: no limit."
+        0,
+        ge=0,
+        description="Maximum number of requests per minute and user, in each process; others get 429; 0: no limit.",
     )
     rate_limit_key: int = Field(
-        0, ge=0, description="Requests a minute of one API key, counted by each process; more get 429; 0: no limit."
+        0,
+        ge=0,
+        description="Maximum number of requests per minute and key, in each process; others get 429; 0: no limit.",
     )
 
-    # logs, counts and traces
+    # logs, metrics and traces
     log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "info", description="Query text appears at debug only."
+        "info", description="Lowest level that is logged; query text is logged at debug only."
     )
     log_json: bool | None = Field(
-        None, description="JSON lines on stderr; false: plain text; unset: JSON unless stderr is a terminal."
+        None, description="true: JSON lines on stderr; false: plain text; unset: JSON unless stderr is a terminal."
     )
     metrics: Literal["keyed", "open", "off"] = Field(
-        "keyed", description="Who may read /metrics; keyed: with AUTH=api_key, keys of the scope metrics."
+        "keyed",
+        description="Access to /metrics; keyed: with AUTH=api_key, keys with the scope "
+        "metrics; open: everybody; off: nobody.",
     )
     otel: bool = Field(False, description="Export traces to OTEL_EXPORTER_OTLP_ENDPOINT (needs the extra `otel`).")
 
     # providers
-    embedder: Literal["minilm"] = Field("minilm", description="Which embedding provider turns text into vectors.")
+    embedder: Literal["minilm"] = Field("minilm", description="Embedding provider.")
     embedder_threads: int = Field(
-        0, ge=0, le=64, description="Threads of the offline model; 0: the machine's cores, at most 4."
+        0, ge=0, le=64, description="Threads of the offline model; 0: the number of cores, at most 4."
     )
-    query_cache_size: int = Field(10_000, ge=0, description="Query vectors kept in memory.")
-    embed_timeout_s: float = Field(3.0, gt=0, description="After this a search goes on without a vector.")
+    query_cache_size: int = Field(10_000, ge=0, description="Maximum number of query vectors cached in memory.")
+    embed_timeout_s: float = Field(
+        3.0, gt=0, description="Timeout for embedding a query; the search then continues without a vector."
+    )
 
     llm: Literal["none", "gemini", "openai", "ollama"] = Field(
-        "none", description="Which language model names terms for a further hop; none: stored names and statistics do."
+        "none",
+        description="Language model that proposes terms for a further hop; none: stored names and statistics are used.",
     )
     llm_url: str | None = Field(
-        None, description="Where it answers; needed for openai (any compatible endpoint), ollama has a local default."
+        None,
+        description="URL of the language model; required for openai (any compatible "
+        "endpoint); ollama has a local default.",
     )
-    llm_model: str | None = Field(None, description="Its name; Gemini and Ollama have a default.")
-    llm_api_key: SecretStr | None = Field(None, description="Its key; for Gemini, GEMINI_API_KEY is read too.")
+    llm_model: str | None = Field(None, description="Name of the language model; Gemini and Ollama have a default.")
+    llm_api_key: SecretStr | None = Field(
+        None, description="API key of the language model; for Gemini, GEMINI_API_KEY is read too."
+    )
     gemini_api_key: SecretStr | None = Field(
-        None, validation_alias=_either("GEMINI_API_KEY"), description="Key for Gemini."
+        None, validation_alias=_either("GEMINI_API_KEY"), description="API key of Gemini."
     )
-    llm_timeout_s: float = Field(4.0, gt=0, description="After this a hop goes on with stored names.")
+    llm_timeout_s: float = Field(
+        4.0, gt=0, description="Timeout of the language model; the hop then continues with stored names."
+    )
 
     reranker: Literal["cosine", "cohere", "jina", "tei"] = Field(
-        "cosine", description="Which cross-encoder `rerank: provider` asks; cosine: none, only `rerank: cosine` works."
+        "cosine", description="Cross-encoder for `rerank: provider`; cosine: none, only `rerank: cosine` works."
     )
     reranker_url: str | None = Field(
-        None, description="Where it answers, without `/rerank`; needed for tei, Cohere and Jina have a default."
+        None,
+        description="URL of the cross-encoder without `/rerank`; required for tei; Cohere and Jina have a default.",
     )
-    reranker_model: str | None = Field(None, description="Its name; Cohere and Jina have a default.")
-    reranker_api_key: SecretStr | None = Field(None, description="Its key; needed for Cohere and Jina themselves.")
-    reranker_timeout_s: float = Field(2.0, gt=0, description="After this a search keeps the fused order.")
+    reranker_model: str | None = Field(None, description="Name of the cross-encoder; Cohere and Jina have a default.")
+    reranker_api_key: SecretStr | None = Field(
+        None, description="API key of the cross-encoder; required for Cohere and Jina without a URL of your own."
+    )
+    reranker_timeout_s: float = Field(
+        2.0, gt=0, description="Timeout of the cross-encoder; the search then keeps the fused order."
+    )
 
     # search
     sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
     write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
     search_timeout_s: float = Field(10.0, gt=0, description="Deadline of a whole search.")
-    candidates: int = Field(100, ge=10, le=1000, description="How many chunks each leg hands to the fusion.")
-    rrf_k: int = Field(60, ge=1, le=1000, description="The constant of reciprocal rank fusion.")
+    candidates: int = Field(100, ge=10, le=1000, description="Number of chunks that each leg passes to the fusion.")
+    rrf_k: int = Field(60, ge=1, le=1000, description="The constant k of reciprocal rank fusion.")
 
     # entities
     hierarchy_alpha: float = Field(
-        0.5, ge=0, le=1, description="Share of a passage's own score where entities guide a search."
+        0.5,
+        ge=0,
+        le=1,
+        description="Weight of a passage's own score against the score of its entity, where a query names entities.",
     )
-    hierarchy_threshold: float = Field(0.5, ge=0, le=1, description="Score from which an entity guides a search.")
-    hierarchy_max_entities: int = Field(5, ge=1, le=20, description="Entities that may guide one search.")
+    hierarchy_threshold: float = Field(
+        0.5, ge=0, le=1, description="Minimum score of an entity match that guides a search."
+    )
+    hierarchy_max_entities: int = Field(5, ge=1, le=20, description="Maximum number of entities that guide one search.")
     entity_boost: dict[str, tuple[float, float]] = Field(
         default_factory=dict,
-        description='Lift by entity type as JSON, a mention and at most: `{"person": [0.1, 0.5]}`, which others have.',
+        description='Boost by entity type as JSON, per mention and maximum, such as `{"person": [0.1, 0.5]}`; '
+        "other types have 0.1 and 0.5.",
     )
 
     # chunks
-    chunk_tokens: int = Field(160, ge=40, le=400, description="Size that chunks aim at, in tokens.")
-    chunk_overlap: int = Field(24, ge=0, le=100, description="Tokens that neighbouring chunks of a cut section share.")
+    chunk_tokens: int = Field(160, ge=40, le=400, description="Target size of a chunk in tokens.")
+    chunk_overlap: int = Field(24, ge=0, le=100, description="Overlap of neighbouring chunks of a section, in tokens.")
 
     # entities
     entity_keys: str = Field(
         "attendees,people,participants,speakers,author,project,team,tags",
-        description="Metadata keys whose values name entities, of documents that are stored from then on.",
+        description="Metadata keys whose values name entities, comma-separated; applies to "
+        "documents that are stored afterwards.",
     )
 
     @field_validator("data_dir")
@@ -194,7 +226,7 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
-    def _an_llm_that_can_be_asked(self) -> Settings:
+    def _llm_is_complete(self) -> Settings:
         if self.llm == "openai" and not (self.llm_url and self.llm_model):
             raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
         if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
@@ -202,7 +234,7 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _a_reranker_that_can_be_asked(self) -> Settings:
+    def _reranker_is_complete(self) -> Settings:
         if self.reranker == "tei" and not self.reranker_url:
             raise ValueError("STEPWELL_RERANKER=tei needs STEPWELL_RERANKER_URL")
         if self.reranker in ("cohere", "jina") and not (self.reranker_api_key or self.reranker_url):
@@ -210,19 +242,19 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _no_open_door(self) -> Settings:
+    def _no_access_without_keys(self) -> Settings:
         if self.auth != "api_key" and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(f"AUTH={self.auth} listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
         return self
 
     @cached_property
     def embedding(self) -> tuple[str, int]:
-        """Name and dimension of the embedding model that these settings choose."""
+        """The name and dimension of the configured embedding model."""
         return EMBEDDER_DEFAULTS[self.embedder]
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:
-        """The hosts that a request may name; None for any."""
+        """The allowed names in the Host header; None allows any."""
         if self.auth == "api_key" and not self.allowed_hosts:
             return None
         own = f"[{self.host}]" if ":" in self.host else self.host
@@ -230,12 +262,12 @@ class Settings(BaseSettings):
 
     @cached_property
     def origins(self) -> tuple[str, ...]:
-        """The origins of other sites whose pages may call the service, as browsers write them."""
+        """The allowed origins in lower case, as browsers send them."""
         return tuple(origin.lower() for origin in _listed(self.allowed_origins))
 
     @cached_property
     def searches_at_once(self) -> int:
-        """How many searches run at once: as many as were asked for, else one a usable core."""
+        """The maximum number of concurrent searches; by default the number of usable cores."""
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         return self.max_concurrent_searches or cores
 
@@ -251,7 +283,7 @@ class Settings(BaseSettings):
 
 
 def load(**overrides: Any) -> Settings:
-    """Read the environment; keyword arguments win, None means not given.
+    """Reads the environment; a keyword argument other than None takes precedence.
 
     Raises pydantic.ValidationError, which names each bad variable.
     """
@@ -283,10 +315,10 @@ def _variables() -> set[str]:
 
 
 def environment() -> dict[str, str]:
-    """The process environment, for the few callers that pass it on."""
+    """Returns a copy of the process environment."""
     return dict(os.environ)
 
 
 def is_root() -> bool:
-    """Whether the process runs as root, where the embedded Postgres needs a system user of its own."""
+    """Returns whether the process runs as root; the embedded Postgres then needs another system user."""
     return sys.platform != "win32" and os.geteuid() == 0

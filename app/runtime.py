@@ -1,4 +1,4 @@
-"""What does every entry point need, and in which order is it opened and closed?"""
+"""Opens and closes the database, the embedder and the providers for every entry point."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
 PROVIDER_GRACE_S = 0.25
-"""How much later than a provider's own time limit a pipeline gives up, so that the circuit breaker counts it."""
+"""Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
 START_RETRY_S = 20.0
-"""How long a start waits for a database that is not there yet."""
+"""Seconds for which a start retries an unavailable database."""
 OWNER_STATEMENT_MS = 3_600_000
-"""Longest statement of an administrative command: deleting a large user takes minutes."""
+"""Statement timeout of administrative commands: deleting a large user takes minutes."""
 
 
 @asynccontextmanager
@@ -86,7 +86,7 @@ async def open_services(
 
 @asynccontextmanager
 async def open_database(settings: Settings, *, pool_size: int | None = None) -> AsyncIterator[Database]:
-    """The configured database as the service's role; the embedded one is started, migrated and supervised."""
+    """Opens the database as the service's role; the embedded server is started, migrated and supervised."""
     async with _open_databases(settings, pool_size) as (database, _owner):
         with _naming_server(settings.database_url, "DATABASE_URL"):
             yield database
@@ -94,7 +94,7 @@ async def open_database(settings: Settings, *, pool_size: int | None = None) -> 
 
 @asynccontextmanager
 async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIterator[tuple[Database, Database | None]]:
-    """The database as the service's role, and an embedded one as its owner, too."""
+    """Opens the database as the service's role, and as the owner where the server is embedded."""
     async with AsyncExitStack() as stack:
         on_lost: Callable[[], Awaitable[None]] | None = None
         is_full: Callable[[], bool] | None = None
@@ -123,9 +123,9 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
 
 @asynccontextmanager
 async def open_owner(settings: Settings) -> AsyncIterator[Database]:
-    """The configured database as its owner, at this version's revision; the embedded one is started and migrated.
+    """Opens the database as its owner and checks its revision; the embedded server is started and migrated.
 
-    Raises BadRequest where the address is not the owner's, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
+    Raises BadRequest where the role is not the owner, SchemaMismatch, DatabaseUnavailable, EmbeddedServerError.
     """
     async with open_owner_dsn(settings) as dsn:
         if settings.database_url is None and settings.migration_url is None:
@@ -142,7 +142,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
-    """The owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, or the embedded server's superuser."""
+    """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
     if settings.database_url is None and settings.migration_url is None:
         async with embedded.EmbeddedPostgres(data_dir(settings)) as server:
             yield server.owner_dsn
@@ -153,7 +153,7 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 
 
 async def migrate(settings: Settings, owner_dsn: str) -> str:
-    """Bring the database to this version's schema, and what is stored to its reading of names; returns the revision."""
+    """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
     revision = await _upgraded(settings, owner_dsn)
     owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
@@ -184,18 +184,18 @@ def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:
-    """The metadata keys whose values name entities."""
+    """Returns the metadata keys whose values name entities."""
     return tuple(key for part in settings.entity_keys.split(",") if (key := part.strip()))
 
 
 def data_dir(settings: Settings) -> Path:
-    """Where the embedded server keeps its data."""
+    """Returns the data folder of the embedded server."""
     return settings.data_dir or embedded.default_data_dir(config.environment(), config.is_root())
 
 
 @asynccontextmanager
 async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
-    """The configured embedder with its cache of query vectors."""
+    """Opens the configured embedder with a cache of query vectors."""
     model = await MiniLM.load(threads=settings.embedder_threads or None)
     try:
         yield CachingEmbedder(model, size=settings.query_cache_size)
@@ -205,7 +205,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
 
 @asynccontextmanager
 async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
-    """The configured language model; None where there is none."""
+    """Opens the configured language model; None without one."""
     if settings.llm == "none":
         yield None
         return
@@ -240,7 +240,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
 
 @asynccontextmanager
 async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
-    """The configured cross-encoder; None where there is none."""
+    """Opens the configured cross-encoder; None without one."""
     if settings.reranker == "cosine":
         yield None
         return

@@ -1,1 +1,1 @@
-"""THE COMMAND LINE: a file a family, thin; each command calls the same pipelines as the door."""
+"""Implements the command line `stepwell`, one module per command, on the pipelines of the API."""

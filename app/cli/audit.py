@@ -1,4 +1,4 @@
-"""`stepwell audit`: shows the audit log and the use of keys, as the database's owner."""
+"""Implements `stepwell audit`: shows the audit log and the use of keys, as the database's owner."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from app.store.db import Database
 
 
 def audit(
-    user: Annotated[str | None, typer.Option("--user", help="Only this user's.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="Events, and uses of keys, at most.")] = 100,
+    user: Annotated[str | None, typer.Option("--user", help="Only events of this user.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Maximum number of events, and of rows about keys.")
+    ] = 100,
     prune: Annotated[
-        int | None, typer.Option("--prune", metavar="DAYS", min=1, help="Delete what is older, and show nothing.")
+        int | None,
+        typer.Option("--prune", metavar="DAYS", min=1, help="Delete entries older than this and show nothing."),
     ] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Show who deleted what, who managed keys, and how often each key was used a day; the newest first."""
+    """Show deletions, key management and the daily use of each key, newest first."""
     if prune is not None:
         gone = owning.run(data_dir, lambda db: log.prune(prune, db=db))
         typer.echo(json.dumps(gone) if as_json else f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")

@@ -1,4 +1,4 @@
-"""`stepwell backup` and `stepwell restore`: the whole database as one file."""
+"""Implements `stepwell backup` and `stepwell restore`: the whole database as one file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ File = Annotated[Path, typer.Argument(help="The backup file, in the custom forma
 
 
 def backup(file: File, data_dir: options.DataDir = None) -> None:
-    """Write a backup of the whole database to FILE, beside a running service (mode 0600, complete or not at all)."""
+    """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
     archive = options.run(_backup(options.settings(data_dir), file.absolute()))
     options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True)
 
@@ -27,7 +27,8 @@ def backup(file: File, data_dir: options.DataDir = None) -> None:
 def restore(
     file: File,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace what the database holds; without it, only an empty one is used.")
+        bool,
+        typer.Option("--replace", help="Replace the contents of the database; without it, the database must be empty."),
     ] = False,
     data_dir: options.DataDir = None,
 ) -> None:

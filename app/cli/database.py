@@ -1,4 +1,4 @@
-"""`stepwell db`: bring the schema up to date, check it, show it."""
+"""Implements `stepwell db`: upgrades, checks and shows the database schema."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def upgrade(
         bool, typer.Option("--set-service-password", help="Give stepwell_service the password in DATABASE_URL.")
     ] = False,
 ) -> None:
-    """Bring the database to this version's schema (STEPWELL_MIGRATION_URL is the owner's address)."""
+    """Upgrade the database to this version's schema, as the owner (STEPWELL_MIGRATION_URL)."""
     settings = options.settings(data_dir)
     revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     options.out.print(f"The database is at revision {revision}.")
@@ -30,9 +30,9 @@ def upgrade(
 
 @app.command()
 def check(data_dir: options.DataDir = None) -> None:
-    """See that the database is the one that this version was built for; names the first difference otherwise."""
+    """Check that the database has this version's schema; report the first difference otherwise."""
     options.run(_check(options.settings(data_dir)))
-    options.out.print("The database fits this version.")
+    options.out.print("The database has the schema of this version.")
 
 
 @app.command("schema")
@@ -40,7 +40,7 @@ def show(
     data_dir: options.DataDir = None,
     write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
 ) -> None:
-    """Show the schema as Postgres' catalogue describes it."""
+    """Print the schema as described by the Postgres catalogue."""
     picture = options.run(_schema(options.settings(data_dir)))
     if write is None:
         typer.echo(picture, nl=False)

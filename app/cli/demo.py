@@ -1,4 +1,4 @@
-"""`stepwell demo`: from nothing to an answered question."""
+"""Implements `stepwell demo`: ingests sample notes, runs three searches and starts the service."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ import typer
 from app import config, errors, runtime, samples, telemetry
 from app.cli import ingest, multihop, options, search, serve
 from app.config import Settings
-from app.pipelines import multihop as story
+from app.pipelines import multihop as pipeline
 from app.pipelines.services import Services
 from app.shapes import Query, Upload
 
 SHOWN = ("hybrid", "technical")
-"""The kinds of sample questions that the demo asks of the hybrid search, one of each."""
+"""Kinds of sample questions for `search`; the demo runs the first of each."""
 
 
 def demo(
-    serve_after: Annotated[bool, typer.Option("--serve/--no-serve", help="Go on serving, or leave.")] = True,
+    serve_after: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Start the service after the searches.")
+    ] = True,
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
     user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Ingest the sample notes, ask three questions of them, and leave the service running."""
+    """Ingest the sample notes, run three searches and start the service."""
     settings = config.load(data_dir=data_dir, port=port)
     telemetry.configure("error", settings.log_json)
     options.run(_demo(settings, options.checked_user(user), serve_after=serve_after))
@@ -43,8 +45,8 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
             search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        several = story.MultihopQuery(Query(user, linked.text, limit=5), 2, "auto", "linked")
-        options.out.print(multihop.chain(await multihop.ask(several, services)))
+        linked_query = pipeline.MultihopQuery(Query(user, linked.text, limit=5), 2, "auto", "linked")
+        options.out.print(multihop.chain(await multihop.ask(linked_query, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)
             await serve.listen(_with_free_port(settings), services, stack.pop_all())
@@ -66,7 +68,7 @@ def _notes(paths: list[Path]) -> Iterator[Upload]:
 
 
 def _with_free_port(settings: Settings) -> Settings:
-    """The settings, with another port where theirs is taken."""
+    """Returns the settings, with a free port where theirs is in use."""
     try:
         serve.check_port(settings)
     except errors.Conflict:

@@ -1,4 +1,4 @@
-"""`stepwell doctor`: checks an installation and names the setting or command that corrects each finding."""
+"""Implements `stepwell doctor`: checks an installation and names the setting or command that corrects each finding."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from rich.table import Table
 from app import errors, runtime
 from app.cli import options
 from app.config import Settings
-from app.pipelines import doctor as story
+from app.pipelines import doctor as pipeline
 from app.pipelines.doctor import Finding
 from app.store import health
 
 FULL_TIMEOUT_S = 3_600.0
-"""Statement timeout where all rows are compared."""
+"""Statement timeout in seconds with --full."""
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
 def doctor(
     user: Annotated[
-        list[str] | None, typer.Option("--user", help="A user whose rows are checked too; may be repeated.")
+        list[str] | None, typer.Option("--user", help="Also check the rows of this user; may be repeated.")
     ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Compare all stored rows of these users with their texts, not a sample.")
@@ -37,7 +37,7 @@ def doctor(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Check the database, the model and the settings; the exit status is 1 if anything is broken."""
+    """Check the database, the model and the settings; the exit status is 1 if an error is found."""
     try:
         settings = options.settings(data_dir)
     except pydantic.ValidationError as error:
@@ -58,7 +58,7 @@ async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -
     findings = [_auth(settings), *await _database(settings, users, full=full), await _embedder(settings)]
     if settings.database_url is None:
         folder = runtime.data_dir(settings)
-        findings.append(story.disk(health.free_bytes(folder), str(folder)))
+        findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
     return findings
 
 
@@ -70,7 +70,7 @@ def _auth(settings: Settings) -> Finding:
 
 async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
     model, dimension = settings.embedding
-    expected = story.Expected(
+    expected = pipeline.Expected(
         model,
         dimension,
         many_users=settings.auth == "api_key",
@@ -87,7 +87,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
                     owner = await stack.enter_async_context(runtime.open_owner(settings))
-            return await story.database(database, expected, owner=owner)
+            return await pipeline.database(database, expected, owner=owner)
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
         return [Finding("database", "error", health.reason(error), fix)]
@@ -96,7 +96,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
 async def _embedder(settings: Settings) -> Finding:
     try:
         async with runtime.open_embedder(settings) as embedder:
-            return await story.embedder(embedder)
+            return await pipeline.embedder(embedder)
     except errors.StepwellError as error:
         return Finding("embedder", "error", error.message, "Install again from the lock, or check STEPWELL_EMBEDDER.")
 
@@ -128,7 +128,7 @@ def _masked(value: Any) -> Any:
 
 
 def _address(secret: str) -> str:
-    """Scheme, user, host and database of an address; anything else is hidden."""
+    """Returns scheme, user, host and database of an address; everything else is masked."""
     try:
         parts = urlsplit(secret)
         host = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"

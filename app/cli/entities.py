@@ -1,4 +1,4 @@
-"""`stepwell entities`: who and what the documents are about, from files and on the screen."""
+"""Implements `stepwell entities`: imports, lists and shows entities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.api import entity_lines
 from app.api.entity_models import EntityDocument, StoredEntity, UpsertResult
 from app.cli import options, owning
 from app.config import Settings
-from app.pipelines import entities as story
+from app.pipelines import entities as pipeline
 from app.pipelines import entity_lines as lines
 from app.pipelines import mention_refresh
 from app.shapes import Entity, LinkedDocument
@@ -29,43 +29,43 @@ MOST_SHOWN = 10
 
 @app.command("import")
 def bring(
-    file: Annotated[Path, typer.Argument(help="JSON lines, an entity a line; - reads standard input.")],
+    file: Annotated[Path, typer.Argument(help="JSON lines, one entity per line; - reads standard input.")],
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Add or replace entities by type and name; stored texts are linked to them before the command ends."""
+    """Add or replace entities by type and name, and link stored documents to them."""
     read = entity_lines.read(_bytes(file))
-    told = options.run(_bring(read, options.checked_user(user), options.settings(data_dir)))
+    answer = options.run(_bring(read, options.checked_user(user), options.settings(data_dir)))
     if as_json:
-        typer.echo(told.model_dump_json())
+        typer.echo(answer.model_dump_json())
     else:
         options.out.print(
-            f"{told.added} added, {told.updated} updated, {told.unchanged} unchanged, {told.refused} refused."
+            f"{answer.added} added, {answer.updated} updated, {answer.unchanged} unchanged, {answer.refused} refused."
         )
-        for line in told.lines:
+        for line in answer.lines:
             if line.status == "refused":
                 options.err.print(f"[red]line {line.line}[/] {escape(f'{line.field}: {line.detail}')}")
-    if told.refused:
+    if answer.refused:
         raise typer.Exit(1)
 
 
 @app.command("list")
 def listed(
-    q: Annotated[str | None, typer.Option("--q", help="Only names that resemble this.")] = None,
+    q: Annotated[str | None, typer.Option("--q", help="Only names similar to this.")] = None,
     type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of entities.")] = 50,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """List entities by name, or those whose name resembles --q, the most similar first."""
+    """List entities by name, or by similarity to --q."""
     user_id = options.checked_user(user)
 
     async def found(db: Database) -> list[Entity]:
         if q is not None:
-            return await story.find(q, user_id, db=db, limit=limit, type=type)
-        return await story.page(user_id, db=db, limit=limit, type=type)
+            return await pipeline.find(q, user_id, db=db, limit=limit, type=type)
+        return await pipeline.page(user_id, db=db, limit=limit, type=type)
 
     shown = owning.run_as_service(data_dir, found)
     if as_json:
@@ -84,12 +84,12 @@ def show(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Show an entity with the documents that it is linked to most strongly."""
+    """Show an entity with the documents that are linked to it most strongly."""
     user_id = options.checked_user(user)
 
     async def found(db: Database) -> tuple[Entity, list[LinkedDocument]]:
-        entity = await _meant(name_or_id, user_id, db)
-        documents = await story.documents(entity.entity_id, user_id, db=db, limit=MOST_SHOWN, after=None)
+        entity = await _resolved(name_or_id, user_id, db)
+        documents = await pipeline.documents(entity.entity_id, user_id, db=db, limit=MOST_SHOWN, after=None)
         return entity, documents
 
     entity, documents = owning.run_as_service(data_dir, found)
@@ -126,13 +126,13 @@ async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> 
         return read.answer(outcomes)
 
 
-async def _meant(name_or_id: str, user_id: str, db: Database) -> Entity:
+async def _resolved(name_or_id: str, user_id: str, db: Database) -> Entity:
     try:
-        return await story.get(UUID(name_or_id), user_id, db=db)
+        return await pipeline.get(UUID(name_or_id), user_id, db=db)
     except ValueError:
-        found = await story.find(name_or_id, user_id, db=db, limit=1)
+        found = await pipeline.find(name_or_id, user_id, db=db, limit=1)
     if not found:
-        raise errors.NotFound("No entity is called so, or nearly so.")
+        raise errors.NotFound("No entity has this name or a similar one.")
     return found[0]
 
 

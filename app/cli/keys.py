@@ -1,4 +1,4 @@
-"""`stepwell keys`: create, list, rotate and revoke API keys, as the database's owner."""
+"""Implements `stepwell keys`: creates, lists, rotates and revokes API keys as the database's owner."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ app = typer.Typer(help="API keys: create, list, rotate, revoke.", no_args_is_hel
 
 @app.command()
 def create(
-    user: Annotated[str, typer.Argument(help="Whose documents the key opens.")],
+    user: Annotated[str, typer.Argument(help="The user whose documents the key grants access to.")],
     scope: Annotated[list[str] | None, typer.Option(help="search, write, metrics or admin; may be repeated.")] = None,
-    name: Annotated[str, typer.Option(help="What it is for.")] = "",
+    name: Annotated[str, typer.Option(help="A note on the purpose of the key.")] = "",
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires.", show_default="never")] = None,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Create a key for a user. It is shown this once."""
+    """Create a key for a user. The key is shown only once."""
     expires = datetime.now(UTC) + timedelta(days=days) if days else None
     scopes = tuple(scope or ("search", "write"))
     grant = keys.Grant(scopes, name, expires)
@@ -61,7 +61,7 @@ def rotate(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Replace a key by a new one of the same user, scopes and name. It is shown this once."""
+    """Replace a key by a new one with the same user, scopes and name. The new key is shown only once."""
     key = owning.run(data_dir, lambda db: keys.rotate(key_id, db=db, grace=timedelta(days=grace), actor=owning.actor()))
     if as_json:
         typer.echo(json.dumps({"key": key, "grace_days": grace}))
@@ -76,7 +76,7 @@ def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id, or the whole key.")],
     data_dir: options.DataDir = None,
 ) -> None:
-    """Revoke a key from now on."""
+    """Revoke a key at once."""
     owning.run(data_dir, lambda db: keys.revoke(key_id, db=db, actor=owning.actor()))
     options.err.print("Revoked.")
 

@@ -1,4 +1,4 @@
-"""`stepwell multihop`: ask a question over several hops, and see how each hit was reached."""
+"""Implements `stepwell multihop`: searches over several hops and prints how each hit was reached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.api.multihop_models import MultihopResponse
 from app.cli import options
 from app.cli.evaluate import Extractor, Merge
 from app.config import Settings
-from app.pipelines import multihop as story
+from app.pipelines import multihop as pipeline
 from app.pipelines.services import Services
 from app.shapes import Answer, Hit, Hop, Query, Via
 
@@ -23,17 +23,17 @@ _WAYS = {"linked": "title", "shared": "shared name", "named": "named in the ques
 
 def multihop(
     query: Annotated[str, typer.Argument(help="The question.")],
-    limit: Annotated[int, typer.Option(min=1, max=20, help="Hits wanted.")] = 5,
-    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Retrieval rounds at most.")] = 2,
-    extractor: Annotated[Extractor, typer.Option(help="Who names the terms of a further hop.")] = Extractor.auto,
-    merge: Annotated[Merge, typer.Option(help="How the hops are merged.")] = Merge.linked,
+    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of hits.")] = 5,
+    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Maximum number of hops.")] = 2,
+    extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Search over several hops and draw the chain: query, terms, hits with the hop and the name that led there."""
-    asked = Query(options.checked_user(user), query, limit=limit)
-    question = story.MultihopQuery(asked, max_hops, extractor.value, merge.value)
+    """Search over several hops and show the terms of each hop and the name through which each hit was found."""
+    request = Query(options.checked_user(user), query, limit=limit)
+    question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
     answer = options.run(_ask(question, options.settings(data_dir)))
     if as_json:
         typer.echo(MultihopResponse.of(answer).model_dump_json())
@@ -41,18 +41,18 @@ def multihop(
         options.out.print(chain(answer))
 
 
-async def _ask(question: story.MultihopQuery, settings: Settings) -> Answer:
+async def _ask(question: pipeline.MultihopQuery, settings: Settings) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
         return await ask(question, services)
 
 
-async def ask(question: story.MultihopQuery, services: Services) -> Answer:
-    """The answer to one question."""
-    return await story.run(question, services)
+async def ask(question: pipeline.MultihopQuery, services: Services) -> Answer:
+    """Runs one multi-hop query."""
+    return await pipeline.run(question, services)
 
 
 def chain(answer: Answer) -> Tree:
-    """The hops of an answer as a tree, each with its terms and its hits in the final order."""
+    """Returns the hops of an answer as a tree, each with its terms and its hits in the final order."""
     first, *later = answer.hops or (Hop(1, "", 0),)
     tree = Tree(f"[bold]{escape(first.query)}[/]")
     for hop in (first, *later):
@@ -68,10 +68,10 @@ def chain(answer: Answer) -> Tree:
 
 
 def _headline(hop: Hop) -> str:
-    told = f"hop {hop.hop}: {hop.result_count} chunks"
+    headline = f"hop {hop.hop}: {hop.result_count} chunks"
     if hop.expanded_terms:
-        told += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
-    return told + (f" [yellow]({hop.error})[/]" if hop.error else "")
+        headline += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
+    return headline + (f" [yellow]({hop.error})[/]" if hop.error else "")
 
 
 def _way(via: Via) -> str:

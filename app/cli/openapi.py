@@ -1,4 +1,4 @@
-"""`stepwell openapi`: the contract of the REST API."""
+"""Implements `stepwell openapi`: prints the OpenAPI document of the REST API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.main import create_app
 def openapi(
     write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
 ) -> None:
-    """Print the OpenAPI document; needs neither database nor network."""
+    """Print the OpenAPI document; no database or network is needed."""
     document = text()
     if write is None:
         typer.echo(document, nl=False)
@@ -24,5 +24,5 @@ def openapi(
 
 
 def text() -> str:
-    """The OpenAPI document as it is committed."""
+    """Returns the OpenAPI document in its committed form."""
     return json.dumps(create_app(Settings()).openapi(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"

@@ -22,10 +22,10 @@ from app.errors import BadRequest, StepwellError
 from app.pipelines import keys
 
 DataDir = Annotated[
-    Path | None, typer.Option("--data-dir", help="Where the embedded Postgres keeps its data.", show_default="per user")
+    Path | None, typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user")
 ]
-User = Annotated[str, typer.Option("--user", help="Whose documents.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout.")]
+User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 PADDING, NARROWEST = 3, 12
 """Characters that a table's column takes beside its values, and the narrowest column whose values may wrap."""

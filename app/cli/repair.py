@@ -1,4 +1,4 @@
-"""`stepwell repair`: rebuilds postings, statistics, tsvectors, vectors and mentions from the stored texts."""
+"""Implements `stepwell repair`: rebuilds postings, statistics, tsvectors, vectors and mentions."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def repair(
     user: Annotated[
         list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report differences and change nothing.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Compare all derived rows with the stored texts and rebuild those that differ, beside a running service."""
+    """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
     chosen = [options.checked_user(one) for one in user or ()]
     found = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:

@@ -1,4 +1,4 @@
-"""`stepwell serve` runs the service until a signal stops it."""
+"""Implements `stepwell serve`: runs the service until a signal stops it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.pipelines.services import Services
 log = logging.getLogger(__name__)
 
 GRACE_S = 12
-"""How long requests may go on after SIGTERM; closing takes up to 3 s more."""
+"""Seconds that running requests have to finish after SIGTERM; closing takes up to 3 s more."""
 
 
 def serve(
@@ -80,7 +80,7 @@ async def _serve(settings: Settings) -> None:
 
 
 async def listen(settings: Settings, services: Services, stack: AsyncExitStack) -> None:
-    """Serve with services that are open already; `stack` is closed when the server stops."""
+    """Serves with open services; `stack` is closed when the server stops."""
     _announce(settings, services)
     limits = connections.ConnectionLimits(connections=settings.max_connections)
     server = uvicorn.Server(

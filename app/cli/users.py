@@ -1,4 +1,4 @@
-"""`stepwell users`: list, export and delete users, as the database's owner."""
+"""Implements `stepwell users`: lists, exports and deletes users as the database's owner."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def export(
 @app.command()
 def delete(
     user: UserName,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Delete everything a user has, keys included; the audit log keeps that and when it was done."""
+    """Delete a user's documents, entities and keys; the audit log records the deletion."""
     if not yes:
         held = owning.run(data_dir, lambda db: users.counts(user, db=db))
         if any(held.values()):

@@ -1,8 +1,7 @@
-"""Which documents can a newcomer search before bringing their own?
+"""Contains the sample notes of the demo and questions about them.
 
-`NOTES` holds the notes of Kittiwell, an invented firm in an invented harbour town that builds sensor buoys and brings
-old stepwells back into use: people, teams, projects, meetings, decisions, vendors, incidents, how-tos, products.
-Markdown with YAML frontmatter; every name is made up. `QUESTIONS` are what the demo asks of them.
+`NOTES` is a folder of Markdown with YAML frontmatter about Kittiwell, a fictional company that builds sensor buoys and
+restores stepwells: people, teams, projects, meetings, decisions, vendors, incidents, how-tos and products.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ NOTES: Final = Path(__file__).resolve().parent / "notes"
 
 @dataclass(frozen=True, slots=True)
 class SampleQuestion:
-    """A showcase question. `answers` are the notes that answer it, as POSIX paths relative to `NOTES`, best first.
+    """A sample question. `answers` are the notes that answer it, as POSIX paths relative to `NOTES`, best first.
 
-    For kind `multihop` the one answer shares no content word with the question: a name in a second note leads to it.
+    For kind `multihop` the one answer shares no content word with the question: a name in a second note links them.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""The command line's tests run it in this process on one data dir, whose server is kept up between commands."""
+"""Runs commands in the test process on one data folder per module, whose server stays up between commands."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from app.store import embedded
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a command ended and what it said."""
+    """The exit status and the output of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""Does every command do what it says, and say what it did?"""
+"""The commands do what they document and report it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mr
 
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
-    """A folder with notes, a binary file that calls itself text, and files that are none of our business."""
+    """A folder with notes, and unsupported files."""
     folder = tmp_path / "notes"
     (folder / "deep").mkdir(parents=True)
     (folder / "lime.md").write_text("---\ntitle: Mortar\n---\nBelow the third landing we use lime.", encoding="utf-8")
@@ -70,10 +70,10 @@ def test_what_cannot_be_read_fails_and_the_others_are_stored(stepwell: Stepwell,
     failed = " ".join(failure["path"] for failure in ran.json["failures"])
     assert all(name in failed for name in ("binary.txt", "empty.md", "missing.md"))
     assert all(failure["reason"] for failure in ran.json["failures"])
-    told = stepwell("ingest", notes, "--user", user)
-    assert told.code == 1
-    assert "3 unchanged, 2 failed" in told.out
-    assert "binary.txt" in told.err.replace("\n", "")
+    expected = stepwell("ingest", notes, "--user", user)
+    assert expected.code == 1
+    assert "3 unchanged, 2 failed" in expected.out
+    assert "binary.txt" in expected.err.replace("\n", "")
 
 
 def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -> None:
@@ -92,7 +92,7 @@ def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("search", "  "), "blank"),
         (("search", "lime", "--user", " "), "user"),
@@ -104,10 +104,10 @@ def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -
         (("nonsense",), "nonsense"),
     ],
 )
-def test_an_error_is_a_sentence_and_a_status(stepwell: Stepwell, arguments: tuple[str, ...], told: str) -> None:
+def test_an_error_is_a_sentence_and_a_status(stepwell: Stepwell, arguments: tuple[str, ...], expected: str) -> None:
     ran = stepwell(*arguments)
     assert ran.code == 2
-    assert told in re.sub(r"\x1b\[[0-9;]*m", "", ran.err)
+    assert expected in re.sub(r"\x1b\[[0-9;]*m", "", ran.err)
     assert "Traceback" not in ran.err
 
 
@@ -212,11 +212,11 @@ async def test_an_ingest_that_was_interrupted_keeps_what_it_stored_and_a_second_
         assert running.returncode is None
         await asyncio.sleep(0.02)
     running.send_signal(signal.SIGINT)
-    _out, told = await running.communicate()
-    assert (running.returncode, told.decode().strip().endswith("Interrupted.")) == (130, True), told.decode()
+    _out, expected = await running.communicate()
+    assert (running.returncode, expected.decode().strip().endswith("Interrupted.")) == (130, True), expected.decode()
     kept = await _stored(data_dir, user)
     assert 1 <= kept < 12
-    out, _told = await (await _ingest(tmp_path, user, data_dir)).communicate()
+    out, _expected = await (await _ingest(tmp_path, user, data_dir)).communicate()
     summary = json.loads(out)
     assert (summary["unchanged"], summary["added"], summary["failed"]) == (kept, 12 - kept, 0)
 

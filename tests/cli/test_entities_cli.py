@@ -1,4 +1,4 @@
-"""Do the commands about entities do what they say?"""
+"""`stepwell entities` imports, lists and shows entities."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_the
     assert "Knows [lime]." in table.out
 
 
-def test_a_refused_line_is_told_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
+def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8") + '\n{"type": "person"}', encoding="utf-8")
     ran = stepwell("entities", "import", file, "--user", given.user())
     assert ran.code == 1
@@ -55,14 +55,14 @@ def test_a_refused_line_is_told_and_ends_with_status_1(stepwell: Stepwell, file:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "expected"),
     [
         (("import", "/nonexistent/file.jsonl"), "cannot be read"),
         (("show", "Nobody At All"), "No entity"),
         (("show", "00000000-0000-0000-0000-000000000000"), "No such entity"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(stepwell: Stepwell, arguments: tuple[str, ...], told: str) -> None:
+def test_what_is_not_there_is_a_sentence(stepwell: Stepwell, arguments: tuple[str, ...], expected: str) -> None:
     ran = stepwell("entities", *arguments, "--user", given.user())
     assert ran.code == 2
-    assert told in ran.err
+    assert expected in ran.err

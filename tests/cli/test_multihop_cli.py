@@ -1,4 +1,4 @@
-"""Does `stepwell multihop` draw the chain: the query, each hop's terms, and its hits with the name that led there?"""
+"""`stepwell multihop` shows the query, the terms of each hop and the name through which each hit was found."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that
     for place, (title, text) in enumerate(NOTES.items()):
         (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
     assert stepwell("ingest", tmp_path, "--user", user).code == 0
-    told = stepwell("multihop", QUESTION, "--user", user, "--json").json
-    led = next(hit for hit in told["results"] if hit["title"] == "Ilse Brandt")
-    assert (led["hop"], led["via"]["name"]) == (2, "Ilse Brandt")
+    answer = stepwell("multihop", QUESTION, "--user", user, "--json").json
+    linked = next(hit for hit in answer["results"] if hit["title"] == "Ilse Brandt")
+    assert (linked["hop"], linked["via"]["name"]) == (2, "Ilse Brandt")
 
     drawn = stepwell("multihop", QUESTION, "--user", user).out
     query, hop_1, hop_2 = drawn.index(QUESTION), drawn.index("hop 1: "), drawn.index("hop 2: ")
     assert query < hop_1 < hop_2
-    later = told["hops"][1]
+    later = answer["hops"][1]
     terms = f"{later['result_count']} chunks, {later['extractor']} terms: {', '.join(later['expanded_terms'])}"
     assert terms in drawn[hop_2:].splitlines()[0]
     assert ", hop 2 via Ilse Brandt (title)" in drawn
-    for place, hit in enumerate(told["results"], 1):
+    for place, hit in enumerate(answer["results"], 1):
         line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} " in line)
         assert f", hop {hit['hop']}" in line
         assert ("via " in line) == (hit["hop"] > 1)
         assert (drawn.index(line) > hop_2) == (hit["hop"] > 1)
-    assert {hit["hop"] for hit in told["results"]} == {1, 2}
+    assert {hit["hop"] for hit in answer["results"]} == {1, 2}
     assert "[bold]" not in drawn
 
 

@@ -1,4 +1,4 @@
-"""Does the command line re-rank what it finds and what it measures, and say where it cannot?"""
+"""`search` and `eval` rerank hits and report where they cannot."""
 
 from __future__ import annotations
 
