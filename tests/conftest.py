@@ -1,4 +1,4 @@
-"""One embedded server a session, one template database built by the migrations, one copy of it a test module."""
+"""Starts one embedded server per session and copies a migrated template database for each test module."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 import asyncpg
-import folders
+import fake_provider
 import pytest
-import scripted
-from scripted import Script
+import server_folders
+from fake_provider import FakeProvider
 
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, schema
@@ -23,8 +23,8 @@ TEMPLATE = "stepwell_template"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One database of the session's server, addressed as its owner (a superuser) and as the service."""
+class DatabaseAddress:
+    """A database of the session's server, with the addresses of its owner (a superuser) and of the service's role."""
 
     server: embedded.EmbeddedPostgres
     name: str
@@ -38,77 +38,77 @@ class Place:
         return self.server.dsn(user=embedded.SERVICE_ROLE, database=self.name)
 
     async def connect(self, user: str = embedded.OWNER) -> asyncpg.Connection:
-        """A bare connection, the owner's unless told otherwise."""
+        """An asyncpg connection as `user`."""
         return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
 
 
 @pytest.fixture(scope="session")
 async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
-            await _without_waiting_for_disks(started)
+            await _disable_fsync(started)
             yield started
 
 
-async def _without_waiting_for_disks(server: embedded.EmbeddedPostgres) -> None:
-    """What these tests store need not survive a power cut."""
-    async with _maintaining(server) as owner:
+async def _disable_fsync(server: embedded.EmbeddedPostgres) -> None:
+    """Test data need not survive a power failure."""
+    async with _maintenance(server) as owner:
         for setting in ("fsync", "full_page_writes", "synchronous_commit"):
             await owner.execute(f"ALTER SYSTEM SET {setting} = off")
         await owner.execute("SELECT pg_reload_conf()")
 
 
 @pytest.fixture(scope="session")
-async def new_place(server: embedded.EmbeddedPostgres) -> Callable[..., Awaitable[Place]]:
-    """Makes a database as a copy of `template`: empty unless told otherwise."""
+async def new_database(server: embedded.EmbeddedPostgres) -> Callable[..., Awaitable[DatabaseAddress]]:
+    """A function that creates a database as a copy of `template`, by default an empty one."""
     one_at_a_time = asyncio.Lock()
 
-    async def made(template: str = "template0") -> Place:
+    async def create(template: str = "template0") -> DatabaseAddress:
         name = f"test_{uuid4().hex}"
-        async with one_at_a_time, _maintaining(server) as owner:
+        async with one_at_a_time, _maintenance(server) as owner:
             await owner.execute(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING 'UTF8'")
-        return Place(server, name)
+        return DatabaseAddress(server, name)
 
-    return made
+    return create
 
 
 @pytest.fixture(scope="session")
 async def template(server: embedded.EmbeddedPostgres) -> str:
-    """The name of a database to which the migrations were applied and nothing else."""
-    async with _maintaining(server) as owner:
+    """The name of an empty database with the schema of the newest migration."""
+    async with _maintenance(server) as owner:
         await owner.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
-    await schema.upgrade(Place(server, TEMPLATE).owner_dsn, model=MODEL, dimension=DIMENSION)
+    await schema.upgrade(DatabaseAddress(server, TEMPLATE).owner_dsn, model=MODEL, dimension=DIMENSION)
     return TEMPLATE
 
 
 @pytest.fixture(scope="session")
-async def wide_template(new_place: Callable[..., Awaitable[Place]]) -> str:
-    """The same for vectors of the offline model's length: the `template` of folders that say so."""
-    from app.providers.minilm import MODEL as OFFLINE  # takes a second, which other folders' tests do without
+async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]]) -> str:
+    """The same for vectors of the offline model's length; test folders override `template` with it."""
+    from app.providers.minilm import MODEL as OFFLINE  # imported here because it takes a second
 
-    made = await new_place()
-    await schema.upgrade(made.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
-    return made.name
-
-
-@pytest.fixture(scope="module")
-async def place(new_place: Callable[..., Awaitable[Place]], template: str) -> Place:
-    """The module's own migrated database."""
-    return await new_place(template)
+    address = await new_database()
+    await schema.upgrade(address.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
+    return address.name
 
 
 @pytest.fixture(scope="module")
-async def database(place: Place) -> AsyncIterator[db.Database]:
-    """The module's database as the service sees it."""
-    opened = db.connect(place.service_dsn, pool_size=4, pool_wait_s=30.0)
+async def address(new_database: Callable[..., Awaitable[DatabaseAddress]], template: str) -> DatabaseAddress:
+    """The address of the module's own migrated database."""
+    return await new_database(template)
+
+
+@pytest.fixture(scope="module")
+async def database(address: DatabaseAddress) -> AsyncIterator[db.Database]:
+    """The module's database, opened as the service's role."""
+    opened = db.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     yield opened
     await opened.close()
 
 
 @pytest.fixture(scope="module")
-async def owner(place: Place) -> AsyncIterator[asyncpg.Connection]:
-    """The module's database as its owner sees it: all rows of all users."""
-    connection = await place.connect()
+async def owner(address: DatabaseAddress) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to the module's database as its owner, who sees the rows of all users."""
+    connection = await address.connect()
     yield connection
     await connection.close()
 
@@ -119,20 +119,20 @@ def embedder() -> FakeEmbedder:
 
 
 @pytest.fixture
-async def script() -> AsyncIterator[Script]:
-    """An HTTP server that answers as it is told."""
-    async with scripted.server() as started:
+async def provider() -> AsyncIterator[FakeProvider]:
+    """An HTTP server in place of a remote provider."""
+    async with fake_provider.serve() as started:
         yield started
 
 
 @pytest.fixture
 def user() -> str:
-    """A user whom no other test knows."""
+    """A new user id, unique to the test."""
     return f"user-{uuid4().hex}"
 
 
 @asynccontextmanager
-async def _maintaining(server: embedded.EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection]:
+async def _maintenance(server: embedded.EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, database="postgres", driver="postgresql"))
     try:
         yield connection

@@ -17,11 +17,11 @@ from contextlib import suppress
 from typing import Any
 
 import asyncpg
-import folders
-import given
+import harness
 import psutil
 import pytest
-from given import World, uris
+import server_folders
+from harness import Tenant, uris
 
 from app.pipelines import ingest
 from app.shapes import Upload
@@ -51,7 +51,7 @@ def _uploads() -> list[Upload]:
 @pytest.fixture(scope="module")
 async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
     """A server of this module's own, made to die."""
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
             await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
             yield started
@@ -83,13 +83,13 @@ async def _owner(server: embedded.EmbeddedPostgres) -> asyncpg.Connection:
 async def test_what_was_acknowledged_is_whole_after_every_kill(
     killable: embedded.EmbeddedPostgres, survivor: Database
 ) -> None:
-    world = World(survivor)
+    tenant = Tenant(survivor)
     chance = random.Random()
     acknowledged: dict[str, int] = {}
     kills, took = 0, 0.0
     for upload in _uploads():
         began = time.perf_counter()
-        storing = asyncio.create_task(_stored(world, upload))
+        storing = asyncio.create_task(_stored(tenant, upload))
         if len(acknowledged) == (kills + 1) * A_KILL and kills < KILLS:
             # Anywhere from before the write to after its commit.
             await asyncio.wait({storing}, timeout=chance.uniform(0, took))
@@ -99,9 +99,9 @@ async def test_what_was_acknowledged_is_whole_after_every_kill(
         took = time.perf_counter() - began
         acknowledged[str(upload.uri)] = stored.chunk_count
         if len(acknowledged) % A_KILL == 1:
-            await _check(killable, world, acknowledged, exactly=True)
+            await _check(killable, tenant, acknowledged, exactly=True)
     assert kills == KILLS
-    answer = await world.ask("marker3x", mode="lexical")
+    answer = await tenant.ask("marker3x", mode="lexical")
     assert set(uris(answer)) == {"note-3"}
 
 
@@ -109,13 +109,13 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     killable: embedded.EmbeddedPostgres, survivor: Database
 ) -> None:
     """The caller dies with the server: nothing retries, and whatever is there must be whole."""
-    world = World(survivor)
+    tenant = Tenant(survivor)
     uploads = _uploads()[:24]
     acknowledged: dict[str, int] = {}
 
     async def ingesting() -> None:
         outcomes = ingest.many(
-            uploads, world.user_id, db=survivor, embedder=world.embedder, options=world.chunking_options
+            uploads, tenant.user_id, db=survivor, embedder=tenant.embedder, options=tenant.chunking_options
         )
         async for outcome in outcomes:
             assert outcome.stored is not None
@@ -129,39 +129,41 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     _kill(killable)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    await _check(killable, world, acknowledged, exactly=False)
-    statuses = Counter(outcome.stored and outcome.stored.status for outcome in await world.many(uploads))
+    await _check(killable, tenant, acknowledged, exactly=False)
+    statuses = Counter(outcome.stored and outcome.stored.status for outcome in await tenant.many(uploads))
     assert statuses["unchanged"] >= len(acknowledged)
     assert statuses["added"] + statuses["unchanged"] == len(uploads)
-    again = await world.many(uploads)
+    again = await tenant.many(uploads)
     assert {outcome.stored and outcome.stored.status for outcome in again} == {"unchanged"}
     complete = {str(o.upload.uri): o.stored.chunk_count for o in again if o.stored}
-    await _check(killable, world, complete, exactly=True)
+    await _check(killable, tenant, complete, exactly=True)
 
 
 async def test_a_search_goes_on_with_the_same_database_object(
     killable: embedded.EmbeddedPostgres, survivor: Database
 ) -> None:
-    world = World(survivor)
-    await world.add("Lime mortar.", "note")
+    tenant = Tenant(survivor)
+    await tenant.add("Lime mortar.", "note")
     _kill(killable)
-    assert uris(await given.eventually(lambda: world.ask("lime"))) == ["note"]
+    assert uris(await harness.eventually(lambda: tenant.ask("lime"))) == ["note"]
     assert survivor.in_use() == 0
 
 
-async def _stored(world: World, upload: Upload) -> Any:
-    return await ingest.run(upload, world.user_id, db=world.db, embedder=world.embedder, options=world.chunking_options)
+async def _stored(tenant: Tenant, upload: Upload) -> Any:
+    return await ingest.run(
+        upload, tenant.user_id, db=tenant.db, embedder=tenant.embedder, options=tenant.chunking_options
+    )
 
 
 async def _check(
-    server: embedded.EmbeddedPostgres, world: World, acknowledged: dict[str, int], *, exactly: bool
+    server: embedded.EmbeddedPostgres, tenant: Tenant, acknowledged: dict[str, int], *, exactly: bool
 ) -> None:
     """Every acknowledged document is complete; what else is there is complete too; the statistics are a recount."""
     owner = await _owner(server)
     try:
-        rows = await owner.fetch(WHOLE, world.user_id)
-        statistics = await owner.fetch(STATISTICS, world.user_id)
-        lexemes = await owner.fetch(LEXEMES, world.user_id)
+        rows = await owner.fetch(WHOLE, tenant.user_id)
+        statistics = await owner.fetch(STATISTICS, tenant.user_id)
+        lexemes = await owner.fetch(LEXEMES, tenant.user_id)
     finally:
         await owner.close()
     stored = {row["uri"]: row["chunk_count"] for row in rows}

@@ -236,15 +236,15 @@ def test_the_verifier_is_the_one_of_rfc_7677():
 
 
 @pytest.fixture
-async def fresh(new_place) -> AsyncIterator[tuple[Any, str]]:
+async def fresh(new_database) -> AsyncIterator[tuple[Any, str]]:
     """An empty database where the service's role needs its password, as it does over a network; and its address."""
-    place = await new_place()
-    owner = await place.connect()
+    address = await new_database()
+    owner = await address.connect()
     rules = Path(await owner.fetchval("SHOW hba_file"))
-    before = _put_first(rules, f"local {place.name} stepwell_service scram-sha-256\n")
+    before = _put_first(rules, f"local {address.name} stepwell_service scram-sha-256\n")
     await owner.execute("SELECT pg_reload_conf()")
-    await _until(lambda: _is_refused(place))
-    yield place, place.service_dsn.replace("stepwell_service@", f"stepwell_service:{PASSWORD.replace('@', '%40')}@")
+    await _until(lambda: _is_refused(address))
+    yield address, address.service_dsn.replace("stepwell_service@", f"stepwell_service:{PASSWORD.replace('@', '%40')}@")
     _put_back(rules, before)
     await owner.execute("SELECT pg_reload_conf()")
     await owner.close()
@@ -260,9 +260,9 @@ def _put_back(rules: Path, before: str) -> None:
     rules.write_text(before)
 
 
-async def _is_refused(place) -> bool:
+async def _is_refused(address) -> bool:
     try:
-        await (await place.connect("stepwell_service")).close()
+        await (await address.connect("stepwell_service")).close()
     except (asyncpg.InvalidPasswordError, asyncpg.InterfaceError):
         return True
     return False
@@ -300,8 +300,8 @@ async def _serving(env: dict[str, str], log: Path) -> AsyncIterator[tuple[asynci
 
 
 async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_sigterm(fresh, tmp_path):
-    place, service_dsn = fresh
-    settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": place.owner_dsn, "AUTH": "api_key"}
+    address, service_dsn = fresh
+    settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": address.owner_dsn, "AUTH": "api_key"}
     assert "revision" in await _stepwell("db", "upgrade", "--set-service-password", env=settings)
     key = (await _stepwell("keys", "create", "you", env=settings)).strip()
     del settings["STEPWELL_MIGRATION_URL"]
@@ -318,7 +318,7 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
         health = {**env, "STEPWELL_PORT": address.rpartition(":")[2]}
         checked = await asyncio.create_subprocess_exec(*_health_command(), env=health)
         assert await checked.wait() == 0
-        answer = await _asked_while_stopping(place, process, client)
+        answer = await _asked_while_stopping(address, process, client)
         assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -341,9 +341,9 @@ async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClien
         return False
 
 
-async def _asked_while_stopping(place, process, client) -> httpx.Response:
+async def _asked_while_stopping(address, process, client) -> httpx.Response:
     """The answer to a search that a lock holds up until the service has been told to stop and stopped listening."""
-    owner = await place.connect()
+    owner = await address.connect()
     locked = owner.transaction()
     await locked.start()
     await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")

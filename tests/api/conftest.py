@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
-import given
+import harness
 import pytest
 from api_caller import Caller
 from fastapi import FastAPI
@@ -30,14 +30,14 @@ def embedder() -> FakeEmbedder:
 @pytest.fixture(scope="module")
 async def app(database: Database, embedder: FakeEmbedder) -> AsyncIterator[FastAPI]:
     """The application as many users share it."""
-    async with given.running(Settings(auth="api_key"), await given.services(database, embedder)) as running:
+    async with harness.running(Settings(auth="api_key"), await harness.services(database, embedder)) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 async def open_app(database: Database) -> AsyncIterator[FastAPI]:
     """The application for one user, without keys."""
-    async with given.running(Settings(auth="none"), await given.services(database)) as running:
+    async with harness.running(Settings(auth="none"), await harness.services(database)) as running:
         yield running
 
 
@@ -47,10 +47,10 @@ async def new_caller(app: FastAPI, database: Database) -> AsyncIterator[Callable
     async with AsyncExitStack() as stack:
 
         async def made(*scopes: str) -> Caller:
-            user_id = given.user()
-            key = await given.key(database, user_id, *scopes)
+            user_id = harness.new_user()
+            key = await harness.create_key(database, user_id, *scopes)
             return Caller(
-                user_id, key, await stack.enter_async_context(given.calling(app, Authorization=f"Bearer {key}"))
+                user_id, key, await stack.enter_async_context(harness.client(app, Authorization=f"Bearer {key}"))
             )
 
         yield made

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 import asyncpg
-import given
+import harness
 import pytest
 from api_caller import Caller
 from fastapi import FastAPI
@@ -60,7 +60,7 @@ async def test_deletions_are_recorded_with_the_key_that_made_them_and_no_content
 
 
 async def test_without_keys_the_actor_is_local(open_app: FastAPI, owner: asyncpg.Connection) -> None:
-    async with given.calling(open_app) as client:
+    async with harness.client(open_app) as client:
         document = (await client.post("/api/rag/documents", json={"content": "Lime."})).json()["document_id"]
         assert (await client.delete(f"/api/rag/documents/{document}")).status_code == 200
     row = await owner.fetchrow("SELECT user_id, actor FROM stepwell.audit_log WHERE target = $1", document)
@@ -106,11 +106,11 @@ async def test_uses_of_keys_are_counted_by_scope_and_written_by_a_flush_only(
 async def test_a_service_that_stops_writes_its_last_uses(
     database: Database, owner: asyncpg.Connection, embedder: Any
 ) -> None:
-    key = await given.key(database, given.user())
-    services = await given.services(database, embedder)
+    key = await harness.create_key(database, harness.new_user())
+    services = await harness.services(database, embedder)
     async with (
-        given.running(Settings(auth="api_key"), services) as app,
-        given.calling(app, **{"X-API-Key": key}) as client,
+        harness.running(Settings(auth="api_key"), services) as app,
+        harness.client(app, **{"X-API-Key": key}) as client,
     ):
         assert (await client.get("/api/rag/stats")).status_code == 200
     assert await owner.fetchval("SELECT uses FROM stepwell.key_uses WHERE key_id = $1", key.split("_")[1]) == 1
@@ -158,7 +158,7 @@ async def test_pruning_deletes_what_is_older_and_nothing_else(
     for column, table in (("at", "audit_log"), ("last_used_at", "key_uses")):
         aged = f"UPDATE stepwell.{table} SET {column} = {column} - interval '91 days' WHERE user_id = $1"
         await owner.execute(aged, old.user_id)
-    async with given.owning(database) as as_owner:
+    async with harness.as_owner(database) as as_owner:
         assert await audit.prune(90, db=as_owner) == {"audit_log": 1, "key_uses": 1}
         assert await audit.events(db=as_owner, user_id=old.user_id, limit=10) == []
         assert [u.uses for u in await audit.key_uses(db=as_owner, user_id=new.user_id, limit=10)] == [1]

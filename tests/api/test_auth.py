@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import given
+import harness
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
@@ -27,13 +27,13 @@ Newcomer = Callable[..., Awaitable[Caller]]
 
 
 async def _status(app: FastAPI, headers: dict[str, str], **params: str) -> int:
-    async with given.calling(app, **headers) as client:
+    async with harness.client(app, **headers) as client:
         return (await client.get("/api/rag/stats", params=params)).status_code
 
 
 @pytest.mark.parametrize(("method", "path", "body"), PATHS)
 async def test_without_a_key_nothing_is_served(app: FastAPI, method: str, path: str, body: Any) -> None:
-    async with given.calling(app) as client:
+    async with harness.client(app) as client:
         response = await client.request(method, path, json=body)
     assert_problem(response, 401, "unauthorized")
     assert response.headers["www-authenticate"] == "Bearer"
@@ -70,7 +70,7 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
     bodies = []
     for presented in (spoil(caller.key), "sw_" + "f" * 12 + "_" + "f" * 43):
         for header in ({"Authorization": f"Bearer {presented}"}, {"X-API-Key": presented}):
-            async with given.calling(app, **header) as client:
+            async with harness.client(app, **header) as client:
                 response = await client.get("/api/rag/stats")
             told = assert_problem(response, 401, "unauthorized")
             bodies.append({name: value for name, value in told.items() if name != "request_id"})
@@ -79,15 +79,15 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
 
 async def test_a_revoked_key_is_401_at_once(app: FastAPI, database: Database, caller: Caller) -> None:
     assert await _status(app, {"X-API-Key": caller.key}) == 200
-    async with given.owning(database) as owner:
+    async with harness.as_owner(database) as owner:
         await keys.revoke(caller.key, db=owner, actor="test")
     assert await _status(app, {"X-API-Key": caller.key}) == 401
 
 
 async def test_an_expired_key_is_401(app: FastAPI, database: Database) -> None:
     now = datetime.now(UTC)
-    expired = await given.key(database, given.user(), expires_at=now - timedelta(seconds=1))
-    living = await given.key(database, given.user(), expires_at=now + timedelta(hours=1))
+    expired = await harness.create_key(database, harness.new_user(), expires_at=now - timedelta(seconds=1))
+    living = await harness.create_key(database, harness.new_user(), expires_at=now + timedelta(hours=1))
     assert await _status(app, {"X-API-Key": expired}) == 401
     assert await _status(app, {"X-API-Key": living}) == 200
 
@@ -112,10 +112,10 @@ async def _posts(caller: Caller, path: str, body: dict[str, Any]) -> int:
 
 
 async def test_without_authentication_there_is_one_user_and_keys_are_not_asked_for(open_app: FastAPI) -> None:
-    async with given.calling(open_app) as client:
+    async with harness.client(open_app) as client:
         stored = await client.post("/api/rag/documents", json={"content": "Lime for everybody.", "uri": "open"})
         assert stored.status_code in (200, 201)
-    async with given.calling(open_app, **{"X-API-Key": "nonsense"}) as client:
+    async with harness.client(open_app, **{"X-API-Key": "nonsense"}) as client:
         found = (await client.post("/api/rag/search", json={"query": "lime"})).json()["results"]
     assert [hit["uri"] for hit in found] == ["open"]
 
@@ -127,7 +127,7 @@ async def test_neither_keys_nor_their_secrets_are_stored_readably(
     rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
     assert len(rows) == 1
     assert secret not in rows[0]["row"]
-    async with given.owning(database) as as_owner:
+    async with harness.as_owner(database) as as_owner:
         (listed,) = await keys.list_keys(db=as_owner, user_id=caller.user_id)
     assert secret not in repr(listed)
 

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import given
+import harness
 import hypothesis
 import pytest
 import requests
@@ -93,11 +93,11 @@ class Door:
 
     async def _serve(self) -> None:
         database = db.connect(self._dsn, pool_size=4, pool_wait_s=30)
-        key = await given.key(database, given.user(), "search", "write", "admin")
+        key = await harness.create_key(database, harness.new_user(), "search", "write", "admin")
         # Else a drawn header would take this one's place, and every answer be 401.
         self.session.headers.update({"Authorization": f"Bearer {key}", "X-API-Key": key})
         settings = Settings(auth="api_key", log_level="error")
-        async with given.running(settings, await given.services(database)) as app:
+        async with harness.running(settings, await harness.services(database)) as app:
             config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
             self._server = uvicorn.Server(config)
             serving = asyncio.create_task(self._server.serve())
@@ -154,9 +154,9 @@ def judge(response: Response) -> None:
 
 
 @pytest.fixture(scope="module")
-def door(place: Any) -> Iterator[Door]:
+def door(address: Any) -> Iterator[Door]:
     """The service, served from a thread with a loop of its own."""
-    made = Door(place.service_dsn)
+    made = Door(address.service_dsn)
     thread = threading.Thread(target=made.serve)
     thread.start()
     made.begin()

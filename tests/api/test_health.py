@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import given
+import harness
 from example_app import assert_problem
 from fastapi import FastAPI
 
@@ -17,7 +17,7 @@ NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
 
 async def test_a_healthy_service_says_so_without_a_key(app: FastAPI) -> None:
-    async with given.calling(app) as client:
+    async with harness.client(app) as client:
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "providers": {}})
@@ -25,8 +25,8 @@ async def test_a_healthy_service_says_so_without_a_key(app: FastAPI) -> None:
 
 async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503(database: Database) -> None:
     lost = db.connect(NOWHERE)
-    services = replace(await given.services(database), db=lost)
-    async with given.running(Settings(), services) as app, given.calling(app) as client:
+    services = replace(await harness.services(database), db=lost)
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
         assert (await client.get("/healthz")).status_code == 200
         for response in (
             await client.get("/readyz"),
@@ -40,6 +40,6 @@ async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503
 
 
 async def test_a_database_of_another_model_is_not_ready(database: Database) -> None:
-    services = replace(await given.services(database), expected_schema=("another-model", 384))
-    async with given.running(Settings(), services) as app, given.calling(app) as client:
+    services = replace(await harness.services(database), expected_schema=("another-model", 384))
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
         assert_problem(await client.get("/readyz"), 500, "schema_mismatch")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import given
+import harness
 import pytest
 from example_app import assert_problem
 
@@ -22,8 +22,8 @@ STATS = "/api/rag/stats"
 
 async def test_requests_need_the_token(database: Database, tmp_path: Path) -> None:
     token = local_token.load(tmp_path)
-    services = replace(await given.services(database), local_token=token)
-    async with given.running(Settings(auth="local_token"), services) as app, given.calling(app) as client:
+    services = replace(await harness.services(database), local_token=token)
+    async with harness.running(Settings(auth="local_token"), services) as app, harness.client(app) as client:
         assert (await client.get(STATS, headers={"Authorization": f"Bearer {token}"})).status_code == 200
         for wrong in (f"Bearer {token}x", f"Bearer {token[:-1]}", "Bearer é", f"Basic {token}", "Bearer ", ""):
             answer = await client.get(STATS, headers={"Authorization": wrong.encode()})
@@ -37,8 +37,8 @@ async def test_requests_need_the_token(database: Database, tmp_path: Path) -> No
 
 async def test_an_empty_token_opens_nothing(database: Database) -> None:
     async with (
-        given.running(Settings(auth="local_token"), await given.services(database)) as app,
-        given.calling(app, Authorization="Bearer ") as client,
+        harness.running(Settings(auth="local_token"), await harness.services(database)) as app,
+        harness.client(app, Authorization="Bearer ") as client,
     ):
         assert_problem(await client.get(STATS), 401, "unauthorized")
 

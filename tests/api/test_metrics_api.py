@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 
+import harness
 import pytest
 
 from app import errors
 from app.config import Settings
 from app.providers.caching import CachingEmbedder
 from app.providers.fake import FakeEmbedder
-from tests import given
 
 QUERY = "zebracanary lighthouse"
 
@@ -26,12 +26,12 @@ class Broken(FakeEmbedder):
 
 @pytest.fixture
 async def services(database):
-    return await given.services(database)
+    return await harness.services(database)
 
 
 @pytest.fixture
 async def client(services) -> AsyncIterator:
-    async with given.running(Settings(), services) as app, given.calling(app) as calling:
+    async with harness.running(Settings(), services) as app, harness.client(app) as calling:
         yield calling
 
 
@@ -89,7 +89,10 @@ async def test_a_search_counts_its_stages_and_its_answer(client):
 
 
 async def test_degraded_and_relaxed_answers_are_counted_by_name(database):
-    async with given.running(Settings(), await given.services(database, Broken())) as app, given.calling(app) as client:
+    async with (
+        harness.running(Settings(), await harness.services(database, Broken())) as app,
+        harness.client(app) as client,
+    ):
         await client.post("/api/rag/documents", json={"content": "Mooring lines are doubled before a gale."})
         degraded = (await client.post("/api/rag/search", json={"query": "mooring"})).json()["degraded"]
         relaxed = (await client.post("/api/rag/search", json={"query": '+mooring +absentword "no phrase"'})).json()
@@ -119,8 +122,11 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
 
 
 async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
-    hanging = CachingEmbedder(given.Hanging())
-    async with given.running(Settings(), await given.services(database, hanging)) as app, given.calling(app) as client:
+    hanging = CachingEmbedder(harness.HangingEmbedder())
+    async with (
+        harness.running(Settings(), await harness.services(database, hanging)) as app,
+        harness.client(app) as client,
+    ):
         search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
         while (during := await counts(client))["stepwell_embedding_queries_in_flight"] == 0:
             assert not search.done()
@@ -140,8 +146,8 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
 async def test_searches_that_are_turned_away_are_counted_under_their_route(services):
     settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
     async with (
-        given.running(settings, services) as app,
-        given.calling(app) as client,
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
         app.state.searches.turn("somebody else"),
     ):
         for path in ("/api/rag/search", "/api/rag/search/multihop"):
@@ -153,7 +159,10 @@ async def test_searches_that_are_turned_away_are_counted_under_their_route(servi
 
 
 async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
-    async with given.running(Settings(max_concurrent_searches=1), services) as app, given.calling(app) as client:
+    async with (
+        harness.running(Settings(max_concurrent_searches=1), services) as app,
+        harness.client(app) as client,
+    ):
         async with app.state.searches.turn("somebody else"):
             waiting = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
             while (await counts(client))["stepwell_searches_waiting"] != 1:
@@ -166,16 +175,16 @@ async def test_the_time_that_a_search_waits_for_its_turn_is_measured(services):
 
 
 async def test_two_applications_do_not_share_their_counts(services):
-    async with given.running(Settings(), services) as one, given.running(Settings(), services) as other:
-        async with given.calling(one) as client:
+    async with harness.running(Settings(), services) as one, harness.running(Settings(), services) as other:
+        async with harness.client(one) as client:
             await client.get("/healthz")
-        async with given.calling(other) as client:
+        async with harness.client(other) as client:
             assert not [name for name in await counts(client) if "/healthz" in name]
 
 
 async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(database, services, user):
-    keys = {scope: await given.key(database, user, scope) for scope in ("search", "metrics", "admin")}
-    async with given.running(Settings(auth="api_key"), services) as app, given.calling(app) as client:
+    keys = {scope: await harness.create_key(database, user, scope) for scope in ("search", "metrics", "admin")}
+    async with harness.running(Settings(auth="api_key"), services) as app, harness.client(app) as client:
         assert (await client.get("/metrics")).status_code == 401
         assert (await client.get("/metrics", headers={"X-API-Key": keys["search"]})).status_code == 403
         assert (await client.get("/metrics", headers={"X-API-Key": keys["metrics"]})).status_code == 200
@@ -187,8 +196,8 @@ async def test_with_api_keys_the_scopes_metrics_and_admin_read_the_metrics(datab
 async def test_metrics_can_be_opened_to_everyone_or_switched_off(services):
     for access, status in (("open", 200), ("off", 404)):
         async with (
-            given.running(Settings(auth="api_key", metrics=access), services) as app,
-            given.calling(app) as client,
+            harness.running(Settings(auth="api_key", metrics=access), services) as app,
+            harness.client(app) as client,
         ):
             assert (await client.get("/metrics")).status_code == status
 

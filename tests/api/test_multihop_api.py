@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import given
+import harness
 import httpx
 import pytest
 
@@ -22,11 +22,11 @@ TEXTS = {
 
 @pytest.fixture
 async def client(database: Database, embedder: FakeEmbedder) -> AsyncIterator[httpx.AsyncClient]:
-    services = await given.services(database, embedder)
-    key = await given.key(database, given.user())
+    services = await harness.services(database, embedder)
+    key = await harness.create_key(database, harness.new_user())
     async with (
-        given.running(Settings(auth="api_key"), services) as app,
-        given.calling(app, Authorization=f"Bearer {key}") as calling,
+        harness.running(Settings(auth="api_key"), services) as app,
+        harness.client(app, Authorization=f"Bearer {key}") as calling,
     ):
         yield calling
 

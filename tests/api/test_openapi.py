@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
-import given
+import harness
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -53,7 +53,7 @@ def requests() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 async def client(open_app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a service that holds the sample notes."""
-    async with given.calling(open_app) as caller:
+    async with harness.client(open_app) as caller:
         notes = [
             {"content": path.read_text(encoding="utf-8"), "uri": path.name} for path in samples.NOTES.rglob("*.md")
         ]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import given
+import harness
 import httpx
 import pytest
 import uvicorn
@@ -55,8 +55,8 @@ async def shared(database: Database) -> AsyncIterator[httpx.AsyncClient]:
     """A service with a public name that the pages of one other origin may call."""
     settings = Settings(auth="api_key", allowed_hosts="search.example, 10.0.0.5:8000", allowed_origins=APP)
     async with (
-        given.running(settings, await given.services(database)) as app,
-        given.calling(app, Authorization=f"Bearer {await given.key(database, given.user())}") as client,
+        harness.running(settings, await harness.services(database)) as app,
+        harness.client(app, Authorization=f"Bearer {await harness.create_key(database, harness.new_user())}") as client,
     ):
         yield client
 
@@ -270,7 +270,7 @@ async def test_named_hosts_are_served_beside_loopback(shared: httpx.AsyncClient,
 
 
 async def test_with_keys_any_host_is_served_unless_some_are_named(app: FastAPI) -> None:
-    async with given.calling(app) as client:
+    async with harness.client(app) as client:
         assert (await client.get("/healthz", headers={"Host": "anything.example"})).status_code == 200
         assert_problem(await client.get("/healthz", headers=EVIL), 403, "origin_not_allowed")
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import given
+import harness
 import httpx
 import pytest
-from scripted import Script
+from fake_provider import FakeProvider
 
 from app import runtime
 from app.config import Settings
@@ -24,37 +24,37 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-async def client(place: Any, database: Database, script: Script) -> AsyncIterator[httpx.AsyncClient]:
+async def client(address: Any, database: Database, provider: FakeProvider) -> AsyncIterator[httpx.AsyncClient]:
     """The application as its settings make it; its language model and re-ranker are one misbehaving server."""
     settings = Settings(
         auth="api_key",
         metrics="open",
-        database_url=place.service_dsn,
+        database_url=address.service_dsn,
         llm="openai",
-        llm_url=script.url,
+        llm_url=provider.url,
         llm_model="tiny",
         llm_timeout_s=LIMIT_S,
         reranker="cohere",
-        reranker_url=script.url,
+        reranker_url=provider.url,
         reranker_timeout_s=LIMIT_S,
     )
     async with (
         runtime.open_services(settings) as services,
-        given.running(settings, services) as app,
-        given.calling(app, Authorization=f"Bearer {await given.key(database, given.user())}") as client,
+        harness.running(settings, services) as app,
+        harness.client(app, Authorization=f"Bearer {await harness.create_key(database, harness.new_user())}") as client,
     ):
         for text in TEXTS:
             assert (await client.post("/api/rag/documents", json={"content": text})).status_code == 201
         yield client
 
 
-def _answers(script: Script, path: str) -> None:
+def _answers(provider: FakeProvider, path: str) -> None:
     """Answer well from now on."""
-    script.silent = False
+    provider.silent = False
     if path == MULTIHOP[0]:
-        script.openai('{"terms": ["Ilse Brandt"]}')
+        provider.openai('{"terms": ["Ilse Brandt"]}')
     else:
-        script.answering = lambda asked: {
+        provider.respond = lambda asked: {
             "results": [{"index": i, "relevance_score": 0.5} for i in range(len(asked["documents"]))]
         }
 
@@ -67,7 +67,7 @@ async def _gauge(client: httpx.AsyncClient, role: str) -> float:
 
 @pytest.mark.parametrize(("path", "body", "code"), [MULTIHOP, RERANK])
 async def test_after_three_hanging_calls_the_provider_is_not_asked_until_it_recovers(
-    client: httpx.AsyncClient, script: Script, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
+    client: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
 ) -> None:
     async def degraded() -> list[str]:
         response = await client.post(path, json=body)
@@ -76,20 +76,20 @@ async def test_after_three_hanging_calls_the_provider_is_not_asked_until_it_reco
         return codes
 
     role = code.removesuffix("_failed")
-    script.silent = True
+    provider.silent = True
     for _ in range(breaker.FAILURES):
         assert await _gauge(client, role) == 0
         assert code in await degraded()
-    assert len(script.asked) == breaker.FAILURES
+    assert len(provider.requests) == breaker.FAILURES
 
     assert code in await degraded()
-    assert len(script.asked) == breaker.FAILURES
+    assert len(provider.requests) == breaker.FAILURES
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2
 
     monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + breaker.PAUSE_S)
     assert await _gauge(client, role) == 1
-    _answers(script, path)
+    _answers(provider, path)
     assert code not in await degraded()
     assert await _gauge(client, role) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import given
+import harness
 import httpx
 import pytest
 
@@ -28,12 +28,12 @@ LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]
 )
 async def test_a_query_is_embedded_anew_for_every_user(database: Database, path: str, body: dict[str, Any]) -> None:
     model = FakeEmbedder()
-    services = await given.services(database, CachingEmbedder(model))
-    async with given.running(Settings(auth="api_key"), services) as app:
+    services = await harness.services(database, CachingEmbedder(model))
+    async with harness.running(Settings(auth="api_key"), services) as app:
         computed = []
-        for user in (ana := given.user(), given.user(), ana):
-            key = await given.key(database, user)
-            async with given.calling(app, Authorization=f"Bearer {key}") as client:
+        for user in (ana := harness.new_user(), harness.new_user(), ana):
+            key = await harness.create_key(database, user)
+            async with harness.client(app, Authorization=f"Bearer {key}") as client:
                 before = len(model.queries)
                 assert (await _asks(client, path, body)) == 200
                 computed.append(len(model.queries) - before)

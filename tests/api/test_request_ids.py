@@ -7,13 +7,13 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
+import harness
 import pytest
 
 from app import errors, telemetry
 from app.config import Settings
 from app.providers.fake import FakeEmbedder
 from app.store import db
-from tests import given
 
 CANARY = "quokkacanary"
 PASSWORD = "hunter2canary"
@@ -59,9 +59,12 @@ def settings() -> Settings:
 
 
 async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(database, user, settings, log):
-    key = await given.key(database, user)
-    services = await given.services(database, Failing(errors.ProviderError))
-    async with given.running(settings, services) as app, given.calling(app, Authorization=f"Bearer {key}") as client:
+    key = await harness.create_key(database, user)
+    services = await harness.services(database, Failing(errors.ProviderError))
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app, Authorization=f"Bearer {key}") as client,
+    ):
         await client.post("/api/rag/documents", json={"content": f"A {CANARY} hops."})
         response = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-77"})
     added, searched = log.read()
@@ -75,7 +78,7 @@ async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(datab
 
 
 async def test_no_line_holds_what_users_write_their_names_or_a_secret(database, user, settings, log):
-    key = await given.key(database, user)
+    key = await harness.create_key(database, user)
     document = {
         "content": f"{CANARY} text",
         "title": f"{CANARY} title",
@@ -84,10 +87,10 @@ async def test_no_line_holds_what_users_write_their_names_or_a_secret(database, 
     }
     down = db.connect(f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:9/db")
     for embedder in (FakeEmbedder(), Failing(), Failing(errors.ProviderError)):
-        services = await given.services(database, embedder)
+        services = await harness.services(database, embedder)
         async with (
-            given.running(settings, services) as app,
-            given.calling(app, Authorization=f"Bearer {key}") as client,
+            harness.running(settings, services) as app,
+            harness.client(app, Authorization=f"Bearer {key}") as client,
         ):
             await client.post("/api/rag/documents", json=document)
             await client.post("/api/rag/documents", files={"files": (f"{CANARY}.exe", CANARY.encode())})

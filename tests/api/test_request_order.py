@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import example_app
-import given
+import harness
 import httpx
 import pytest
 from api_caller import Caller
@@ -141,7 +141,7 @@ async def test_guessed_keys_share_few_lookups_and_a_key_that_was_valid_does_not_
             while database.in_use() != count:  # noqa: ASYNC110 - the pool sets no event
                 await asyncio.sleep(0)
 
-    async with given.calling(app) as client:
+    async with harness.client(app) as client:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.api_keys IN ACCESS EXCLUSIVE MODE")
             asked = [asyncio.create_task(client.get("/api/rag/stats", headers={"X-API-Key": key})) for key in guesses]
@@ -153,7 +153,7 @@ async def test_guessed_keys_share_few_lookups_and_a_key_that_was_valid_does_not_
 
 
 async def test_readiness_is_checked_once_in_two_seconds(database: Database) -> None:
-    good = await given.services(database)
+    good = await harness.services(database)
     lost = replace(good, db=db.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"))
     ready, unready = ReadinessCheck(), ReadinessCheck()
     await asyncio.gather(*(ready(good) for _ in range(5)))
@@ -181,10 +181,10 @@ def test_a_quota_allows_a_burst_and_refills_evenly() -> None:
 
 
 async def test_a_user_and_each_key_have_quotas_of_their_own(database: Database) -> None:
-    services, user = await given.services(database), given.user()
-    first, second, other = [await given.key(database, name) for name in (user, user, given.user())]
+    services, user = await harness.services(database), harness.new_user()
+    first, second, other = [await harness.create_key(database, name) for name in (user, user, harness.new_user())]
     settings = Settings(auth="api_key", rate_limit_user=5, rate_limit_key=3)
-    async with given.running(settings, services) as app, given.calling(app) as client:
+    async with harness.running(settings, services) as app, harness.client(app) as client:
 
         async def asked(key: str) -> httpx.Response:
             return await client.get("/api/rag/stats", headers={"X-API-Key": key})

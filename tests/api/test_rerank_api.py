@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
-import given
+import harness
 import httpx
 import pytest
 from api_caller import Caller
+from fake_provider import FakeProvider
 from fastapi import FastAPI
-from scripted import Script
 
 from app.config import Settings
 from app.providers.fake import FakeEmbedder
@@ -28,11 +28,11 @@ NOTES = {
 
 
 @pytest.fixture
-async def app(database: Database, embedder: FakeEmbedder, script: Script) -> AsyncIterator[FastAPI]:
+async def app(database: Database, embedder: FakeEmbedder, provider: FakeProvider) -> AsyncIterator[FastAPI]:
     """The application with a cross-encoder behind HTTP."""
-    reranker = HttpReranker(kind="tei", url=script.url)
-    services = replace(await given.services(database, embedder), reranker=reranker)
-    async with given.running(Settings(auth="api_key"), services) as running:
+    reranker = HttpReranker(kind="tei", url=provider.url)
+    services = replace(await harness.services(database, embedder), reranker=reranker)
+    async with harness.running(Settings(auth="api_key"), services) as running:
         yield running
     await reranker.aclose()
 
@@ -45,9 +45,9 @@ async def chunks(caller: Caller) -> dict[str, str]:
     return {hit["uri"]: hit["chunk_id"] for hit in (await caller.search("lime", limit=50))["results"]}
 
 
-def prefer(script: Script, word: str) -> None:
+def prefer(provider: FakeProvider, word: str) -> None:
     """Let the cross-encoder find a passage that holds the word the best."""
-    script.answering = lambda asked: [
+    provider.respond = lambda asked: [
         {"index": n, "score": 0.9 if word in text else 0.1} for n, text in enumerate(asked["texts"])
     ]
 
@@ -66,9 +66,9 @@ def ids(told: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/two-pass"])
 async def test_a_search_is_reranked_by_the_provider(
-    caller: Caller, chunks: dict[str, str], script: Script, path: str
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider, path: str
 ) -> None:
-    prefer(script, "Gannet")
+    prefer(provider, "Gannet")
     asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
     told = (await caller.client.post(path, json=asked)).json()
     first = told["results"][0]
@@ -80,10 +80,10 @@ async def test_a_search_is_reranked_by_the_provider(
 
 
 async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
-    caller: Caller, chunks: dict[str, str], script: Script
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
 ) -> None:
     plain = await caller.search("lime mortar")
-    script.status = 500
+    provider.status = 500
     told = await caller.search("lime mortar", rerank="provider", mmr=False)
     assert (ids(told), told["degraded"]) == (ids(plain), ["reranker_failed"])
     assert len(chunks) == 3
@@ -120,41 +120,41 @@ async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their
 
 
 async def test_a_provider_reads_stored_texts_and_those_that_were_brought(
-    caller: Caller, chunks: dict[str, str], script: Script
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
 ) -> None:
-    prefer(script, "Gannet")
+    prefer(provider, "Gannet")
     brought = {"chunk_id": "theirs", "content": "Their Gannet sleeps."}
     told = await merged(
         caller.client, ["bare", chunks["lime"], brought, chunks["buoys"]], query="buoy", rerank="provider"
     )
     assert ids(told) == ["theirs", chunks["buoys"], chunks["lime"], "bare"]
     assert [hit["score"] for hit in told["results"]] == [0.9, 0.9, 0.1, 0.1]
-    _path, question = script.asked[0]
+    _path, question = provider.requests[0]
     assert question["query"] == "buoy"
     assert len(question["texts"]) == 3
 
 
 async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_order(
-    caller: Caller, chunks: dict[str, str], script: Script
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
 ) -> None:
-    script.hang_up = True
+    provider.hang_up = True
     told = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
     assert (ids(told), told["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
     told = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
-    assert (ids(told), told["degraded"], len(script.asked)) == (["b", "a"], ["reranker_failed"], 1)
+    assert (ids(told), told["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], 1)
 
 
 async def test_another_users_chunks_are_hits_from_elsewhere(
-    caller: Caller, chunks: dict[str, str], new_caller: Any, script: Script
+    caller: Caller, chunks: dict[str, str], new_caller: Any, provider: FakeProvider
 ) -> None:
-    prefer(script, "lime")
+    prefer(provider, "lime")
     stranger = await new_caller("search")
     mine = [chunks["money"], chunks["lime"], str(uuid4())]
     told = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
     assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
     told = await merged(stranger.client, mine, query="lime mortar", rerank="cosine")
     assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
-    assert script.asked == []
+    assert provider.requests == []
 
 
 async def test_lists_are_told_apart_by_stored_vectors_and_by_words_of_what_is_brought(

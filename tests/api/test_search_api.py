@@ -7,7 +7,7 @@ import json
 from typing import Any
 from uuid import uuid4
 
-import given
+import harness
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
@@ -259,8 +259,8 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
     database: Database, path: str, body: dict[str, Any]
 ) -> None:
     settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
-    services = await given.services(database)
-    async with given.running(settings, services) as app, given.calling(app) as client, asyncio.timeout(60):
+    services = await harness.services(database)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
         searches = app.state.searches
         async with searches.turn("somebody else"):
             waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
@@ -277,10 +277,10 @@ async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_fo
 
 async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Database) -> None:
     settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
-    services = await given.services(database)
+    services = await harness.services(database)
     async with (
-        given.running(settings, services) as app,
-        given.calling(app) as client,
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
         app.state.searches.turn("somebody else"),
     ):
         assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")

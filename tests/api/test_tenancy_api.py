@@ -204,13 +204,13 @@ async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob:
 
 
 async def test_a_connection_that_forgot_its_user_sees_nothing_while_the_owner_sees_all(
-    place: Any, alice: Caller, bob: Caller, owner: asyncpg.Connection
+    address: Any, alice: Caller, bob: Caller, owner: asyncpg.Connection
 ) -> None:
     """The negative control: without row-level security, as the owner, the same statement leaks."""
     everything = "SELECT chunk_id::text FROM stepwell.chunks"
     theirs = await _uuids(owner, alice.user_id)
     assert theirs & {row["chunk_id"] for row in await owner.fetch(everything)}
-    service = await place.connect("stepwell_service")
+    service = await address.connect("stepwell_service")
     try:
         assert await service.fetch(everything) == []
         async with service.transaction():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import harness
 import pytest
 from opentelemetry import trace
 
 from app.config import Settings
-from tests import given
 
 CANARY = "numbatcanary"
 
@@ -19,7 +19,10 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
     kept, provider = InMemorySpanExporter(), TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    async with given.running(Settings(), await given.services(database)) as app, given.calling(app) as client:
+    async with (
+        harness.running(Settings(), await harness.services(database)) as app,
+        harness.client(app) as client,
+    ):
         found = await client.post("/api/rag/search", json={"query": CANARY}, headers={"X-Request-ID": "r-5"})
         await client.get("/api/rag/documents", params={"uri": CANARY})
     servers = [span for span in kept.get_finished_spans() if span.kind is trace.SpanKind.SERVER]
@@ -35,13 +38,13 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
 @pytest.mark.parametrize(("otel", "told"), [(True, 1), (False, 0)])
 async def test_spans_are_exported_to_the_standard_address_only_if_asked_for(database, monkeypatch, caplog, otel, told):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
-    await _started(Settings(otel=otel), await given.services(database))
+    await _started(Settings(otel=otel), await harness.services(database))
     assert caplog.text.count("Invalid OTLP traces endpoint") == told
 
 
 async def _started(settings, services) -> None:
     """Start and stop as a server does, through the ASGI lifespan, where FastAPI sets up its exporters."""
-    async with given.running(settings, services) as app:
+    async with harness.running(settings, services) as app:
         messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
 
         async def receive():

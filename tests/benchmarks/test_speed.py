@@ -33,9 +33,9 @@ async def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-async def report(place, database, embedder, folder) -> benchmark.SpeedReport:
+async def report(address, database, embedder, folder) -> benchmark.SpeedReport:
     return await benchmark.run(
-        PARAMETERS, services=Services(database, embedder), owner_dsn=place.owner_dsn, folder=folder
+        PARAMETERS, services=Services(database, embedder), owner_dsn=address.owner_dsn, folder=folder
     )
 
 
@@ -73,10 +73,10 @@ async def test_a_tenth_a_hundredth_and_a_thousandth_of_the_buckets_pass_the_filt
     assert passing == {"tenth": 100, "hundredth": 10, "thousandth": 1}
 
 
-async def test_a_second_run_uses_the_corpus_of_the_first(report, place, database, folder):
+async def test_a_second_run_uses_the_corpus_of_the_first(report, address, database, folder):
     again = FakeEmbedder(dimension=64)
     second = await benchmark.run(
-        PARAMETERS, services=Services(database, again), owner_dsn=place.owner_dsn, folder=folder
+        PARAMETERS, services=Services(database, again), owner_dsn=address.owner_dsn, folder=folder
     )
     assert second.corpus == report.corpus
     assert not set(again.documents) & set(passages.mixed(PASSAGES))
@@ -195,8 +195,8 @@ async def test_a_percentile_is_a_measured_value():
     assert Timing.of([3.0, 1.0, 2.0, 10.0]) == Timing(2.0, 10.0)
 
 
-async def test_a_leg_is_asked_alone(report, place, database, embedder):
-    async with owner_sql.owning(place.owner_dsn) as owner:
+async def test_a_leg_is_asked_alone(report, address, database, embedder):
+    async with owner_sql.owning(address.owner_dsn) as owner:
         asked = vectors.unit([embedder._embed("anything")])
         question = (await corpus.questions(owner, asked, chunks=240, count=1, seed=1))[0]
         stand = Target(database, owner, embedder.model)
@@ -210,10 +210,10 @@ async def test_a_leg_is_asked_alone(report, place, database, embedder):
 
 
 @pytest.fixture(scope="module")
-async def owner_and_database(new_place, template):
-    place = await new_place(template)
-    connection, database = await place.connect(), db.connect(place.service_dsn, pool_size=1, pool_wait_s=30.0)
-    yield connection, place.owner_dsn, database
+async def owner_and_database(new_database, template):
+    address = await new_database(template)
+    connection, database = await address.connect(), db.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
+    yield connection, address.owner_dsn, database
     await database.close()
     await connection.close()
 

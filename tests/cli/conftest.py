@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import folders
 import pytest
+import server_folders
 
 from app.cli import root
 from app.store import embedded
@@ -33,7 +33,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 async def data_dir() -> AsyncIterator[Path]:
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL):
             yield folder / "data"
 

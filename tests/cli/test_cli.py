@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import given
+import harness
 import pytest
 
 from app import __version__
@@ -39,7 +39,7 @@ def notes(tmp_path: Path) -> Path:
 
 
 def test_a_folder_goes_in_and_the_same_again_changes_nothing(stepwell: Stepwell, notes: Path) -> None:
-    user = given.user()
+    user = harness.new_user()
     first = stepwell("ingest", notes, "--user", user, "--json")
     assert first.code == 0, first.err
     counts = {
@@ -61,7 +61,7 @@ def test_a_folder_goes_in_and_the_same_again_changes_nothing(stepwell: Stepwell,
 
 
 def test_what_cannot_be_read_fails_and_the_others_are_stored(stepwell: Stepwell, notes: Path) -> None:
-    user = given.user()
+    user = harness.new_user()
     (notes / "binary.txt").write_bytes(bytes(range(256)) * 40)
     (notes / "empty.md").write_text("\n", encoding="utf-8")
     ran = stepwell("ingest", notes, notes / "missing.md", "--user", user, "--json")
@@ -77,7 +77,7 @@ def test_what_cannot_be_read_fails_and_the_others_are_stored(stepwell: Stepwell,
 
 
 def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -> None:
-    user = given.user()
+    user = harness.new_user()
     stepwell("ingest", notes, "--user", user)
     table = stepwell("search", "puppies as pets", "--user", user, "--limit", 1)
     assert table.code == 0
@@ -88,7 +88,7 @@ def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -
     assert (answer["mode"], answer["fusion"]) == ("hybrid", "rrf")
     assert answer["explain"]["terms"]
     assert "[red]landing[/]" in stepwell("search", "lime [red]landing[/]", "--user", user).out
-    assert "no_documents" in stepwell("search", "lime", "--user", given.user()).out
+    assert "no_documents" in stepwell("search", "lime", "--user", harness.new_user()).out
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_bad_setting_is_named(stepwell: Stepwell, monkeypatch: pytest.MonkeyPa
 
 
 def test_keys_are_created_listed_and_revoked(stepwell: Stepwell) -> None:
-    user = given.user()
+    user = harness.new_user()
     made = stepwell("keys", "create", user, "--scope", "search", "--name", "laptop", "--days", 3, "--json").json
     assert (made["user"], made["scopes"]) == (user, ["search"])
     plain = stepwell("keys", "create", user)
@@ -204,7 +204,7 @@ def test_the_demo_ingests_answers_and_leaves(stepwell: Stepwell) -> None:
 async def test_an_ingest_that_was_interrupted_keeps_what_it_stored_and_a_second_one_brings_the_rest(
     data_dir: Path, tmp_path: Path
 ) -> None:
-    user = given.user()
+    user = harness.new_user()
     for n in range(12):
         (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 340, encoding="utf-8")
     running = await _ingest(tmp_path, user, data_dir)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import harness
 import pytest
 from typer.testing import CliRunner
 
@@ -16,26 +17,25 @@ from app.pipelines.doctor import Expected
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, health
 from app.text import tags
-from tests import given
 
 PASSWORD = "hunter2canary"
 
 
 @pytest.fixture
 async def expected(database) -> Expected:
-    model, dimension = (await given.services(database)).expected_schema
+    model, dimension = (await harness.services(database)).expected_schema
     return Expected(model, dimension, many_users=True)
 
 
 async def found(database, expected) -> dict[str, doctor.Finding]:
-    async with given.owning(database) as owner:
+    async with harness.as_owner(database) as owner:
         return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
 
 
 async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, embedder, expected, user):
-    world = given.World(database, embedder, user_id=user)
-    await world.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
-    await given.key(database, user)
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
+    await harness.create_key(database, user)
     findings = await found(database, expected)
     assert {finding.level for finding in findings.values()} == {"ok"}
     assert "stepwell_service" in findings["database"].message
@@ -44,8 +44,8 @@ async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, emb
     assert findings["keys"].message == "1 API keys"
 
 
-async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(place, expected):
-    owner = db.connect(place.owner_dsn, pool_size=1)
+async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(address, expected):
+    owner = db.connect(address.owner_dsn, pool_size=1)
     strict = (await found(owner, expected))["role"]
     lenient = (await found(owner, Expected(expected.model, expected.dimension, many_users=False)))["role"]
     await owner.close()
@@ -54,8 +54,8 @@ async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(
     assert "stepwell_service" in strict.fix
 
 
-async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_installed(new_place):
-    empty = db.connect((await new_place()).service_dsn, pool_size=1)
+async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_installed(new_database):
+    empty = db.connect((await new_database()).service_dsn, pool_size=1)
     findings = await found(empty, Expected("fake", 64, many_users=True))
     await empty.close()
     assert findings["revision"].level == findings["pgvector"].level == "error"
@@ -63,12 +63,12 @@ async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_insta
     assert "CREATE EXTENSION vector" in findings["pgvector"].fix
 
 
-async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(new_place, template, embedder, user):
-    place = await new_place(template)
-    broken = db.connect(place.service_dsn, pool_size=1)
-    world = given.World(broken, embedder, user_id=user)
-    await world.add("Lime mortar sets slowly.")
-    owner = await place.connect()
+async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(new_database, template, embedder, user):
+    address = await new_database(template)
+    broken = db.connect(address.service_dsn, pool_size=1)
+    tenant = harness.Tenant(broken, embedder, user_id=user)
+    await tenant.add("Lime mortar sets slowly.")
+    owner = await address.connect()
     await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0000'")
     await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
     await owner.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_chunks_tsv'::regclass")
@@ -103,11 +103,11 @@ CORRUPTIONS = {
 
 
 @pytest.mark.parametrize("full", [False, True])
-async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_place, template, embedder, expected, user, full):
-    place = await new_place(template)
-    database, owner = db.connect(place.service_dsn, pool_size=1), await place.connect()
-    world = given.World(database, embedder, user_id=user)
-    await world.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.")
+async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, template, embedder, expected, user, full):
+    address = await new_database(template)
+    database, owner = db.connect(address.service_dsn, pool_size=1), await address.connect()
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add("# Lime\nThe Lime mortar of Mara Veit sets slowly.")
     expected = dataclasses.replace(expected, users=(user,), full=full)
     for kind, corruption in CORRUPTIONS.items():
         await owner.execute(corruption)
@@ -122,9 +122,9 @@ async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_place, templa
 
 
 async def test_a_large_user_is_sampled_and_the_finding_says_so(database, embedder, expected, user):
-    world = given.World(database, embedder, user_id=user)
+    tenant = harness.Tenant(database, embedder, user_id=user)
     text = "\n\n".join(f"# Part {n}\n" + f"Lime mortar number {n} sets slowly. " * 20 for n in range(250))
-    await world.add(text)
+    await tenant.add(text)
     sampled = await found(database, dataclasses.replace(expected, users=(user,)))
     full = await found(database, dataclasses.replace(expected, users=(user,), full=True))
     assert "a sample (--full compares all)" in sampled["postings"].message

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import given
+import harness
 import pytest
 
 Stepwell = Callable[..., Any]
@@ -16,7 +16,7 @@ Stepwell = Callable[..., Any]
 @pytest.fixture
 def user(stepwell: Stepwell, tmp_path: Path) -> str:
     """A user with two documents."""
-    name = given.user()
+    name = harness.new_user()
     (tmp_path / "lime.md").write_text(
         "---\ntitle: Mortar [lime]\nteam: masons\n---\nLime sets slowly.", encoding="utf-8"
     )
@@ -54,7 +54,7 @@ def test_ids_stay_whole_on_a_narrow_terminal(
 
 def test_a_deleted_document_is_gone_and_another_users_is_not_found(stepwell: Stepwell, user: str) -> None:
     first, second = stepwell("documents", "list", "--user", user, "--json").json
-    assert stepwell("documents", "delete", first["document_id"], "--user", given.user(), "--yes").code == 2
+    assert stepwell("documents", "delete", first["document_id"], "--user", harness.new_user(), "--yes").code == 2
     deleted = stepwell("documents", "delete", first["document_id"], "--user", user, "--yes", "--json")
     assert json.loads(deleted.out)["documents_deleted"] == 1
     assert [left["document_id"] for left in stepwell("documents", "list", "--user", user, "--json").json] == [

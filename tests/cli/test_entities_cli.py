@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import given
+import harness
 import pytest
 
 Stepwell = Callable[..., Any]
@@ -28,7 +28,7 @@ def file(tmp_path: Path) -> Path:
 def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_them(
     stepwell: Stepwell, file: Path, tmp_path: Path
 ) -> None:
-    user = given.user()
+    user = harness.new_user()
     (tmp_path / "note.md").write_text("# Third landing\n\nASILVA repaired it, says ana silva.", encoding="utf-8")
     assert stepwell("ingest", tmp_path / "note.md", "--user", user).code == 0
     first = stepwell("entities", "import", file, "--user", user, "--json")
@@ -48,7 +48,7 @@ def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_the
 
 def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, file: Path) -> None:
     file.write_text(file.read_text(encoding="utf-8") + '\n{"type": "person"}', encoding="utf-8")
-    ran = stepwell("entities", "import", file, "--user", given.user())
+    ran = stepwell("entities", "import", file, "--user", harness.new_user())
     assert ran.code == 1
     assert "2 added, 0 updated, 0 unchanged, 1 refused" in ran.out
     assert "line 3" in ran.err
@@ -63,6 +63,6 @@ def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, f
     ],
 )
 def test_what_is_not_there_is_a_sentence(stepwell: Stepwell, arguments: tuple[str, ...], expected: str) -> None:
-    ran = stepwell("entities", *arguments, "--user", given.user())
+    ran = stepwell("entities", *arguments, "--user", harness.new_user())
     assert ran.code == 2
     assert expected in ran.err

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import given
+import harness
 import pytest
 from rich.progress import Progress
 
@@ -77,7 +77,7 @@ def test_the_repositorys_gitignore_counts_for_a_folder_in_it(tmp_path: Path, mon
 
 def test_unsupported_files_are_counted_once_for_each_suffix(stepwell: Stepwell, tmp_path: Path) -> None:
     write(tmp_path, {"a.md": "Lime.", "b.png": "", "c.PNG": "", "d.pdf": "", "LICENSE": ""})
-    user = given.user()
+    user = harness.new_user()
     counted = stepwell("ingest", tmp_path, "--user", user, "--json")
     assert (counted.code, counted.json["unsupported"]) == (0, {"": 1, ".pdf": 1, ".png": 2})
     shown = stepwell("ingest", tmp_path, "--user", user).err

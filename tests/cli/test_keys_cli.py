@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import given
+import harness
 import pytest
 
 from app import runtime
@@ -46,7 +46,7 @@ async def test_an_embedded_service_keeps_no_superusers_session_open(
     dsn = EmbeddedPostgres(data_dir).dsn(user=embedded.OWNER, driver="postgresql")
     async with app.router.lifespan_context(app):
         await asyncio.wait_for(caught_up.wait(), 30)
-        async with given.calling(app) as client:
+        async with harness.client(app) as client:
             assert (await client.get("/readyz")).status_code == 200
         looking = await asyncpg.connect(dsn)
         try:
@@ -81,7 +81,7 @@ def _actions(stepwell: Stepwell, user: str) -> list[tuple[str, str]]:
 
 
 def test_a_rotated_key_has_the_same_rights_and_the_old_one_works_for_the_grace(stepwell: Stepwell) -> None:
-    user = given.user()
+    user = harness.new_user()
     old = stepwell("keys", "create", user, "--scope", "metrics", "--name", "probe", "--days", 30).out.strip()
     new = stepwell("keys", "rotate", old, "--grace", 2).out.strip()
     found = _keys(stepwell, user)
@@ -99,7 +99,7 @@ def test_a_rotated_key_has_the_same_rights_and_the_old_one_works_for_the_grace(s
 
 
 def test_rotation_never_lets_a_key_live_longer(stepwell: Stepwell) -> None:
-    user = given.user()
+    user = harness.new_user()
     old = stepwell("keys", "create", user, "--days", 1).out.strip()
     expires = _keys(stepwell, user)[old.split("_")[1]]["expires_at"]
     assert stepwell("keys", "rotate", old, "--grace", 100).code == 0
@@ -113,7 +113,7 @@ def _moment(text: str) -> datetime:
 @pytest.fixture
 def filled(stepwell: Stepwell, tmp_path: Path) -> str:
     """A user with documents, entities of both kinds and a key."""
-    user = given.user()
+    user = harness.new_user()
     text = "---\ntitle: Mortar\n---\nAna Lind mixes lime.\nShe is 'quick'."
     (tmp_path / "lime.md").write_text(text, encoding="utf-8")
     (tmp_path / "tide.md").write_text("The tide turns at noon.", encoding="utf-8")
@@ -154,7 +154,7 @@ def test_an_export_holds_what_a_user_gave_and_no_hash(stepwell: Stepwell, filled
     assert [event["action"] for event in parts["events.jsonl"]] == ["key.created"]
     refused = stepwell("users", "export", filled, file)
     assert (refused.code, "File exists" in refused.err) == (2, True)
-    assert stepwell("users", "export", given.user(), tmp_path / "nobody.zip").code == 2
+    assert stepwell("users", "export", harness.new_user(), tmp_path / "nobody.zip").code == 2
     assert not (tmp_path / "nobody.zip").exists()
     assert ("user.exported", filled) in _actions(stepwell, filled)
 
@@ -162,7 +162,7 @@ def test_an_export_holds_what_a_user_gave_and_no_hash(stepwell: Stepwell, filled
 def test_a_deleted_user_leaves_no_row_but_in_the_audit_log_and_others_stay(
     stepwell: Stepwell, filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = given.user()
+    other = harness.new_user()
     assert stepwell("keys", "create", other).code == 0
     monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
     assert stepwell("users", "delete", filled).code == 1
@@ -181,7 +181,7 @@ def test_a_deleted_user_leaves_no_row_but_in_the_audit_log_and_others_stay(
 
 
 def test_the_audit_log_is_shown_as_tables_and_pruned_by_age(stepwell: Stepwell) -> None:
-    user = given.user()
+    user = harness.new_user()
     assert stepwell("keys", "create", user).code == 0
     assert "key.created" in stepwell("audit", "--user", user).out
     assert "Deleted 0 events" in stepwell("audit", "--prune", 1).out

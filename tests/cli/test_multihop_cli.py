@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import given
+import harness
 
 from app.cli import multihop
 from app.shapes import Answer, Hop
@@ -22,7 +22,7 @@ NOTES = {
 def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that_led_there(
     stepwell: Callable[..., Any], tmp_path: Path
 ) -> None:
-    user = given.user()
+    user = harness.new_user()
     for place, (title, text) in enumerate(NOTES.items()):
         (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
     assert stepwell("ingest", tmp_path, "--user", user).code == 0
@@ -47,7 +47,7 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that
 
 
 def test_the_tree_tells_a_heading_from_a_title(stepwell: Callable[..., Any], tmp_path: Path) -> None:
-    user, (film, life, *notes) = given.user(), NOTES.items()
+    user, (film, life, *notes) = harness.new_user(), NOTES.items()
     for place, (title, text) in enumerate((film, *notes)):
         (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
     (tmp_path / "lives.md").write_text(f"# Lives\n\n## {life[0]}\n\n{life[1]}", encoding="utf-8")
@@ -56,7 +56,7 @@ def test_the_tree_tells_a_heading_from_a_title(stepwell: Callable[..., Any], tmp
 
 
 def test_the_tree_says_when_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
-    drawn = stepwell("multihop", "nothing [red]here[/]", "--user", given.user()).out
+    drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
     assert "nothing [red]here[/]" in drawn
     assert "Nothing found (no_documents)." in drawn
 

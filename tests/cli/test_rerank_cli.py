@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import given
+import harness
 import pytest
-from scripted import Script
+from fake_provider import FakeProvider
 
 Stepwell = Callable[..., Any]
 NOTES = {
@@ -21,20 +21,20 @@ NOTES = {
 
 
 @pytest.fixture
-def script(script: Script, monkeypatch: pytest.MonkeyPatch) -> Script:
+def provider(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> FakeProvider:
     """The configured cross-encoder: it prefers what is said of the Gannet."""
-    script.answering = lambda asked: [
+    provider.respond = lambda asked: [
         {"index": n, "score": 0.9 if "Gannet" in text else 0.1} for n, text in enumerate(asked["texts"])
     ]
     monkeypatch.setenv("STEPWELL_RERANKER", "tei")
-    monkeypatch.setenv("STEPWELL_RERANKER_URL", script.url)
-    return script
+    monkeypatch.setenv("STEPWELL_RERANKER_URL", provider.url)
+    return provider
 
 
 @pytest.fixture
 def user(stepwell: Stepwell, tmp_path: Path) -> str:
     """A user with three notes."""
-    whose = given.user()
+    whose = harness.new_user()
     for name, text in NOTES.items():
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
     assert stepwell("ingest", tmp_path, "--user", whose).code == 0
@@ -63,17 +63,19 @@ def test_a_search_is_reranked_by_cosine(stepwell: Stepwell, user: str) -> None:
         assert hit["score"] == pytest.approx(0.5 * told["score_before"] + 0.5 * told["value"], abs=1e-5)
 
 
-async def test_a_search_is_reranked_by_the_configured_provider(stepwell: Stepwell, user: str, script: Script) -> None:
+async def test_a_search_is_reranked_by_the_configured_provider(
+    stepwell: Stepwell, user: str, provider: FakeProvider
+) -> None:
     asked = ("search", "lime mortar", "--user", user, "--json", "--rerank", "provider")
     told = (await asyncio.to_thread(stepwell, *asked)).json
     assert (told["results"][0]["content"], told["results"][0]["score"]) == (NOTES["buoys"], 0.9)
-    assert (told["degraded"], len(script.asked)) == ([], 1)
+    assert (told["degraded"], len(provider.requests)) == ([], 1)
 
 
 async def test_a_search_whose_reranking_failed_says_so_and_keeps_its_order(
-    stepwell: Stepwell, user: str, script: Script
+    stepwell: Stepwell, user: str, provider: FakeProvider
 ) -> None:
-    script.status = 500
+    provider.status = 500
     asked = ("search", "lime mortar", "--user", user)
     plain = (await asyncio.to_thread(stepwell, *asked, "--json")).json
     failed = (await asyncio.to_thread(stepwell, *asked, "--json", "--rerank", "provider")).json
@@ -93,21 +95,21 @@ def test_mmr_compares_each_hit_with_those_before_it(stepwell: Stepwell, user: st
 
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "flat", "two_pass"])
 async def test_an_evaluation_measures_the_order_that_the_provider_gave(
-    stepwell: Stepwell, judged: Path, script: Script, mode: str
+    stepwell: Stepwell, judged: Path, provider: FakeProvider, mode: str
 ) -> None:
     asked = ("eval", judged, "--mode", mode, "--json")
     plain = (await asyncio.to_thread(stepwell, *asked)).json
     told = (await asyncio.to_thread(stepwell, *asked, "--rerank", "provider")).json
     assert "not_reranked" not in plain
     assert plain["mrr@10"] < 1
-    assert (told["mrr@10"], told["not_reranked"], len(script.asked)) == (1.0, 0, 1)
+    assert (told["mrr@10"], told["not_reranked"], len(provider.requests)) == (1.0, 0, 1)
 
 
 async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
-    stepwell: Stepwell, judged: Path, script: Script
+    stepwell: Stepwell, judged: Path, provider: FakeProvider
 ) -> None:
     plain = (await asyncio.to_thread(stepwell, "eval", judged, "--json")).json
-    script.status = 500
+    provider.status = 500
     told = (await asyncio.to_thread(stepwell, "eval", judged, "--rerank", "provider", "--json")).json
     assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
 

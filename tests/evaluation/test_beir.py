@@ -12,10 +12,10 @@ from benchmarks.company import generate
 
 
 def test_a_saved_set_is_read_back_equal(tmp_path: Path) -> None:
-    world = generate.build("test", documents=80, questions=4)
-    assert any(question.filters.created_after for question in world.questions)
-    beir.save(world, tmp_path / "set")
-    assert beir.load(tmp_path / "set") == world
+    tenant = generate.build("test", documents=80, questions=4)
+    assert any(question.filters.created_after for question in tenant.questions)
+    beir.save(tenant, tmp_path / "set")
+    assert beir.load(tmp_path / "set") == tenant
 
 
 @pytest.mark.parametrize("given", ["yesterday", "2025-03-01T00:00:00"])

@@ -9,7 +9,7 @@ import asyncpg
 import bm25s
 import numpy as np
 import pytest
-from given import World
+from harness import Tenant
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
@@ -39,21 +39,21 @@ def _queries() -> list[list[str]]:
 @pytest.fixture(scope="module")
 async def corpus(
     database: Any, owner: asyncpg.Connection, embedder: FakeEmbedder
-) -> tuple[World, list[str], list[list[str]]]:
-    """The world that holds the texts, and each stored chunk's id with its lexemes, as often as they occur."""
-    world = World(database, embedder=embedder)
-    await world.many([Upload(text, uri=str(number), markdown=False) for number, text in enumerate(_texts())])
+) -> tuple[Tenant, list[str], list[list[str]]]:
+    """The tenant that holds the texts, and each stored chunk's id with its lexemes, as often as they occur."""
+    tenant = Tenant(database, embedder=embedder)
+    await tenant.many([Upload(text, uri=str(number), markdown=False) for number, text in enumerate(_texts())])
     rows = await owner.fetch(
         """SELECT c.chunk_id::text AS id, array_agg(t.lexeme) AS lexemes, array_agg(cardinality(t.positions)) AS times
            FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
            WHERE c.user_id = $1 GROUP BY c.chunk_id""",
-        world.user_id,
+        tenant.user_id,
     )
     lexemes = [
         [lexeme for lexeme, times in zip(row["lexemes"], row["times"], strict=True) for _ in range(times)]
         for row in rows
     ]
-    return world, [row["id"] for row in rows], lexemes
+    return tenant, [row["id"] for row in rows], lexemes
 
 
 def _reference(lexemes: list[list[str]]) -> bm25s.BM25:
@@ -63,11 +63,11 @@ def _reference(lexemes: list[list[str]]) -> bm25s.BM25:
 
 
 async def test_the_scores_and_the_best_ten_are_those_of_an_independent_bm25(corpus: Any) -> None:
-    world, chunk_ids, lexemes = corpus
+    tenant, chunk_ids, lexemes = corpus
     index = _reference(lexemes)
     compared = 0
     for words in _queries():
-        answer = await world.ask(" ".join(words), mode="lexical", limit=10, explain=True)
+        answer = await tenant.ask(" ".join(words), mode="lexical", limit=10, explain=True)
         stems = [term["lexeme"] for term in answer.explain["terms"]]
         assert len(stems) == len(words)
         expected = dict(zip(chunk_ids, _scores(index, stems), strict=True))
@@ -83,8 +83,8 @@ async def test_the_scores_and_the_best_ten_are_those_of_an_independent_bm25(corp
 
 
 async def test_terms_are_told_with_the_reference_idf(corpus: Any) -> None:
-    world, _chunk_ids, lexemes = corpus
-    answer = await world.ask(" ".join(WORDS[:5]), mode="lexical", explain=True)
+    tenant, _chunk_ids, lexemes = corpus
+    answer = await tenant.ask(" ".join(WORDS[:5]), mode="lexical", explain=True)
     for term in answer.explain["terms"]:
         df = sum(term["lexeme"] in words for words in lexemes)
         assert term["df"] == df
@@ -92,16 +92,16 @@ async def test_terms_are_told_with_the_reference_idf(corpus: Any) -> None:
 
 
 async def test_scores_stay_those_of_the_reference_after_changes(corpus: Any) -> None:
-    world, _chunk_ids, _lexemes = corpus
+    tenant, _chunk_ids, _lexemes = corpus
     shuffled = random.Random(22).sample(range(SIZE), 40)
-    other = World(world.db, embedder=world.embedder)
+    other = Tenant(tenant.db, embedder=tenant.embedder)
     await other.many([Upload(text, uri=str(number), markdown=False) for number, text in enumerate(_texts())])
     for number in shuffled:
         await other.add("kalkaran mortomel", str(number), markdown=False)
     for number in shuffled:
         await other.add(_texts()[number], str(number), markdown=False)
     for words in _queries()[:10]:
-        before = await world.ask(" ".join(words), mode="lexical", limit=50)
+        before = await tenant.ask(" ".join(words), mode="lexical", limit=50)
         after = await other.ask(" ".join(words), mode="lexical", limit=50)
         scores = [[hit.candidate.text_score for hit in answer.hits] for answer in (before, after)]
         assert scores[0] == pytest.approx(scores[1], abs=1e-5)

@@ -73,9 +73,9 @@ WHERE datname = current_database() AND usename = 'stepwell_service'
 
 
 @asynccontextmanager
-async def held(place: Any) -> AsyncIterator[Held]:
+async def held(address: Any) -> AsyncIterator[Held]:
     """Searches of this database hang until the block ends, or until they are released."""
-    owner, watcher = await place.connect(), await place.connect()
+    owner, watcher = await address.connect(), await address.connect()
     standing = Held(owner, watcher)
     await standing.begin()
     try:

@@ -6,9 +6,9 @@ import random
 from typing import Any
 
 import asyncpg
-import folders
 import pytest
-from given import World
+import server_folders
+from harness import Tenant
 from standing import FULL
 
 from app.providers.fake import FakeEmbedder
@@ -30,15 +30,15 @@ def _note(number: int, version: int) -> Upload:
     return Upload(" ".join(words), uri=f"note-{number}")
 
 
-async def _recall(world: World, server: embedded.EmbeddedPostgres) -> float:
+async def _recall(tenant: Tenant, server: embedded.EmbeddedPostgres) -> float:
     """The share of the twenty truly nearest that the vector leg finds, over a few questions."""
     owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
     found = 0
     for number in range(ASKED):
         text = " ".join(random.Random(f"question {number}").choices(WORDS, k=6))
         vector = str(await FakeEmbedder().embed_query(text))
-        nearest = {row["chunk_id"] for row in await owner.fetch(EXACT, world.user_id, vector)}
-        answer = await world.ask(text, mode="semantic", limit=20, explain=True)
+        nearest = {row["chunk_id"] for row in await owner.fetch(EXACT, tenant.user_id, vector)}
+        answer = await tenant.ask(text, mode="semantic", limit=20, explain=True)
         assert answer.explain is not None
         assert answer.explain["vector_plan"] == "hnsw"
         found += len(nearest & {hit.candidate.chunk_id for hit in answer.hits})
@@ -46,11 +46,11 @@ async def _recall(world: World, server: embedded.EmbeddedPostgres) -> float:
     return found / (20 * ASKED)
 
 
-async def _change(world: World, server: embedded.EmbeddedPostgres) -> None:
-    await world.many([_note(number, 1) for number in range(CHANGED)])
+async def _change(tenant: Tenant, server: embedded.EmbeddedPostgres) -> None:
+    await tenant.many([_note(number, 1) for number in range(CHANGED)])
     owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
     gone = [f"note-{number}" for number in range(CHANGED, 2 * CHANGED)]
-    await owner.execute("DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)", world.user_id, gone)
+    await owner.execute("DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)", tenant.user_id, gone)
     await owner.execute("VACUUM ANALYZE stepwell.embeddings")
     await owner.close()
 
@@ -62,7 +62,7 @@ def _connected(server: embedded.EmbeddedPostgres) -> Database:
 @pytest.fixture
 async def server() -> Any:
     """A server of the test's own, to be restarted."""
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         started = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
         await started.start()
         await schema.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
@@ -76,17 +76,17 @@ async def test_recall_does_not_suffer_from_changes_a_vacuum_and_a_restart(
     # So few would be scanned exactly; it is the graph that has to live through this.
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     monkeypatch.setattr(recall, "EXACT_FACTOR", 0.0)
-    world = World(_connected(server), user_id="local")
-    await world.many([_note(number, 0) for number in range(STORED)])
-    before = await _recall(world, server)
-    await _change(world, server)
-    changed = await _recall(world, server)
-    await world.db.close()
+    tenant = Tenant(_connected(server), user_id="local")
+    await tenant.many([_note(number, 0) for number in range(STORED)])
+    before = await _recall(tenant, server)
+    await _change(tenant, server)
+    changed = await _recall(tenant, server)
+    await tenant.db.close()
     await server.stop()
     await server.start()
-    world.db = _connected(server)
-    restarted = await _recall(world, server)
-    await world.db.close()
+    tenant.db = _connected(server)
+    restarted = await _recall(tenant, server)
+    await tenant.db.close()
     print(f"recall@20 {before:.3f}, after changes {changed:.3f}, after a restart {restarted:.3f}")
     assert min(changed, restarted) >= before - 0.01
     assert before >= 0.95

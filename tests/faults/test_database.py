@@ -10,12 +10,12 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import folders
-import given
+import harness
 import httpx
 import pytest
+import server_folders
 import standing
-from given import World
+from harness import Tenant
 from standing import DOCUMENTS, SEARCH, unavailable
 
 from app import errors, runtime
@@ -30,15 +30,15 @@ LIME = {"query": "lime"}
 
 @asynccontextmanager
 async def _serving(
-    place: Any, *, budget: Budget | None = None, settings: Settings | None = None, **options: Any
+    address: Any, *, budget: Budget | None = None, settings: Settings | None = None, **options: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Database, Any]]:
     """The service on one database with a note in it, over a socket."""
-    database = db.connect(place.service_dsn, **{"pool_wait_s": 30.0, **options})
+    database = db.connect(address.service_dsn, **{"pool_wait_s": 30.0, **options})
     try:
-        await World(database, user_id="local").add("We use lime.", "lime")
-        services = replace(await given.services(database), budget=budget or Budget())
+        await Tenant(database, user_id="local").add("We use lime.", "lime")
+        services = replace(await harness.services(database), budget=budget or Budget())
         async with (
-            given.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
+            harness.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
             standing.listening(app) as client,
         ):
             yield client, database, app
@@ -55,7 +55,7 @@ async def _hits(client: httpx.AsyncClient) -> int:
 @pytest.fixture
 async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
     """A migrated server that a test may stop and start."""
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         server = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
         await server.start()
         await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
@@ -98,20 +98,20 @@ async def test_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: emb
     assert not starting.done()
     await stoppable.start()
     services = await starting
-    assert await World(services.db).uris() == []
+    assert await Tenant(services.db).uris() == []
     await opening.__aexit__(None, None, None)
 
 
 @pytest.mark.skipif(not standing.FULL, reason="a start gives up after twenty seconds")
 async def test_a_start_gives_up_on_a_database_that_stays_away() -> None:
-    with folders.passable() as folder, pytest.raises(errors.DatabaseUnavailable):
+    with server_folders.temporary() as folder, pytest.raises(errors.DatabaseUnavailable):
         async with runtime.open_services(Settings(database_url=f"postgresql://x@/x?host={folder}")):
             pass
 
 
-async def test_connections_that_were_cut_are_replaced_before_anybody_notices(place: Any) -> None:
-    async with _serving(place, pool_size=4) as (client, _database, _app):
-        async with standing.held(place) as hold:
+async def test_connections_that_were_cut_are_replaced_before_anybody_notices(address: Any) -> None:
+    async with _serving(address, pool_size=4) as (client, _database, _app):
+        async with standing.held(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(4)]
             await hold.reached(4)
             await hold.release()
@@ -121,12 +121,12 @@ async def test_connections_that_were_cut_are_replaced_before_anybody_notices(pla
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar", f"{DOCUMENTS}/{{document_id}}/chunks"])
-async def test_a_read_whose_connection_is_cut_is_read_again(place: Any, path: str) -> None:
-    async with _serving(place, pool_size=2) as (client, database, _app):
+async def test_a_read_whose_connection_is_cut_is_read_again(address: Any, path: str) -> None:
+    async with _serving(address, pool_size=2) as (client, database, _app):
         (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
         path = path.format(**stored)
         body = {SEARCH: LIME, "/api/rag/similar": {"vector": [0.1] * 384}}.get(path)
-        async with standing.held(place) as hold:
+        async with standing.held(address) as hold:
             asked = asyncio.create_task(client.request("POST" if body else "GET", path, json=body))
             await hold.reached(1)
             await hold.terminate()
@@ -136,8 +136,8 @@ async def test_a_read_whose_connection_is_cut_is_read_again(place: Any, path: st
         await standing.until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(place: Any) -> None:
-    async with _serving(place, pool_size=2) as (client, database, _app), standing.held(place) as hold:
+async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(address: Any) -> None:
+    async with _serving(address, pool_size=2) as (client, database, _app), standing.held(address) as hold:
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
         for _ in range(2):
             await hold.reached(1)
@@ -148,9 +148,9 @@ async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(place: 
         await standing.until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any) -> None:
-    async with _serving(place, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
-        async with standing.held(place) as hold:
+async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(address: Any) -> None:
+    async with _serving(address, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
+        async with standing.held(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
             began = time.perf_counter()
@@ -168,9 +168,9 @@ async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(place: Any
     [(TimeLimits(read_ms=300), Budget()), (TimeLimits(), Budget(whole_s=0.3))],
     ids=["statement timeout", "deadline of the search"],
 )
-async def test_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: TimeLimits, budget: Budget) -> None:
-    async with _serving(place, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
-        async with standing.held(place) as hold:
+async def test_a_slow_query_is_a_504_and_leaves_no_backend(address: Any, limits: TimeLimits, budget: Budget) -> None:
+    async with _serving(address, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
+        async with standing.held(address) as hold:
             began = time.perf_counter()
             response = await client.post(SEARCH, json=LIME)
             print(f"slow query: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
@@ -181,9 +181,9 @@ async def test_a_slow_query_is_a_504_and_leaves_no_backend(place: Any, limits: T
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar"])
-async def test_a_caller_who_leaves_takes_the_query_along(place: Any, path: str) -> None:
+async def test_a_caller_who_leaves_takes_the_query_along(address: Any, path: str) -> None:
     body = LIME if path == SEARCH else {"vector": [0.1] * 384}
-    async with _serving(place, pool_size=2) as (client, database, app), standing.held(place) as hold:
+    async with _serving(address, pool_size=2) as (client, database, app), standing.held(address) as hold:
         asked = asyncio.create_task(client.post(path, json=body))
         await hold.reached(1)
         asked.cancel()
@@ -200,9 +200,9 @@ async def test_a_caller_who_leaves_takes_the_query_along(place: Any, path: str) 
         assert await _hits(client) == 1
 
 
-async def test_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> None:
+async def test_a_caller_who_leaves_the_queue_makes_room_in_it(address: Any) -> None:
     settings = Settings(auth="none", max_concurrent_searches=1, max_waiting_searches=1)
-    async with _serving(place, settings=settings) as (client, _database, app), standing.held(place) as hold:
+    async with _serving(address, settings=settings) as (client, _database, app), standing.held(address) as hold:
         running = asyncio.create_task(_hits(client))
         await hold.reached(1)
         queued = asyncio.create_task(client.post(SEARCH, json=LIME))
@@ -216,10 +216,10 @@ async def test_a_caller_who_leaves_the_queue_makes_room_in_it(place: Any) -> Non
         assert await asyncio.gather(running, another) == [1, 1]
 
 
-async def test_one_key_that_asks_without_end_does_not_keep_out_another(place: Any) -> None:
+async def test_one_key_that_asks_without_end_does_not_keep_out_another(address: Any) -> None:
     settings = Settings(auth="api_key", max_concurrent_searches=1, max_waiting_searches=2)
-    async with _serving(place, settings=settings) as (client, database, app), standing.held(place) as hold:
-        greedy, modest = [{"X-API-Key": await given.key(database, name)} for name in ("greedy", "modest")]
+    async with _serving(address, settings=settings) as (client, database, app), standing.held(address) as hold:
+        greedy, modest = [{"X-API-Key": await harness.create_key(database, name)} for name in ("greedy", "modest")]
         running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
         await hold.reached(1)
         waiting = []

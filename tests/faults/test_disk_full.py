@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import given
+import harness
 import httpx
 import pytest
 import standing
@@ -38,7 +38,7 @@ async def test_a_write_that_the_server_has_no_room_for_is_507_and_a_search_that_
 NO_ROOM = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$"
 
 
-async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(place):
+async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(address):
     full = False
 
     class Embedder(FakeEmbedder):
@@ -46,23 +46,23 @@ async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_t
             assert not full, "nothing is embedded that cannot be stored"
             return await super().embed_documents(texts)
 
-    opened = db.connect(place.service_dsn, pool_size=2, is_full=lambda: full)
-    services = await given.services(opened, Embedder())
-    async with given.running(Settings(auth="none"), services) as app, given.calling(app) as client:
+    opened = db.connect(address.service_dsn, pool_size=2, is_full=lambda: full)
+    services = await harness.services(opened, Embedder())
+    async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
         full = True
-        address = f"{DOCUMENTS}/{stored['document_id']}"
+        url = f"{DOCUMENTS}/{stored['document_id']}"
         for refused in (
             await client.post(DOCUMENTS, json={"content": "Cement sets fast."}),
-            await client.put(address, json={"content": "Cement sets fast."}),
-            await client.delete(address),
+            await client.put(url, json={"content": "Cement sets fast."}),
+            await client.delete(url),
             await client.post("/api/rag/entities", json=[{"type": "material", "name": "Lime"}]),
         ):
             assert (refused.status_code, refused.json().get("code")) == (507, "disk_full"), refused.text
         found = await client.post(SEARCH, json={"query": "lime mortar"})
         assert found.json()["results"][0]["uri"] == "kept"
         full = False
-        assert (await client.put(address, json={"content": "Cement sets fast."})).status_code == 200
+        assert (await client.put(url, json={"content": "Cement sets fast."})).status_code == 200
     await opened.close()
 
 
@@ -137,30 +137,30 @@ async def _written_until_full(server: embedded.EmbeddedPostgres, ballast: Path) 
     await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     # No threshold: the writes themselves meet the end of the disk.
     database = db.connect(server.service_dsn, pool_size=2, on_lost=server.ensure_running)
-    world = given.World(database)
+    tenant = harness.Tenant(database)
     fill(ballast, leave=30_000_000)
-    stored = [uri async for uri in _stored_until_refused(world)]
+    stored = [uri async for uri in _stored_until_refused(tenant)]
     os.unlink(ballast)
 
     async def writes() -> bool:
         try:
-            await world.add("Cement sets fast.", "after")
+            await tenant.add("Cement sets fast.", "after")
         except errors.StepwellError:
             return False
         return True
 
     await standing.until(writes)
-    kept = await world.uris()
+    kept = await tenant.uris()
     assert set(stored) <= set(kept)
-    assert (await world.ask("lime mortar")).hits
+    assert (await tenant.ask("lime mortar")).hits
     await database.close()
 
 
-async def _stored_until_refused(world: given.World) -> AsyncIterator[str]:
+async def _stored_until_refused(tenant: harness.Tenant) -> AsyncIterator[str]:
     text = " ".join(f"word{number}" for number in range(20_000))
     for number in range(1_000):
         try:
-            await world.add(f"Lime mortar {number}. {text}", f"note-{number}")
+            await tenant.add(f"Lime mortar {number}. {text}", f"note-{number}")
         except (errors.DiskFull, errors.DatabaseUnavailable, errors.EmbeddedServerError):
             return
         yield f"note-{number}"

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
-import folders
-import given
+import harness
 import httpx
 import psutil
 import pytest
+import server_folders
 import standing
 from fastapi import FastAPI
-from given import World
+from harness import Tenant
 from standing import DOCUMENTS, SEARCH, unavailable
 
 from app.config import Settings
@@ -34,7 +34,7 @@ KEYED_S, WHOLE_S = 2.0, 10.0
 @pytest.fixture(scope="module")
 async def freezable() -> AsyncIterator[embedded.EmbeddedPostgres]:
     """A migrated server whose processes a test may stop and continue."""
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as server:
             await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
             yield server
@@ -63,12 +63,12 @@ async def _serving(
     """The service with one document of the user of its key, over a socket."""
     database = db.connect(server.service_dsn, limits=limits)
     try:
-        user_id = "local" if auth == "none" else given.user()
-        await World(database, user_id=user_id).add("We use lime.", "lime")
-        key = await given.key(database, user_id, "admin")
-        services = await given.services(database)
+        user_id = "local" if auth == "none" else harness.new_user()
+        await Tenant(database, user_id=user_id).add("We use lime.", "lime")
+        key = await harness.create_key(database, user_id, "admin")
+        services = await harness.services(database)
         settings = Settings(auth=auth, max_concurrent_searches=8)
-        async with given.running(settings, services) as app, standing.listening(app) as client:
+        async with harness.running(settings, services) as app, standing.listening(app) as client:
             client.headers["X-API-Key"] = key
             yield app, client, database
     finally:
@@ -136,8 +136,8 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
 ) -> None:
     limits = TimeLimits(read_ms=500)
     async with _serving(freezable, "none", limits=limits) as (_app, client, database):
-        place = _Place(freezable)
-        async with standing.held(place) as hold:
+        address = _Place(freezable)
+        async with standing.held(address) as hold:
             asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
             await hold.reached(1)
             with _frozen(freezable):

@@ -16,13 +16,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import given
+import harness
 import httpx
 import psutil
 import pytest
 import standing
-from given import World
-from scripted import Script
+from fake_provider import FakeProvider
+from harness import Tenant
 from standing import SEARCH
 
 from app.config import Settings
@@ -77,16 +77,16 @@ class Line:
         return Told(int(head.split()[1]), took, bool(json.loads(answered).get("degraded")))
 
 
-async def _filled(place: Any) -> None:
+async def _filled(address: Any) -> None:
     """Chunks of words as unevenly frequent as a language's; the vectors are made up."""
     chance = random.Random(0)
     words = [*("how", "often", "does", "buoy", "report", "its", "tide"), *(f"word{number}" for number in range(5_000))]
     frequencies = [1 / (rank + 1) for rank in range(len(words))]
     paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
     notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
-    database = db.connect(place.service_dsn, pool_wait_s=30)
-    world = World(database, user_id="local", chunking_options=ingest.ChunkingOptions(target=80, overlap=0))
-    await world.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
+    database = db.connect(address.service_dsn, pool_wait_s=30)
+    tenant = Tenant(database, user_id="local", chunking_options=ingest.ChunkingOptions(target=80, overlap=0))
+    await tenant.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
     assert (await documents.stats("local", db=database)).chunks >= STORED
     await database.close()
 
@@ -113,9 +113,9 @@ async def _kept_up(lines: list[Line]) -> float:
     return answered / LASTING_S
 
 
-async def test_a_burst_of_two_hundred_searches_is_wholly_answered(place: Any) -> None:
-    await _filled(place)
-    async with standing.process(DATABASE_URL=place.service_dsn, **PATIENT) as (started, client):
+async def test_a_burst_of_two_hundred_searches_is_wholly_answered(address: Any) -> None:
+    await _filled(address)
+    async with standing.process(DATABASE_URL=address.service_dsn, **PATIENT) as (started, client):
         await standing.answers(started, client)
         server, sizes = psutil.Process(started.pid), []
         told: list[Told] = []
@@ -136,23 +136,25 @@ async def test_a_burst_of_two_hundred_searches_is_wholly_answered(place: Any) ->
 
 
 @asynccontextmanager
-async def _one_at_a_time(place: Any, auth: str, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
+async def _one_at_a_time(address: Any, auth: str, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service that runs one search at a time, over a socket, with a note in it."""
-    database = db.connect(place.service_dsn, pool_wait_s=30)
+    database = db.connect(address.service_dsn, pool_wait_s=30)
     try:
-        await World(database, user_id="local").add("The Gannet reports every eleven minutes.", "gannet")
-        services = replace(await given.services(database), **providers)
+        await Tenant(database, user_id="local").add("The Gannet reports every eleven minutes.", "gannet")
+        services = replace(await harness.services(database), **providers)
         settings = Settings(auth=auth, max_concurrent_searches=1)
-        async with given.running(settings, services) as app, standing.listening(app) as client:
+        async with harness.running(settings, services) as app, standing.listening(app) as client:
             yield client, app
     finally:
         await database.close()
 
 
 @pytest.mark.parametrize(("auth", "status"), [("none", 408), ("api_key", 401)])
-async def test_connections_that_do_not_send_their_bodies_hold_up_no_search(place: Any, auth: str, status: int) -> None:
-    async with _one_at_a_time(place, auth) as (client, app):
-        key = await given.key(app.state.services.db, "local")
+async def test_connections_that_do_not_send_their_bodies_hold_up_no_search(
+    address: Any, auth: str, status: int
+) -> None:
+    async with _one_at_a_time(address, auth) as (client, app):
+        key = await harness.create_key(app.state.services.db, "local")
         port = client.base_url.port
         slow = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
         for _, writer in slow:
@@ -169,17 +171,17 @@ async def test_connections_that_do_not_send_their_bodies_hold_up_no_search(place
             await writer.wait_closed()
 
 
-async def test_searches_that_wait_for_a_provider_let_others_run(place: Any, script: Script) -> None:
-    script.silent = True
-    llm, reranker = ChatLlm(kind="openai", url=script.url, model="m"), HttpReranker(kind="tei", url=script.url)
-    async with _one_at_a_time(place, "none", llm=llm, reranker=reranker) as (client, app):
+async def test_searches_that_wait_for_a_provider_let_others_run(address: Any, provider: FakeProvider) -> None:
+    provider.silent = True
+    llm, reranker = ChatLlm(kind="openai", url=provider.url, model="m"), HttpReranker(kind="tei", url=provider.url)
+    async with _one_at_a_time(address, "none", llm=llm, reranker=reranker) as (client, app):
         hanging = [
             asyncio.create_task(client.post(f"{SEARCH}/multihop", json={"query": "Gannet", "extractor": "llm"})),
             asyncio.create_task(client.post(SEARCH, json={"query": "Gannet", "rerank": "provider"})),
         ]
 
         async def asked() -> bool:
-            return len(script.asked) == len(hanging)
+            return len(provider.requests) == len(hanging)
 
         await standing.until(asked)
         for _ in range(3):
@@ -198,16 +200,16 @@ async def test_searches_that_wait_for_a_provider_let_others_run(place: Any, scri
     await reranker.aclose()
 
 
-async def test_a_search_goes_on_after_its_provider_answered(place: Any, script: Script) -> None:
-    script.openai('["Gannet"]')
-    llm = ChatLlm(kind="openai", url=script.url, model="m")
-    async with _one_at_a_time(place, "none", llm=llm) as (client, app):
+async def test_a_search_goes_on_after_its_provider_answered(address: Any, provider: FakeProvider) -> None:
+    provider.openai('["Gannet"]')
+    llm = ChatLlm(kind="openai", url=provider.url, model="m")
+    async with _one_at_a_time(address, "none", llm=llm) as (client, app):
         asked = [
             client.post(f"{SEARCH}/multihop", json={"query": f"minutes {number}", "extractor": "llm"})
             for number in range(5)
         ]
         answers = await asyncio.gather(*asked)
         assert [one.status_code for one in answers] == [200] * 5
-        assert len(script.asked) == 5
+        assert len(provider.requests) == 5
         assert app.state.searches.running == 0
     await llm.aclose()

@@ -34,7 +34,7 @@ def _json(name: str, path: str, body: Any) -> Attack:
 
 def attacks() -> Iterator[Attack]:
     words = " ".join(f"word{number % 3_000}" for number in range(1_000 * SIZE))
-    hits = [{"chunk_id": str(place), "content": words[place % 100 :]} for place in range(200)]
+    hits = [{"chunk_id": str(index), "content": words[index % 100 :]} for index in range(200)]
     yield _json("diversify 200 hits", "rerank", {"lists": [{"name": "a", "hits": hits}], "mmr": True, "limit": 200})
     lines = (
         {"type": "team", "name": f"Team {number}", "members": [f"Team {number + 1}"]} for number in range(2_000 * SIZE)
@@ -63,8 +63,8 @@ async def _lags(client: httpx.AsyncClient) -> tuple[int, int, float]:
     return count, count - within, float(values["stepwell_event_loop_lag_max_seconds"])
 
 
-async def test_costly_requests_do_not_stop_the_event_loop(place: Any) -> None:
-    async with standing.process(DATABASE_URL=place.service_dsn, STEPWELL_METRICS="open") as (started, client):
+async def test_costly_requests_do_not_stop_the_event_loop(address: Any) -> None:
+    async with standing.process(DATABASE_URL=address.service_dsn, STEPWELL_METRICS="open") as (started, client):
         await standing.answers(started, client)
         await client.post(standing.SEARCH, json={"query": "warm"})
         for attack in attacks():

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
-import folders
+import server_folders
 import standing
 from standing import DOCUMENTS, SEARCH
 
@@ -18,7 +18,7 @@ INSTANCES = 4 if standing.FULL else 2
 
 
 async def test_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with AsyncExitStack() as stack:
             data = str(folder / "data")
             starting = [await stack.enter_async_context(_instance(data)) for _ in range(INSTANCES)]
@@ -35,8 +35,8 @@ def _instance(data: str) -> Any:
 
 
 async def test_upgrades_of_an_empty_database_that_start_together_make_one_schema(
-    new_place: Callable[..., Awaitable[Any]],
+    new_database: Callable[..., Awaitable[Any]],
 ) -> None:
-    place = await new_place()
-    upgrades = (schema.upgrade(place.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
+    address = await new_database()
+    upgrades = (schema.upgrade(address.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
     assert set(await asyncio.gather(*upgrades)) == {schema.head()}

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-import given
+import harness
 import psutil
 import pytest
 import standing
@@ -48,14 +48,14 @@ class Endless(FakeEmbedder):
 
 @pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
 async def test_uploads_of_one_user_take_some_of_the_turns_and_end_when_their_callers_leave(
-    place: Any, form: bool
+    address: Any, form: bool
 ) -> None:
-    database, embedder = db.connect(place.service_dsn, pool_wait_s=30), Endless()
-    greedy, modest = given.user("greedy"), given.user("modest")
-    keys = [{"X-API-Key": await given.key(database, name)} for name in (greedy, modest)]
-    services = await given.services(database, embedder)
+    database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
+    greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
+    keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
+    services = await harness.services(database, embedder)
     try:
-        async with given.running(Settings(auth="api_key"), services) as app, standing.listening(app) as client:
+        async with harness.running(Settings(auth="api_key"), services) as app, standing.listening(app) as client:
             sent: list[dict[str, Any]] = [
                 {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
                 if form
@@ -77,12 +77,12 @@ async def test_uploads_of_one_user_take_some_of_the_turns_and_end_when_their_cal
         await database.close()
 
 
-async def test_an_upload_that_would_wait_too_long_is_turned_away(place: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_upload_that_would_wait_too_long_is_turned_away(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest_gate, "WAIT_S", 0.2)
-    database, embedder = db.connect(place.service_dsn, pool_wait_s=30), Endless()
-    services = await given.services(database, embedder)
+    database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
+    services = await harness.services(database, embedder)
     try:
-        async with given.running(Settings(auth="none"), services) as app, standing.listening(app) as client:
+        async with harness.running(Settings(auth="none"), services) as app, standing.listening(app) as client:
             asked = [
                 asyncio.create_task(client.post(DOCUMENTS, json={"content": f"An endless text {n}."})) for n in range(2)
             ]
@@ -96,8 +96,8 @@ async def test_an_upload_that_would_wait_too_long_is_turned_away(place: Any, mon
 
 
 @pytest.mark.skipif(not standing.FULL, reason="it takes a minute")
-async def test_abandoned_uploads_leave_memory_and_other_users_alone(place: Any) -> None:
-    async with _served(place) as (started, client, keys):
+async def test_abandoned_uploads_leave_memory_and_other_users_alone(address: Any) -> None:
+    async with _served(address) as (started, client, keys):
         process, body = psutil.Process(started.pid), _body()
         before = peak = process.memory_info().rss
         writers = [await _begun(client.base_url.port or 0, keys[0], body) for _ in range(UPLOADS)]
@@ -119,8 +119,8 @@ async def test_abandoned_uploads_leave_memory_and_other_users_alone(place: Any) 
 
 
 @pytest.mark.skipif(not standing.FULL, reason="it takes half a minute")
-async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(place: Any) -> None:
-    async with _served(place) as (started, client, keys):
+async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(address: Any) -> None:
+    async with _served(address) as (started, client, keys):
         body = _body()
         writers = [await _begun(client.base_url.port or 0, keys[0], body) for _ in range(10)]
         await asyncio.sleep(3)
@@ -135,15 +135,15 @@ async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(p
 
 
 class _Served:
-    def __init__(self, place: Any) -> None:
-        self._place = place
-        self._process = standing.process(DATABASE_URL=place.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error")
+    def __init__(self, address: Any) -> None:
+        self._address = address
+        self._process = standing.process(DATABASE_URL=address.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error")
 
     async def __aenter__(self) -> Any:
         self._started, self._client = await self._process.__aenter__()
         await standing.answers(self._started, self._client)
-        database = db.connect(self._place.service_dsn)
-        keys = [{"X-API-Key": await given.key(database, given.user())} for _ in range(2)]
+        database = db.connect(self._address.service_dsn)
+        keys = [{"X-API-Key": await harness.create_key(database, harness.new_user())} for _ in range(2)]
         await database.close()
         return self._started, self._client, keys
 
@@ -151,8 +151,8 @@ class _Served:
         await self._process.__aexit__(*error)
 
 
-def _served(place: Any) -> Any:
-    return _Served(place)
+def _served(address: Any) -> Any:
+    return _Served(address)
 
 
 def _body() -> bytes:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import given
+import harness
 import pytest
 import standing
-from given import World
+from harness import Tenant
 from standing import DOCUMENTS, SEARCH, unavailable
 
 from app import errors
@@ -20,24 +20,24 @@ LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 
 
 async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_reads_and_to_other_users(
-    place: Any,
+    address: Any,
 ) -> None:
-    database = db.connect(place.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
-    owner = await place.connect()
+    database = db.connect(address.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
+    owner = await address.connect()
     try:
-        greedy, modest = given.user("greedy"), given.user("modest")
-        await World(database, user_id=greedy).add("We use lime.", "lime")
-        keys = [{"X-API-Key": await given.key(database, name)} for name in (greedy, modest)]
+        greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
+        await Tenant(database, user_id=greedy).add("We use lime.", "lime")
+        keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
         settings = Settings(auth="api_key")
-        services = await given.services(database)
-        async with given.running(settings, services) as app, standing.listening(app) as client:
+        services = await harness.services(database)
+        async with harness.running(settings, services) as app, standing.listening(app) as client:
             async with owner.transaction():
                 await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
                 writes = [
                     asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
                     for n in range(5)
                 ]
-                await standing.until(lambda: _waits(place))
+                await standing.until(lambda: _waits(address))
                 stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])
                 listed = await client.get(DOCUMENTS, headers=keys[0])
                 found = await client.post(SEARCH, json={"query": "lime"}, headers=keys[0])
@@ -52,14 +52,14 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_read
 
 
 async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
-    place: Any, monkeypatch: pytest.MonkeyPatch
+    address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(db, "TURN_S", 0.1)
-    database = db.connect(place.service_dsn, pool_size=4)
+    database = db.connect(address.service_dsn, pool_size=4)
     written = asyncio.Event()
 
     async def write(begun: asyncio.Event) -> None:
-        async with database.writing(given.user()):
+        async with database.writing(harness.new_user()):
             begun.set()
             await written.wait()
 
@@ -77,9 +77,9 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
         await database.close()
 
 
-async def test_a_cancelled_write_gives_its_turn_back(place: Any) -> None:
-    database = db.connect(place.service_dsn, pool_size=2)
-    user_id, begun = given.user(), asyncio.Event()
+async def test_a_cancelled_write_gives_its_turn_back(address: Any) -> None:
+    database = db.connect(address.service_dsn, pool_size=2)
+    user_id, begun = harness.new_user(), asyncio.Event()
 
     async def write() -> None:
         async with database.writing(user_id):
@@ -102,12 +102,12 @@ async def _writes(database: Database, user_id: str) -> None:
 
 
 async def _reads(database: Database) -> None:
-    async with database.reading(given.user()):
+    async with database.reading(harness.new_user()):
         pass
 
 
-async def _waits(place: Any) -> bool:
-    watcher = await place.connect()
+async def _waits(address: Any) -> bool:
+    watcher = await address.connect()
     try:
         return int(await watcher.fetchval(standing.WAITING)) > 0
     finally:

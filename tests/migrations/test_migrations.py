@@ -27,36 +27,36 @@ REAL_MODEL, REAL_DIMENSION = "all-MiniLM-L6-v2", 384
 
 
 @asynccontextmanager
-async def _opened(place) -> AsyncIterator[db.Database]:
-    database = db.connect(place.service_dsn, pool_size=1)
+async def _opened(address) -> AsyncIterator[db.Database]:
+    database = db.connect(address.service_dsn, pool_size=1)
     try:
         yield database
     finally:
         await database.close()
 
 
-async def _upgrade(place, *, model: str = MODEL, dimension: int = DIMENSION) -> str:
-    return await schema.upgrade(place.owner_dsn, model=model, dimension=dimension)
+async def _upgrade(address, *, model: str = MODEL, dimension: int = DIMENSION) -> str:
+    return await schema.upgrade(address.owner_dsn, model=model, dimension=dimension)
 
 
-async def _check(place, *, model: str = MODEL, dimension: int = DIMENSION) -> None:
-    async with _opened(place) as database:
+async def _check(address, *, model: str = MODEL, dimension: int = DIMENSION) -> None:
+    async with _opened(address) as database:
         await schema.check(database, model=model, dimension=dimension)
 
 
-async def _picture(place) -> str:
-    async with _opened(place) as database:
+async def _picture(address) -> str:
+    async with _opened(address) as database:
         return await schema.picture(database)
 
 
 @pytest.fixture
-async def empty(new_place: Callable[..., Awaitable]):
-    return await new_place()
+async def empty(new_database: Callable[..., Awaitable]):
+    return await new_database()
 
 
 @pytest.fixture
-async def migrated(new_place: Callable[..., Awaitable], template: str):
-    return await new_place(template)
+async def migrated(new_database: Callable[..., Awaitable], template: str):
+    return await new_database(template)
 
 
 def test_there_is_one_head_and_one_line_of_revisions() -> None:
@@ -249,15 +249,15 @@ async def test_a_database_that_differs_is_refused_and_the_difference_named(migra
 
 
 @pytest.mark.parametrize(("model", "dimension"), [("other", DIMENSION), (MODEL, 384)])
-async def test_settings_that_differ_from_the_stored_vectors_are_refused(place, model, dimension) -> None:
+async def test_settings_that_differ_from_the_stored_vectors_are_refused(address, model, dimension) -> None:
     with pytest.raises(errors.SchemaMismatch, match=f"{MODEL} .{DIMENSION} dimensions.*{model}.*{dimension}"):
-        await _check(place, model=model, dimension=dimension)
+        await _check(address, model=model, dimension=dimension)
 
 
-async def test_a_role_that_no_policy_binds_is_refused_where_there_are_many_users(place, caplog) -> None:
-    async with _opened(place) as database:
+async def test_a_role_that_no_policy_binds_is_refused_where_there_are_many_users(address, caplog) -> None:
+    async with _opened(address) as database:
         await schema.check_role(database, strict=True)
-    as_owner = db.connect(place.owner_dsn, pool_size=1)
+    as_owner = db.connect(address.owner_dsn, pool_size=1)
     try:
         with pytest.raises(errors.SchemaMismatch, match="superuser"):
             await schema.check_role(as_owner, strict=True)
@@ -268,8 +268,8 @@ async def test_a_role_that_no_policy_binds_is_refused_where_there_are_many_users
         await as_owner.close()
 
 
-async def test_migrations_only_go_forward(place) -> None:
-    engine = db.engine(place.owner_dsn, pool_size=1)
+async def test_migrations_only_go_forward(address) -> None:
+    engine = db.engine(address.owner_dsn, pool_size=1)
     try:
         async with engine.connect() as connection:
             with pytest.raises(RuntimeError, match="forward"):

@@ -1,10 +1,10 @@
-"""The corridor's tests run on real Postgres, each as a user of its own."""
+"""Fixtures of the pipeline tests: a new user on real Postgres, with the fake or the offline model."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-import given
+import harness
 import pytest
 
 from app.providers.minilm import MiniLM
@@ -13,7 +13,7 @@ from app.store.db import Database
 
 @pytest.fixture(scope="session")
 def template(wide_template: str) -> str:
-    """Databases here are for vectors of the offline model's length."""
+    """Databases for vectors of the offline model's length."""
     return wide_template
 
 
@@ -25,12 +25,12 @@ async def minilm() -> AsyncIterator[MiniLM]:
 
 
 @pytest.fixture
-def world(database: Database) -> given.World:
-    """An empty user with the fake embedder."""
-    return given.World(database)
+def tenant(database: Database) -> harness.Tenant:
+    """A new user with the fake embedder."""
+    return harness.Tenant(database)
 
 
 @pytest.fixture
-def real_world(database: Database, minilm: MiniLM) -> given.World:
-    """An empty user with the real model."""
-    return given.World(database, embedder=minilm)
+def minilm_tenant(database: Database, minilm: MiniLM) -> harness.Tenant:
+    """A new user with the offline model."""
+    return harness.Tenant(database, embedder=minilm)

@@ -6,7 +6,7 @@ import asyncio
 import os
 import stat
 
-import given
+import harness
 import pytest
 
 from app import errors
@@ -20,17 +20,17 @@ from app.store.backups import Access
 EMBEDDING = (MODEL.name, MODEL.dimension)
 
 
-def access(place) -> Access:
-    return Access(place.owner_dsn, {"PATH": os.environ["PATH"]})
+def access(address) -> Access:
+    return Access(address.owner_dsn, {"PATH": os.environ["PATH"]})
 
 
-async def restored(file, place, *, replace: bool = False):
-    return await backups.restore(file, access=access(place), embedding=EMBEDDING, replace=replace)
+async def restored(file, address, *, replace: bool = False):
+    return await backups.restore(file, access=access(address), embedding=EMBEDDING, replace=replace)
 
 
-async def rows(place) -> dict[str, list[str]]:
+async def rows(address) -> dict[str, list[str]]:
     """Every row of every table as text."""
-    owner = await place.connect()
+    owner = await address.connect()
     try:
         return {
             table.name: [row[0] for row in await owner.fetch(f"SELECT t::text FROM {table.fullname} AS t ORDER BY 1")]
@@ -41,48 +41,52 @@ async def rows(place) -> dict[str, list[str]]:
 
 
 @pytest.fixture
-async def world(place, user):
+async def tenant(address, user):
     """A user's view of a database that no service keeps connections to."""
-    opened = db.connect(place.service_dsn, pool_size=2)
-    yield given.World(opened, user_id=user)
+    opened = db.connect(address.service_dsn, pool_size=2)
+    yield harness.Tenant(opened, user_id=user)
     await opened.close()
 
 
-async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(world, place, new_place, tmp_path):
-    await world.add_all({"a": "# Lime\nLime mortar sets slowly.", "b": "# Cement\nCement sets fast. Lime does not."})
+async def test_a_restored_database_has_the_same_rows_and_gives_the_same_answers(
+    tenant, address, new_database, tmp_path
+):
+    await tenant.add_all({"a": "# Lime\nLime mortar sets slowly.", "b": "# Cement\nCement sets fast. Lime does not."})
     draft = EntityDraft(type="material", name="Lime", facts=("sets slowly",), description="A binder.")
-    await entities.add([draft], world.user_id, db=world.db, embedder=world.embedder)
-    await given.key(world.db, world.user_id)
-    before = await world.ask("lime mortar")
-    file, empty = tmp_path / "a.dump", await new_place()
-    archive = await backups.create(file, access=access(place))
+    await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await harness.create_key(tenant.db, tenant.user_id)
+    before = await tenant.ask("lime mortar")
+    file, empty = tmp_path / "a.dump", await new_database()
+    archive = await backups.create(file, access=access(address))
     assert (archive.revision, archive.model, archive.dimension) == (schema.head(), *EMBEDDING)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert os.listdir(tmp_path) == ["a.dump"]
     await restored(file, empty)
-    assert await rows(empty) == await rows(place)
+    assert await rows(empty) == await rows(address)
     service = db.connect(empty.service_dsn, pool_size=1)
     await schema.check(service, model=MODEL.name, dimension=MODEL.dimension)
-    after = await given.World(service, world.embedder, user_id=world.user_id).ask("lime mortar")
+    after = await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).ask("lime mortar")
     await service.close()
     assert before.hits
     assert after.hits == before.hits
 
 
-async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(world, place, new_place, tmp_path):
+async def test_a_backup_taken_while_documents_are_written_holds_whole_documents(
+    tenant, address, new_database, tmp_path
+):
     written = asyncio.Event()
 
     async def write() -> None:
         for number in range(200):
-            await world.add(f"# Note {number}\nLime mortar number {number} sets slowly.", f"note-{number}")
+            await tenant.add(f"# Note {number}\nLime mortar number {number} sets slowly.", f"note-{number}")
             written.set()
 
     writing = asyncio.create_task(write())
     await written.wait()
-    await backups.create(tmp_path / "a.dump", access=access(place))
+    await backups.create(tmp_path / "a.dump", access=access(address))
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)
-    empty = await new_place()
+    empty = await new_database()
     await restored(tmp_path / "a.dump", empty)
     owner = await empty.connect()
     found = await owner.fetchrow(WHOLE)
@@ -104,14 +108,16 @@ SELECT (SELECT count(*) FROM stepwell.documents WHERE uri LIKE 'note-%') AS docu
 """
 
 
-async def test_data_are_replaced_only_when_asked_for_and_only_as_a_whole(world, place, new_place, template, tmp_path):
-    await world.add("Lime mortar sets slowly.", "kept")
+async def test_data_are_replaced_only_when_asked_for_and_only_as_a_whole(
+    tenant, address, new_database, template, tmp_path
+):
+    await tenant.add("Lime mortar sets slowly.", "kept")
     good, cut = tmp_path / "good.dump", tmp_path / "cut.dump"
-    await backups.create(good, access=access(place))
+    await backups.create(good, access=access(address))
     cut.write_bytes(good.read_bytes()[:-5_000])
-    other = await new_place(template)
+    other = await new_database(template)
     service = db.connect(other.service_dsn, pool_size=1)
-    await given.World(service, world.embedder, user_id=world.user_id).add("Cement sets fast.", "other")
+    await harness.Tenant(service, tenant.embedder, user_id=tenant.user_id).add("Cement sets fast.", "other")
     with pytest.raises(errors.Conflict, match="connections"):
         await restored(good, other, replace=True)
     await service.close()
@@ -122,11 +128,11 @@ async def test_data_are_replaced_only_when_asked_for_and_only_as_a_whole(world, 
         await restored(cut, other, replace=True)
     assert await rows(other) == before
     await restored(good, other, replace=True)
-    assert await rows(other) == await rows(place)
+    assert await rows(other) == await rows(address)
 
 
-async def test_a_backup_of_an_older_schema_is_upgraded_and_one_of_a_newer_schema_refused(new_place, tmp_path):
-    old, older, empty = await new_place(), tmp_path / "older.dump", await new_place()
+async def test_a_backup_of_an_older_schema_is_upgraded_and_one_of_a_newer_schema_refused(new_database, tmp_path):
+    old, older, empty = await new_database(), tmp_path / "older.dump", await new_database()
     await schema.upgrade(old.owner_dsn, model=MODEL.name, dimension=MODEL.dimension, revision="0003")
     await backups.create(older, access=access(old))
     assert (await restored(older, empty)).archive.revision == "0003"
@@ -137,36 +143,36 @@ async def test_a_backup_of_an_older_schema_is_upgraded_and_one_of_a_newer_schema
     newer = tmp_path / "newer.dump"
     await backups.create(newer, access=access(old))
     with pytest.raises(errors.SchemaMismatch, match="9999"):
-        await restored(newer, await new_place())
+        await restored(newer, await new_database())
 
 
-async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(place, new_place, tmp_path):
+async def test_a_backup_of_another_model_and_a_file_that_is_no_backup_are_refused(address, new_database, tmp_path):
     file = tmp_path / "a.dump"
-    await backups.create(file, access=access(place))
+    await backups.create(file, access=access(address))
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_EMBEDDER"):
-        await backups.restore(file, access=access(await new_place()), embedding=("another", 384))
+        await backups.restore(file, access=access(await new_database()), embedding=("another", 384))
     file.write_text("not a dump")
     with pytest.raises(errors.BadRequest, match="not a readable backup"):
-        await restored(file, await new_place())
+        await restored(file, await new_database())
     with pytest.raises(errors.BadRequest, match="No such file"):
-        await restored(tmp_path / "missing.dump", await new_place())
+        await restored(tmp_path / "missing.dump", await new_database())
 
 
-async def test_a_backup_that_fails_leaves_the_file_as_it_was(place, new_place, tmp_path):
+async def test_a_backup_that_fails_leaves_the_file_as_it_was(address, new_database, tmp_path):
     file = tmp_path / "a.dump"
     file.write_text("yesterday's")
     with pytest.raises(errors.SchemaMismatch, match="nothing to back up"):
-        await backups.create(file, access=access(await new_place()))
+        await backups.create(file, access=access(await new_database()))
     with pytest.raises(errors.SchemaMismatch, match="STEPWELL_MIGRATION_URL"):
-        await backups.create(file, access=Access(place.service_dsn, {}))
+        await backups.create(file, access=Access(address.service_dsn, {}))
     with pytest.raises(errors.BackupFailed, match="pg_dump"):
-        await storage.dump(Access(place.service_dsn, {}), file, server_major=18)
+        await storage.dump(Access(address.service_dsn, {}), file, server_major=18)
     assert (os.listdir(tmp_path), file.read_text()) == (["a.dump"], "yesterday's")
     with pytest.raises(errors.BadRequest, match="folder"):
-        await backups.create(tmp_path / "missing" / "a.dump", access=access(place))
+        await backups.create(tmp_path / "missing" / "a.dump", access=access(address))
 
 
-async def test_a_password_reaches_the_programs_through_the_environment_only(place, tmp_path, monkeypatch):
+async def test_a_password_reaches_the_programs_through_the_environment_only(address, tmp_path, monkeypatch):
     commands = []
     begin = asyncio.create_subprocess_exec
 
@@ -175,7 +181,7 @@ async def test_a_password_reaches_the_programs_through_the_environment_only(plac
         return begin(*command, **options)
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", record)
-    dsn = place.owner_dsn.replace("postgres@", "postgres:hunter2%40canary@")
+    dsn = address.owner_dsn.replace("postgres@", "postgres:hunter2%40canary@")
     await backups.create(tmp_path / "a.dump", access=Access(dsn, {}))
     assert commands[0][1]["PGPASSWORD"] == "hunter2@canary"
     assert not any("hunter2" in argument for command, _env in commands for argument in command)
@@ -192,13 +198,13 @@ def test_a_server_newer_than_every_program_is_named_with_what_to_install(tmp_pat
     assert storage._programs(98, {"PATH": str(tmp_path)}) == tmp_path
 
 
-async def test_documents_of_a_restored_database_can_be_changed(world, place, new_place, tmp_path):
-    stored = await world.add("Lime mortar sets slowly.", "changed")
-    await backups.create(tmp_path / "a.dump", access=access(place))
-    empty = await new_place()
+async def test_documents_of_a_restored_database_can_be_changed(tenant, address, new_database, tmp_path):
+    stored = await tenant.add("Lime mortar sets slowly.", "changed")
+    await backups.create(tmp_path / "a.dump", access=access(address))
+    empty = await new_database()
     await restored(tmp_path / "a.dump", empty)
     service = db.connect(empty.service_dsn, pool_size=1)
-    again = given.World(service, world.embedder, user_id=world.user_id)
+    again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
     assert (await again.add("Cement sets fast.", "changed")).status == "replaced"
-    assert (await documents.delete(stored.document_id, world.user_id, db=service)).documents_deleted == 1
+    assert (await documents.delete(stored.document_id, tenant.user_id, db=service)).documents_deleted == 1
     await service.close()

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
-import gazette
+import linking
 import pytest
-from given import World
+from harness import Tenant
 
 from app import errors
 from app.pipelines import entities, mention_refresh
@@ -20,29 +20,29 @@ TABLES = ("entities", "entity_names", "entity_members", "entity_words", "entity_
 
 
 @pytest.fixture
-async def alone(place: Any) -> AsyncIterator[Database]:
+async def alone(address: Any) -> AsyncIterator[Database]:
     """A pool of one connection, so that whoever comes next gets the one that was used before."""
-    opened = db.connect(place.service_dsn, pool_size=1, pool_wait_s=30.0)
+    opened = db.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
     yield opened
     await opened.close()
 
 
-async def _filled(database: Database, name: str) -> World:
-    world = World(database)
-    await world.add(f"{name} wrote this.", "note")
-    ana = await gazette.name(world, name, facts=("Sings.",), description="A singer.")
-    await gazette.name(world, "Choir", type="team", members=(ana.entity_id,))
-    return world
+async def _filled(database: Database, name: str) -> Tenant:
+    tenant = Tenant(database)
+    await tenant.add(f"{name} wrote this.", "note")
+    ana = await linking.add_entity(tenant, name, facts=("Sings.",), description="A singer.")
+    await linking.add_entity(tenant, "Choir", type="team", members=(ana.entity_id,))
+    return tenant
 
 
-async def _names(world: World) -> list[str]:
-    return [entity.name for entity in await entities.page(world.user_id, db=world.db, limit=50, origin="user")]
+async def _names(tenant: Tenant) -> list[str]:
+    return [entity.name for entity in await entities.page(tenant.user_id, db=tenant.db, limit=50, origin="user")]
 
 
 async def test_a_change_that_failed_in_the_middle_leaves_nothing_to_the_next_user(alone: Database) -> None:
     one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
     with pytest.raises(errors.Conflict):
-        await gazette.name(one, "ANA")
+        await linking.add_entity(one, "ANA")
     assert await _names(two) == ["Ben", "Choir"]
     assert await _names(one) == ["Ana", "Choir"]
 
@@ -52,15 +52,15 @@ async def test_a_job_of_one_user_leaves_nothing_to_the_next(alone: Database, own
     while await mention_refresh.run_next(alone, keys=tags.KEYS) is not None:
         pass
     assert await _names(two) == ["Ben", "Choir"]
-    for world, name in ((one, "Ana"), (two, "Ben")):
-        assert await gazette.links(owner, world, name) == {("note", 0, "text", 1)}
+    for tenant, name in ((one, "Ana"), (two, "Ben")):
+        assert await linking.of_name(owner, tenant, name) == {("note", 0, "text", 1)}
 
 
 async def test_without_a_user_no_row_of_any_table_about_entities_is_seen(
-    alone: Database, place: Any, owner: asyncpg.Connection
+    alone: Database, address: Any, owner: asyncpg.Connection
 ) -> None:
     await _filled(alone, "Ana")
-    service = await place.connect("stepwell_service")
+    service = await address.connect("stepwell_service")
     try:
         for table in TABLES:
             count = f"SELECT count(*) FROM stepwell.{table}"

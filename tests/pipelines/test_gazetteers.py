@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-import gazette
+import linking
 import pytest
-from given import World
+from harness import Tenant
 
 from app.pipelines import entities, gazetteers
 from app.pipelines.gazetteers import UserNames
@@ -17,99 +17,99 @@ from app.text.names import Name
 
 
 @pytest.fixture
-async def elsewhere(place: Any) -> AsyncIterator[Database]:
+async def elsewhere(address: Any) -> AsyncIterator[Database]:
     """Another process's view of the same database."""
-    opened = db.connect(place.service_dsn, pool_size=2, pool_wait_s=30.0)
+    opened = db.connect(address.service_dsn, pool_size=2, pool_wait_s=30.0)
     yield opened
     await opened.close()
 
 
-async def _current(database: Database, world: World) -> UserNames:
-    async with database.reading(world.user_id) as reading:
-        return await gazetteers.current(reading, world.user_id)
+async def _current(database: Database, tenant: Tenant) -> UserNames:
+    async with database.reading(tenant.user_id) as reading:
+        return await gazetteers.current(reading, tenant.user_id)
 
 
 def _found(names: UserNames, text: str) -> list[str]:
     return [found.key for found in names.gazetteer.find(text)]
 
 
-async def test_what_another_process_changes_counts_at_once(world: World, elsewhere: Database) -> None:
-    assert _found(await _current(elsewhere, world), "Ana and Ben") == []
-    ana = await gazette.name(world, "Ana")
-    await gazette.name(world, "Ben")
-    assert _found(await _current(elsewhere, world), "Ana and Ben") == ["ana", "ben"]
-    await entities.remove(ana.entity_id, world.user_id, db=world.db)
-    assert _found(await _current(elsewhere, world), "Ana and Ben") == ["ben"]
+async def test_what_another_process_changes_counts_at_once(tenant: Tenant, elsewhere: Database) -> None:
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == []
+    ana = await linking.add_entity(tenant, "Ana")
+    await linking.add_entity(tenant, "Ben")
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
+    await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
 
 
 async def test_unchanged_names_are_remembered_and_changed_ones_are_followed_one_by_one(
-    world: World, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await gazette.name(world, "Ana Silva")
-    before = await _current(elsewhere, world)
-    assert await _current(elsewhere, world) is before
+    await linking.add_entity(tenant, "Ana Silva")
+    before = await _current(elsewhere, tenant)
+    assert await _current(elsewhere, tenant) is before
 
     async def never(*_given: Any) -> None:
         raise AssertionError("all names were read again")
 
     monkeypatch.setattr(name_changes, "entries", never)
     alike = await before.fuzzy_index()
-    await gazette.name(world, "Otto Falk")
-    after = await _current(elsewhere, world)
+    await linking.add_entity(tenant, "Otto Falk")
+    after = await _current(elsewhere, tenant)
     assert _found(after, "Otto Falk met Ana Silva") == ["otto falk", "ana silva"]
     assert (await after.fuzzy_index()).similar("Oto Falk")[0][0] == "otto falk"
     assert alike.similar("Oto Falk") == []
 
 
 async def test_after_very_many_changes_all_names_are_read_again(
-    world: World, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gazetteers, "MOST_CHANGES", 2)
-    await _current(elsewhere, world)
+    await _current(elsewhere, tenant)
     for n in range(4):
-        await gazette.name(world, f"Person {n}")
-    assert len((await _current(elsewhere, world)).gazetteer) == 4
+        await linking.add_entity(tenant, f"Person {n}")
+    assert len((await _current(elsewhere, tenant)).gazetteer) == 4
 
 
-async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(world: World) -> None:
-    await gazette.name(world, "Ana")
-    await _current(world.db, world)
+async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(tenant: Tenant) -> None:
+    await linking.add_entity(tenant, "Ana")
+    await _current(tenant.db, tenant)
 
     async def failing() -> None:
-        async with world.db.writing(world.user_id) as writing:
-            await mentions.lock(writing, world.user_id)
+        async with tenant.db.writing(tenant.user_id) as writing:
+            await mentions.lock(writing, tenant.user_id)
             named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
-            await mentions.ensure(writing, world.user_id, [named], origin="metadata")
-            await name_changes.record(writing, world.user_id, {"ben": "Ben"})
-            assert _found(await gazetteers.uncommitted(writing, world.user_id), "Ana, Ben") == ["ana", "ben"]
+            await mentions.ensure(writing, tenant.user_id, [named], origin="metadata")
+            await name_changes.record(writing, tenant.user_id, {"ben": "Ben"})
+            assert _found(await gazetteers.uncommitted(writing, tenant.user_id), "Ana, Ben") == ["ana", "ben"]
             raise RuntimeError("fails")
 
     with pytest.raises(RuntimeError, match="fails"):
         await failing()
-    assert _found(await _current(world.db, world), "Ana, Ben") == ["ana"]
-    await gazette.name(world, "Cy")
-    assert _found(await _current(world.db, world), "Ana, Ben, Cy") == ["ana", "cy"]
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben") == ["ana"]
+    await linking.add_entity(tenant, "Cy")
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben, Cy") == ["ana", "cy"]
 
 
 async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_up(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gazetteers, "MOST_NAMES", 5)
-    worlds = [World(database) for _ in range(4)]
+    worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
-        await gazette.name(one, f"Person {n}", "Boss")
+        await linking.add_entity(one, f"Person {n}", "Boss")
     for _ in range(2):
         for n, one in enumerate(worlds):
             assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
 
 
 async def test_a_changed_name_is_forgotten_long_after_it_was_followed(
-    world: World, owner: Any, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(name_changes, "KEPT", 2)
     for n in range(5):
-        await gazette.name(world, f"Person {n}")
-        await gazette.relink(world)
+        await linking.add_entity(tenant, f"Person {n}")
+        await linking.refresh(tenant)
     kept = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1"
-    assert await owner.fetchval(kept, world.user_id) == 2
-    assert len((await _current(world.db, world)).gazetteer) == 5
+    assert await owner.fetchval(kept, tenant.user_id) == 2
+    assert len((await _current(tenant.db, tenant)).gazetteer) == 5

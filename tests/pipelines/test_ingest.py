@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
-import given
+import harness
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app import errors
 from app.pipelines import documents, ingest
@@ -22,84 +22,84 @@ LONG = "# Well\n\n" + "\n\n".join(
 )
 
 
-async def _document(world: World, document_id: Any) -> Document:
-    return await documents.get(document_id, world.user_id, db=world.db)
+async def _document(tenant: Tenant, document_id: Any) -> Document:
+    return await documents.get(document_id, tenant.user_id, db=tenant.db)
 
 
-async def _chunks(world: World, document_id: Any) -> list[Chunk]:
-    return await documents.chunks(document_id, world.user_id, db=world.db, limit=10_000, offset=0)
+async def _chunks(tenant: Tenant, document_id: Any) -> list[Chunk]:
+    return await documents.chunks(document_id, tenant.user_id, db=tenant.db, limit=10_000, offset=0)
 
 
-async def _counts(world: World) -> tuple[int, int, int]:
-    stats = await documents.stats(world.user_id, db=world.db)
+async def _counts(tenant: Tenant) -> tuple[int, int, int]:
+    stats = await documents.stats(tenant.user_id, db=tenant.db)
     return stats.documents, stats.chunks, stats.vectors
 
 
-def _fake(world: World) -> FakeEmbedder:
-    assert isinstance(world.embedder, FakeEmbedder)
-    return world.embedder
+def _fake(tenant: Tenant) -> FakeEmbedder:
+    assert isinstance(tenant.embedder, FakeEmbedder)
+    return tenant.embedder
 
 
-async def test_added_then_unchanged_then_replaced(world: World) -> None:
-    first = await world.add("Lime mortar.", "note")
-    again = await world.add("Lime mortar.", "note")
-    changed = await world.add("Cement.", "note")
+async def test_added_then_unchanged_then_replaced(tenant: Tenant) -> None:
+    first = await tenant.add("Lime mortar.", "note")
+    again = await tenant.add("Lime mortar.", "note")
+    changed = await tenant.add("Cement.", "note")
     assert [first.status, again.status, changed.status] == ["added", "unchanged", "replaced"]
     assert first.document_id == again.document_id == changed.document_id
     assert [first.embedded, again.embedded, changed.embedded] == [1, 0, 1]
-    assert (await _document(world, first.document_id)).content == "Cement."
-    assert await _counts(world) == (1, 1, 1)
-    assert _fake(world).documents == ["Lime mortar.", "Cement."]
+    assert (await _document(tenant, first.document_id)).content == "Cement."
+    assert await _counts(tenant) == (1, 1, 1)
+    assert _fake(tenant).documents == ["Lime mortar.", "Cement."]
 
 
-async def test_a_text_without_a_uri_is_its_own_identity(world: World) -> None:
-    first, again = await world.add("Lime mortar."), await world.add("Lime mortar.\r\n")
+async def test_a_text_without_a_uri_is_its_own_identity(tenant: Tenant) -> None:
+    first, again = await tenant.add("Lime mortar."), await tenant.add("Lime mortar.\r\n")
     assert (first.document_id, again.status) == (again.document_id, "unchanged")
-    assert (await world.add("Other.")).status == "added"
+    assert (await tenant.add("Other.")).status == "added"
 
 
-async def test_one_text_under_two_uris_is_two_documents_and_embedded_once(world: World) -> None:
-    one, two = await world.add(LONG, "one"), await world.add(LONG, "two")
+async def test_one_text_under_two_uris_is_two_documents_and_embedded_once(tenant: Tenant) -> None:
+    one, two = await tenant.add(LONG, "one"), await tenant.add(LONG, "two")
     assert one.document_id != two.document_id
     assert (one.status, two.status, two.embedded) == ("added", "added", 0)
-    assert len(_fake(world).documents) == one.chunk_count == len(set(_fake(world).documents))
-    assert await _counts(world) == (2, 2 * one.chunk_count, 2 * one.chunk_count)
-    assert set(uris(await world.ask("stone", limit=50))) == {"one", "two"}
+    assert len(_fake(tenant).documents) == one.chunk_count == len(set(_fake(tenant).documents))
+    assert await _counts(tenant) == (2, 2 * one.chunk_count, 2 * one.chunk_count)
+    assert set(uris(await tenant.ask("stone", limit=50))) == {"one", "two"}
 
 
-async def test_the_same_text_twice_in_one_batch_is_embedded_once(world: World) -> None:
-    outcomes = await world.many([Upload("Lime mortar.", uri=f"note-{n}") for n in range(5)])
+async def test_the_same_text_twice_in_one_batch_is_embedded_once(tenant: Tenant) -> None:
+    outcomes = await tenant.many([Upload("Lime mortar.", uri=f"note-{n}") for n in range(5)])
     assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 5
-    assert _fake(world).documents == ["Lime mortar."]
+    assert _fake(tenant).documents == ["Lime mortar."]
 
 
 @pytest.mark.parametrize(
     "change",
     [{"title": "Walls"}, {"metadata": {"team": "masonry"}}, {"created_at": datetime(2024, 5, 6, tzinfo=UTC)}],
 )
-async def test_other_attributes_of_the_same_text_replace_the_document(world: World, change: dict[str, Any]) -> None:
-    first = await world.add("Lime mortar.", "note")
-    changed = await world.add("Lime mortar.", "note", **change)
+async def test_other_attributes_of_the_same_text_replace_the_document(tenant: Tenant, change: dict[str, Any]) -> None:
+    first = await tenant.add("Lime mortar.", "note")
+    changed = await tenant.add("Lime mortar.", "note", **change)
     assert (changed.status, changed.document_id) == ("replaced", first.document_id)
-    found = await _document(world, first.document_id)
+    found = await _document(tenant, first.document_id)
     assert {name: getattr(found, name) for name in change} == change
-    assert (await world.add("Lime mortar.", "note", **change)).status == "unchanged"
+    assert (await tenant.add("Lime mortar.", "note", **change)).status == "unchanged"
 
 
-async def test_another_language_is_indexed_in_that_language(world: World) -> None:
-    await world.add("Die Häuser am Hafen.", "note")
-    assert (await world.add("Die Häuser am Hafen.", "note", language="de")).status == "replaced"
-    assert uris(await world.ask("Haus", mode="lexical")) == ["note"]
-    stats = await documents.stats(world.user_id, db=world.db)
+async def test_another_language_is_indexed_in_that_language(tenant: Tenant) -> None:
+    await tenant.add("Die Häuser am Hafen.", "note")
+    assert (await tenant.add("Die Häuser am Hafen.", "note", language="de")).status == "replaced"
+    assert uris(await tenant.ask("Haus", mode="lexical")) == ["note"]
+    stats = await documents.stats(tenant.user_id, db=tenant.db)
     assert stats.languages == {"german": 1}
 
 
-async def test_twenty_concurrent_uploads_of_one_uri_make_one_document(world: World) -> None:
-    stored = await asyncio.gather(*(world.add(f"Version {n % 4}. Lime.", "note") for n in range(20)))
+async def test_twenty_concurrent_uploads_of_one_uri_make_one_document(tenant: Tenant) -> None:
+    stored = await asyncio.gather(*(tenant.add(f"Version {n % 4}. Lime.", "note") for n in range(20)))
     assert len({one.document_id for one in stored}) == 1
     assert sum(one.status == "added" for one in stored) == 1
-    assert await _counts(world) == (1, 1, 1)
-    answer = await world.ask("lime", explain=True)
+    assert await _counts(tenant) == (1, 1, 1)
+    answer = await tenant.ask("lime", explain=True)
     assert answer.explain is not None
     assert [term["df"] for term in answer.explain["terms"]] == [1]
 
@@ -117,58 +117,58 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-async def test_a_provider_that_answers_nonsense_stores_nothing(world: World, how: str) -> None:
-    world.embedder = given.Miscounting(SPOILT[how])
+async def test_a_provider_that_answers_nonsense_stores_nothing(tenant: Tenant, how: str) -> None:
+    tenant.embedder = harness.FaultyEmbedder(SPOILT[how])
     with pytest.raises(errors.BadEmbedding):
-        await world.add(LONG, "note")
+        await tenant.add(LONG, "note")
     with pytest.raises(errors.BadEmbedding):
-        await world.many([Upload(LONG, uri="note"), Upload("Other.", uri="other")])
-    assert await _counts(world) == (0, 0, 0)
+        await tenant.many([Upload(LONG, uri="note"), Upload("Other.", uri="other")])
+    assert await _counts(tenant) == (0, 0, 0)
 
 
-async def test_a_provider_that_fails_leaves_the_old_version(world: World) -> None:
-    stored = await world.add("Lime.", "note")
-    _fake(world).failing = True
+async def test_a_provider_that_fails_leaves_the_old_version(tenant: Tenant) -> None:
+    stored = await tenant.add("Lime.", "note")
+    _fake(tenant).failing = True
     with pytest.raises(errors.ProviderError):
-        await world.add("Cement.", "note")
-    assert (await _document(world, stored.document_id)).content == "Lime."
+        await tenant.add("Cement.", "note")
+    assert (await _document(tenant, stored.document_id)).content == "Lime."
 
 
-async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(world: World) -> None:
+async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(tenant: Tenant) -> None:
     given_ = [
         Upload("One.", uri="1"),
         Upload("\u200b \n", uri="2"),
         Upload("Three.", uri="3"),
         Upload("x", uri="u" * 3000),
     ]
-    outcomes = await world.many(given_)
+    outcomes = await tenant.many(given_)
     assert [outcome.upload for outcome in outcomes] == given_
     assert [outcome.stored is not None for outcome in outcomes] == [True, False, True, False]
     assert [outcome.error and outcome.error.field for outcome in outcomes] == [None, "content", None, "uri"]
-    assert sorted(map(str, await world.uris())) == ["1", "3"]
+    assert sorted(map(str, await tenant.uris())) == ["1", "3"]
 
 
-async def test_many_leaves_what_was_stored_when_the_caller_stops_reading(world: World) -> None:
+async def test_many_leaves_what_was_stored_when_the_caller_stops_reading(tenant: Tenant) -> None:
     outcomes = ingest.many(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
-        world.user_id,
-        db=world.db,
-        embedder=world.embedder,
-        options=world.chunking_options,
+        tenant.user_id,
+        db=tenant.db,
+        embedder=tenant.embedder,
+        options=tenant.chunking_options,
     )
     async for outcome in outcomes:
         assert outcome.stored is not None
         break
     await outcomes.aclose()  # type: ignore[attr-defined]
-    assert await world.uris() == ["0"]
-    again = await world.many([Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)])
+    assert await tenant.uris() == ["0"]
+    again = await tenant.many([Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)])
     assert [o.stored and o.stored.status for o in again] == ["unchanged", *["added"] * 5]
 
 
-async def test_frontmatter_becomes_title_metadata_language_and_date(world: World) -> None:
+async def test_frontmatter_becomes_title_metadata_language_and_date(tenant: Tenant) -> None:
     text = "---\ntitle: Der Brunnen\nlang: de\ndate: 2024-05-06\nteam: masonry\n---\n# Kopf\n\nKalk statt Zement."
-    stored = await world.add(text, "note", metadata={"team": "given"})
-    found = await _document(world, stored.document_id)
+    stored = await tenant.add(text, "note", metadata={"team": "given"})
+    found = await _document(tenant, stored.document_id)
     assert (found.title, found.language) == ("Der Brunnen", "german")
     assert found.created_at == datetime(2024, 5, 6, tzinfo=UTC)
     assert found.metadata["team"] == "given"
@@ -177,11 +177,11 @@ async def test_frontmatter_becomes_title_metadata_language_and_date(world: World
     assert "---" not in found.content
 
 
-async def test_offsets_map_into_the_stored_text(world: World) -> None:
-    world.chunking_options = ingest.ChunkingOptions(40, 8)
-    stored = await world.add("\ufeff---\na: 1\n---\n" + LONG.replace("\n", "\r\n") + "\x00", "note")
-    content = (await _document(world, stored.document_id)).content
-    chunks = await _chunks(world, stored.document_id)
+async def test_offsets_map_into_the_stored_text(tenant: Tenant) -> None:
+    tenant.chunking_options = ingest.ChunkingOptions(40, 8)
+    stored = await tenant.add("\ufeff---\na: 1\n---\n" + LONG.replace("\n", "\r\n") + "\x00", "note")
+    content = (await _document(tenant, stored.document_id)).content
+    chunks = await _chunks(tenant, stored.document_id)
     assert content is not None
     assert "\r" not in content
     assert len(chunks) == stored.chunk_count > 8
@@ -190,41 +190,41 @@ async def test_offsets_map_into_the_stored_text(world: World) -> None:
         assert content[chunk.start_offset : chunk.end_offset] == chunk.content
     assert all(first.start_offset < second.start_offset for first, second in pairwise(chunks))
     assert any(chunk.heading_path for chunk in chunks)
-    hit = (await world.ask("stone", limit=1)).hits[0].candidate
+    hit = (await tenant.ask("stone", limit=1)).hits[0].candidate
     assert content[hit.start_offset : hit.end_offset] == hit.content
 
 
-async def test_a_megabyte_of_distinct_words_in_one_paragraph_is_stored_and_found(world: World) -> None:
+async def test_a_megabyte_of_distinct_words_in_one_paragraph_is_stored_and_found(tenant: Tenant) -> None:
     words = [f"wort{n:016x}" for n in range(50_000)]
-    stored = await world.add(" ".join(words), "big")
-    chunks = await _chunks(world, stored.document_id)
+    stored = await tenant.add(" ".join(words), "big")
+    chunks = await _chunks(tenant, stored.document_id)
     assert len(chunks) == stored.chunk_count > 100
     assert chunks[-1].content.endswith(words[-1])
     for word in (words[0], words[25_000], words[-1]):
-        answer = await world.ask(word, mode="lexical")
+        answer = await tenant.ask(word, mode="lexical")
         assert [word in hit.candidate.content.split() for hit in answer.hits[:1]] == [True]
         assert answer.relaxed == ()
 
 
 @pytest.mark.parametrize("content", ["x" * 3000, "QUJD" * 5000, "var a=1;" * 3000, "!!!", "🐕"])
-async def test_texts_that_are_hardly_words_are_stored(world: World, content: str) -> None:
-    stored = await world.add(content, "odd")
+async def test_texts_that_are_hardly_words_are_stored(tenant: Tenant, content: str) -> None:
+    stored = await tenant.add(content, "odd")
     assert stored.chunk_count >= 1
-    assert uris(await world.ask("anything at all", mode="semantic")) == ["odd"] * min(5, stored.chunk_count)
+    assert uris(await tenant.ask("anything at all", mode="semantic")) == ["odd"] * min(5, stored.chunk_count)
 
 
-async def test_a_reader_during_replacements_sees_one_version_and_never_half(world: World) -> None:
+async def test_a_reader_during_replacements_sees_one_version_and_never_half(tenant: Tenant) -> None:
     """Every chunk of a version carries its mark; a search that saw two marks, or too few chunks, saw half."""
-    world.chunking_options = ingest.ChunkingOptions(40, 0)
+    tenant.chunking_options = ingest.ChunkingOptions(40, 0)
     marks = ("alpha", "beta")
     versions = {mark: "\n\n".join(f"# Part {n}\n\n" + f"{mark} stone {n}. " * 12 for n in range(6)) for mark in marks}
-    sizes = {mark: (await world.add(versions[mark], "note")).chunk_count for mark in marks}
+    sizes = {mark: (await tenant.add(versions[mark], "note")).chunk_count for mark in marks}
     done = asyncio.Event()
     seen: list[str] = []
 
     async def read() -> None:
         while not done.is_set():
-            answer = await world.ask("stone", limit=50)
+            answer = await tenant.ask("stone", limit=50)
             held = {mark for mark in marks for hit in answer.hits if mark in hit.candidate.content}
             assert len(held) == 1
             (mark,) = held
@@ -234,50 +234,50 @@ async def test_a_reader_during_replacements_sees_one_version_and_never_half(worl
     async def write() -> None:
         try:
             for n in range(30):
-                await world.add(versions[marks[n % 2]], "note")
+                await tenant.add(versions[marks[n % 2]], "note")
         finally:
             done.set()
 
     await asyncio.gather(write(), *(read() for _ in range(3)))
     assert set(seen) == set(marks)
-    assert await _counts(world) == (1, sizes["beta"], sizes["beta"])
+    assert await _counts(tenant) == (1, sizes["beta"], sizes["beta"])
 
 
-async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(world: World) -> None:
-    one, _two = await world.add("One.", "one"), await world.add("Two.", "two")
+async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(tenant: Tenant) -> None:
+    one, _two = await tenant.add("One.", "one"), await tenant.add("Two.", "two")
 
     async def replace(document_id: Any, upload: Upload) -> Any:
         return await ingest.replace(
             document_id,
             upload,
-            world.user_id,
-            db=world.db,
-            embedder=world.embedder,
-            options=world.chunking_options,
+            tenant.user_id,
+            db=tenant.db,
+            embedder=tenant.embedder,
+            options=tenant.chunking_options,
         )
 
     assert (await replace(one.document_id, Upload("One, again."))).status == "replaced"
     assert (await replace(one.document_id, Upload("One, again."))).status == "unchanged"
-    found = await _document(world, one.document_id)
+    found = await _document(tenant, one.document_id)
     assert (found.uri, found.content) == ("one", "One, again.")
     with pytest.raises(errors.Conflict):
         await replace(one.document_id, Upload("Mine.", uri="two"))
     with pytest.raises(errors.NotFound):
         await replace(uuid4(), Upload("Nobody's."))
     assert (await replace(one.document_id, Upload("Moved.", uri="three"))).uri == "three"
-    assert (await world.add("One.", "one")).status == "added"
+    assert (await tenant.add("One.", "one")).status == "added"
 
 
-async def test_deleting_takes_everything_along(world: World) -> None:
-    stored = await world.add(LONG, "note")
-    kept = await world.add("Lime.", "kept")
-    deleted = await documents.delete(stored.document_id, world.user_id, db=world.db)
+async def test_deleting_takes_everything_along(tenant: Tenant) -> None:
+    stored = await tenant.add(LONG, "note")
+    kept = await tenant.add("Lime.", "kept")
+    deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
     assert (deleted.documents_deleted, deleted.chunks_deleted) == (1, stored.chunk_count)
     assert deleted.vectors_deleted == stored.chunk_count
-    assert await _counts(world) == (1, 1, 1)
+    assert await _counts(tenant) == (1, 1, 1)
     with pytest.raises(errors.NotFound):
-        await documents.delete(stored.document_id, world.user_id, db=world.db)
-    answer = await world.ask("stone lime", explain=True)
+        await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+    answer = await tenant.ask("stone lime", explain=True)
     assert [hit.candidate.document_id for hit in answer.hits] == [kept.document_id]
     assert answer.explain is not None
     assert {term["lexeme"]: term["df"] for term in answer.explain["terms"]} == {"stone": 0, "lime": 1}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app import errors
 from app.pipelines import documents, multihop
@@ -32,12 +32,12 @@ NOISE = [
 
 
 @pytest.fixture
-async def library(world: World) -> World:
+async def library(tenant: Tenant) -> Tenant:
     for uri, (title, text) in LIBRARY.items():
-        await world.add(text, uri, title=title)
+        await tenant.add(text, uri, title=title)
     for place, text in enumerate(NOISE):
-        await world.add(text, f"noise{place}", title=f"note {place}")
-    return world
+        await tenant.add(text, f"noise{place}", title=f"note {place}")
+    return tenant
 
 
 class Proposing:
@@ -73,13 +73,13 @@ class FailingLater(FakeEmbedder):
 FLAT = Guidance("off", boost=False)
 
 
-async def _ask(world: World, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
+async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
     hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
-    question = multihop.MultihopQuery(Query(world.user_id, text, **given), **hops)
-    return await multihop.run(question, world.services(budget=budget or Budget(), llm=llm))
+    question = multihop.MultihopQuery(Query(tenant.user_id, text, **given), **hops)
+    return await multihop.run(question, tenant.services(budget=budget or Budget(), llm=llm))
 
 
-async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: World) -> None:
+async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: Tenant) -> None:
     flat = await library.ask(QUESTION, guidance=FLAT)
     assert "director" not in uris(flat)
     answer = await _ask(library)
@@ -92,7 +92,7 @@ async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library
     assert answer.search_mode == "multihop"
 
 
-async def test_hops_tell_the_queries_the_terms_and_what_was_new(library: World) -> None:
+async def test_hops_tell_the_queries_the_terms_and_what_was_new(library: Tenant) -> None:
     answer = await _ask(library, extractor="entities")
     first, second = answer.hops or ()
     assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
@@ -105,7 +105,7 @@ async def test_hops_tell_the_queries_the_terms_and_what_was_new(library: World) 
 
 @pytest.mark.parametrize("merge", ["linked", "classic"])
 async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the_limit(
-    library: World, merge: str
+    library: Tenant, merge: str
 ) -> None:
     for limit in (1, 3, 12):
         answer = await _ask(library, merge=merge, limit=limit, explain=True)
@@ -118,7 +118,7 @@ async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the
             assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
 
 
-async def test_classic_never_brings_a_chunk_of_hop_1_again(library: World) -> None:
+async def test_classic_never_brings_a_chunk_of_hop_1_again(library: Tenant) -> None:
     answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
     assert answer.hops is not None
     assert [hop.result_count for hop in answer.hops] == [6, 6]
@@ -127,13 +127,13 @@ async def test_classic_never_brings_a_chunk_of_hop_1_again(library: World) -> No
     assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
 
 
-async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_something(world: World) -> None:
+async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_something(tenant: Tenant) -> None:
     for uri, (title, text) in LIBRARY.items():
-        await world.add(text, uri, title=title)
+        await tenant.add(text, uri, title=title)
     for place in range(6):
-        await world.add(f"Where was filler number {place}", f"filler{place}", title=f"filler {place}")
+        await tenant.add(f"Where was filler number {place}", f"filler{place}", title=f"filler {place}")
     for most in (2, 3, 4):
-        answer = await _ask(world, max_hops=most)
+        answer = await _ask(tenant, max_hops=most)
         assert {"film", "director", "town"} <= set(uris(answer))
         town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
         assert town.via is not None
@@ -143,7 +143,7 @@ async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_somethi
         assert all(hop.result_count for hop in hops[1:-1])
 
 
-async def test_filters_and_exclusions_bind_every_hop(library: World) -> None:
+async def test_filters_and_exclusions_bind_every_hop(library: Tenant) -> None:
     answer = await _ask(library, limit=20)
     director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
     assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
@@ -155,28 +155,28 @@ async def test_filters_and_exclusions_bind_every_hop(library: World) -> None:
         assert "film" in uris(filtered)
 
 
-async def test_an_excluded_word_keeps_a_linked_chunk_out(library: World) -> None:
+async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
     assert "director" in uris(await _ask(library, limit=12))
     assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
 
 
-async def test_an_empty_first_hop_is_an_empty_answer_and_asks_no_model(world: World) -> None:
+async def test_an_empty_first_hop_is_an_empty_answer_and_asks_no_model(tenant: Tenant) -> None:
     llm = Proposing(["x"])
-    answer = await _ask(world, llm=llm)
+    answer = await _ask(tenant, llm=llm)
     assert (answer.hits, answer.fallback_reason, answer.total_results) == ((), "no_documents", 0)
     assert [(hop.hop, hop.result_count) for hop in answer.hops or ()] == [(1, 0)]
     assert llm.asked == []
 
 
-async def test_nothing_extracted_leaves_hop_1(world: World) -> None:
-    await world.add("plain words and nothing else", "plain")
-    answer = await _ask(world, "plain words")
+async def test_nothing_extracted_leaves_hop_1(tenant: Tenant) -> None:
+    await tenant.add("plain words and nothing else", "plain")
+    answer = await _ask(tenant, "plain words")
     assert [(hit.candidate.uri, hit.hop) for hit in answer.hits] == [("plain", 1)]
     assert len(answer.hops or ()) == 1
     assert answer.degraded == ()
 
 
-async def test_a_model_names_the_terms_where_there_is_one(library: World) -> None:
+async def test_a_model_names_the_terms_where_there_is_one(library: Tenant) -> None:
     llm = Proposing(["Ilse Brandt"])
     answer = await _ask(library, llm=llm)
     assert answer.hops is not None
@@ -188,7 +188,7 @@ async def test_a_model_names_the_terms_where_there_is_one(library: World) -> Non
 
 
 @pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
-async def test_useless_terms_of_a_model_lower_nothing(library: World, proposed: list[object]) -> None:
+async def test_useless_terms_of_a_model_lower_nothing(library: Tenant, proposed: list[object]) -> None:
     without = await _ask(library)
     answer = await _ask(library, llm=Proposing(proposed))
     assert uris(answer) == uris(without)
@@ -196,7 +196,7 @@ async def test_useless_terms_of_a_model_lower_nothing(library: World, proposed: 
     assert answer.hops[1].extractor == "entities"
 
 
-async def test_random_words_of_the_passages_cost_no_stored_name_its_place(library: World) -> None:
+async def test_random_words_of_the_passages_cost_no_stored_name_its_place(library: Tenant) -> None:
     without = await _ask(library, extractor="entities")
     names_led = (without.hops or ())[1].expanded_terms
     junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
@@ -208,7 +208,7 @@ async def test_random_words_of_the_passages_cost_no_stored_name_its_place(librar
     assert answer.degraded == ()
 
 
-async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: World) -> None:
+async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: Tenant) -> None:
     await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
     without = await _ask(library, extractor="entities")
     assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].expanded_terms)
@@ -220,7 +220,7 @@ async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(l
 
 
 @pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
-async def test_a_failing_model_falls_to_stored_names_and_is_told(library: World, llm: Any) -> None:
+async def test_a_failing_model_falls_to_stored_names_and_is_told(library: Tenant, llm: Any) -> None:
     answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
     assert answer.hops is not None
     assert answer.hops[1].extractor == "entities"
@@ -228,35 +228,37 @@ async def test_a_failing_model_falls_to_stored_names_and_is_told(library: World,
     assert answer.degraded == ("llm_failed",)
 
 
-async def test_statistics_alone_name_terms(library: World) -> None:
+async def test_statistics_alone_name_terms(library: Tenant) -> None:
     answer = await _ask(library, extractor="statistical")
     assert answer.hops is not None
     assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
 
 
-async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: World) -> None:
+async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: Tenant) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
-    assert uris(answer) == uris(await World(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
+    assert uris(answer) == uris(await Tenant(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
     assert {hit.hop for hit in answer.hits} == {1}
     assert "hop2_failed" in answer.degraded
     assert answer.hops is not None
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
 
 
-async def test_an_embedder_that_never_answers_leaves_words_and_names(library: World) -> None:
+async def test_an_embedder_that_never_answers_leaves_words_and_names(library: Tenant) -> None:
     library.embedder = FakeEmbedder(failing=True)
     answer = await _ask(library)
     assert "director" in uris(answer)
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
 
 
-async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(library: World, place: Any, owner: Any) -> None:
-    hurried = store_db.connect(place.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=400))
+async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(
+    library: Tenant, address: Any, owner: Any
+) -> None:
+    hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=400))
     try:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
-            answer = await _ask(World(hurried, library.embedder, library.user_id))
+            answer = await _ask(Tenant(hurried, library.embedder, library.user_id))
     finally:
         await hurried.close()
     assert {hit.hop for hit in answer.hits} == {1}
@@ -265,26 +267,26 @@ async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(library: 
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
 
 
-async def test_a_blank_question_is_refused(world: World) -> None:
+async def test_a_blank_question_is_refused(tenant: Tenant) -> None:
     with pytest.raises(errors.BlankQuery):
-        await _ask(world, " \u200b ")
+        await _ask(tenant, " \u200b ")
 
 
-async def test_another_users_names_lead_nowhere(library: World) -> None:
-    stranger = World(library.db)
+async def test_another_users_names_lead_nowhere(library: Tenant) -> None:
+    stranger = Tenant(library.db)
     await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
     answer = await _ask(stranger)
     assert uris(answer) == ["film"]
 
 
-async def test_a_passage_on_the_other_part_of_a_question_comes_before_more_of_the_same(world: World) -> None:
+async def test_a_passage_on_the_other_part_of_a_question_comes_before_more_of_the_same(tenant: Tenant) -> None:
     for place in range(6):
-        await world.add(
+        await tenant.add(
             f"Herring prices in Lundby rose again in week {place}, and herring prices fell.", f"price{place}"
         )
-    await world.add("The lighthouse keeper repaired a lamp.", "keeper")
+    await tenant.add("The lighthouse keeper repaired a lamp.", "keeper")
     asked = "How did herring prices in Lundby rise and what did the keeper do?"
-    answer = await _ask(world, asked, explain=True)
+    answer = await _ask(tenant, asked, explain=True)
     assert "keeper" in uris(answer)[:2]
     alone = {h.candidate.uri: sum(v for k, v in h.explain["parts"].items() if k != "covers") for h in answer.hits}
     assert sum(value > alone["keeper"] for value in alone.values()) >= 2, "by its own signals it would come later"

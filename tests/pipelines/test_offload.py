@@ -7,13 +7,13 @@ import time
 from collections.abc import Awaitable
 
 import pytest
+from harness import Tenant
 
 from app.pipelines import entity_lines, merge_lists, offload
 from app.pipelines.entity_lines import Line
 from app.pipelines.merge_lists import HitList, InputHit, MergeRequest
 from app.pipelines.services import Services
 from app.shapes import EntityDraft
-from tests.given import World
 
 LOOP_SHARE = 0.25
 """Largest share of the CPU time that the event loop's thread may use while large work runs."""
@@ -36,14 +36,14 @@ async def test_an_error_of_large_work_reaches_the_caller() -> None:
         await offload.run(offload.INLINE + 1, int, "x")
 
 
-async def test_selecting_among_long_texts_leaves_the_event_loop_free(world: World) -> None:
-    texts = [" ".join(f"w{(place * 37 + word) % 20_000}" for word in range(1_500)) for place in range(200)]
-    hits = [InputHit(str(place), content=text) for place, text in enumerate(texts)]
-    merging = MergeRequest(world.user_id, [HitList("all", hits)], limit=200, mmr=True)
+async def test_selecting_among_long_texts_leaves_the_event_loop_free(tenant: Tenant) -> None:
+    texts = [" ".join(f"w{(index * 37 + word) % 20_000}" for word in range(1_500)) for index in range(200)]
+    hits = [InputHit(str(index), content=text) for index, text in enumerate(texts)]
+    merging = MergeRequest(tenant.user_id, [HitList("all", hits)], limit=200, mmr=True)
     merged: list[merge_lists.MergeResult] = []
 
     async def merge() -> None:
-        merged.append(await merge_lists.run(merging, Services(world.db, world.embedder)))
+        merged.append(await merge_lists.run(merging, Services(tenant.db, tenant.embedder)))
 
     assert await loop_share(merge()) < LOOP_SHARE
     assert sorted(int(hit.hit.hit_id) for hit in merged[0].hits) == list(range(200))
@@ -55,14 +55,14 @@ def _chain(count: int) -> list[Line]:
     return [Line(number, drafts[number], members=(drafts[number + 1].name,)) for number in range(count)]
 
 
-async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loop(world: World) -> None:
+async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loop(tenant: Tenant) -> None:
     used = []
     for count in (1_000, 4_000):
         began = time.process_time()
         outcomes: list[entity_lines.LineResult] = []
 
         async def bring(lines: list[Line], outcomes: list[entity_lines.LineResult] = outcomes) -> None:
-            outcomes += await entity_lines.run(lines, world.user_id, db=world.db, embedder=world.embedder)
+            outcomes += await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
 
         share = await loop_share(bring(_chain(count)))
         used.append(time.process_time() - began)
@@ -72,13 +72,13 @@ async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loo
     assert share < 0.8
 
 
-async def test_lines_that_contain_each_other_are_stored_whatever_their_order(world: World) -> None:
+async def test_lines_that_contain_each_other_are_stored_whatever_their_order(tenant: Tenant) -> None:
     count = 600
     lines = [
         Line(number, EntityDraft("team", f"Ring {number}"), members=(f"Ring {(number + 1) % count}",))
         for number in range(count)
     ]
-    outcomes = await entity_lines.run(lines, world.user_id, db=world.db, embedder=world.embedder)
+    outcomes = await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
     assert {outcome.status for outcome in outcomes} == {"added"}
-    again = await entity_lines.run(lines, world.user_id, db=world.db, embedder=world.embedder)
+    again = await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
     assert {outcome.status for outcome in again} == {"unchanged"}

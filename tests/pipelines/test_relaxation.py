@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
 
 
 @pytest.fixture
-async def words(world: World) -> World:
+async def words(tenant: Tenant) -> Tenant:
     """Three notes, and an embedder that fails, so that the text leg stands alone."""
-    await world.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
-    return world
+    await tenant.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
+    return tenant
 
 
-def _deaf(world: World) -> World:
-    world.embedder = FakeEmbedder(failing=True)
-    return world
+def _deaf(tenant: Tenant) -> Tenant:
+    tenant.embedder = FakeEmbedder(failing=True)
+    return tenant
 
 
 @pytest.mark.parametrize("query", ['"mortar lime" ferry', "+mortar +ferry", '"never written" mortar', "mortar -lime"])
-async def test_constraints_that_nothing_meets_are_dropped_and_named(words: World, query: str) -> None:
+async def test_constraints_that_nothing_meets_are_dropped_and_named(words: Tenant, query: str) -> None:
     answer = await _deaf(words).ask(query)
     assert "lime" in uris(answer)
     assert answer.relaxed == ("constraints_dropped",)
@@ -30,7 +30,7 @@ async def test_constraints_that_nothing_meets_are_dropped_and_named(words: World
 
 
 @pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy", "timetabel"])
-async def test_misspelt_and_shortened_words_are_widened_and_named(words: World, query: str) -> None:
+async def test_misspelt_and_shortened_words_are_widened_and_named(words: Tenant, query: str) -> None:
     answer = await words.ask(query, mode="lexical")
     assert uris(answer) == ["bird" if "gannett" in query else "boat"]
     assert answer.relaxed == ("similar_words",)
@@ -38,7 +38,7 @@ async def test_misspelt_and_shortened_words_are_widened_and_named(words: World, 
     assert answer.degraded == ()
 
 
-async def test_at_last_the_nearest_vectors_answer_and_are_named(words: World) -> None:
+async def test_at_last_the_nearest_vectors_answer_and_are_named(words: Tenant) -> None:
     answer = await words.ask("quazzlewick", mode="lexical", limit=50)
     assert len(answer.hits) == 3
     assert answer.relaxed == ("nearest_vectors",)
@@ -46,24 +46,24 @@ async def test_at_last_the_nearest_vectors_answer_and_are_named(words: World) ->
     assert {hit.confidence for hit in answer.hits} == {"low"}
 
 
-async def test_stop_words_alone_in_lexical_mode_end_with_the_nearest_vectors(words: World) -> None:
+async def test_stop_words_alone_in_lexical_mode_end_with_the_nearest_vectors(words: Tenant) -> None:
     answer = await words.ask("the of and", mode="lexical")
     assert len(answer.hits) == 3
     assert (answer.relaxed, answer.degraded) == (("nearest_vectors",), ("no_text_terms",))
 
 
-async def test_with_neither_words_nor_vector_the_answer_says_why_it_is_empty(words: World) -> None:
+async def test_with_neither_words_nor_vector_the_answer_says_why_it_is_empty(words: Tenant) -> None:
     answer = await _deaf(words).ask("quazzlewick")
     assert (answer.hits, answer.fallback_reason) == ((), "nothing_found")
     assert "embedding_failed" in answer.degraded
 
 
-async def test_what_found_something_is_not_relaxed(words: World) -> None:
+async def test_what_found_something_is_not_relaxed(words: Tenant) -> None:
     for query in ("lime", '"lime mortar"', "+lime", "lime -ferry"):
         assert (await words.ask(query)).relaxed == ()
 
 
-async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: World) -> None:
+async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: Tenant) -> None:
     boat = await words.ask("ferry", mode="lexical")
     only_boat = Filters(document_ids=(boat.hits[0].candidate.document_id,))
     assert uris(await words.ask('"mortar lime"', mode="lexical", filters=only_boat)) == ["boat"]
@@ -71,8 +71,8 @@ async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: World)
     assert "boat" not in uris(await words.ask("harbor", mode="lexical", exclude_chunk_ids=excluded))
 
 
-async def test_an_excluded_word_that_bars_everything_is_dropped(world: World) -> None:
-    await world.add_all({"one": "lime one", "two": "lime two"})
-    answer = await world.ask("mortar -lime")
+async def test_an_excluded_word_that_bars_everything_is_dropped(tenant: Tenant) -> None:
+    await tenant.add_all({"one": "lime one", "two": "lime two"})
+    answer = await tenant.ask("mortar -lime")
     assert sorted(map(str, uris(answer))) == ["one", "two"]
     assert answer.relaxed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import given
+import harness
 import pytest
 
 from app.pipelines import documents, entities, repair
@@ -21,17 +21,17 @@ DERIVED = ("chunks", "postings", "lexemes", "text_statistics", "embeddings", "me
 class Repaired:
     """A database of its own with the samples of one user, the owner's view of it, and what repair does to it."""
 
-    def __init__(self, world: given.World, owner: db.Database, connection) -> None:
-        self.world, self.owner, self.connection = world, owner, connection
+    def __init__(self, tenant: harness.Tenant, owner: db.Database, connection) -> None:
+        self.tenant, self.owner, self.connection = tenant, owner, connection
 
     async def repair(self) -> Damage:
         """Repair the user."""
-        world = self.world
-        return await repair.run(world.user_id, db=self.owner, embedder=world.embedder, keys=tags.KEYS)
+        tenant = self.tenant
+        return await repair.run(tenant.user_id, db=self.owner, embedder=tenant.embedder, keys=tags.KEYS)
 
     async def check(self) -> Damage:
         """Check the user completely."""
-        return (await repair.check(self.world.user_id, db=self.owner, keys=tags.KEYS)).damage
+        return (await repair.check(self.tenant.user_id, db=self.owner, keys=tags.KEYS)).damage
 
     async def rows(self) -> dict[str, list[str]]:
         """The derived rows as text, without what a rewrite may change: when an entity was first seen."""
@@ -48,17 +48,17 @@ class Repaired:
 
 
 @pytest.fixture
-async def repaired(new_place, template):
-    place = await new_place(template)
-    service = db.connect(place.service_dsn, pool_size=4)
-    owner = db.connect(place.owner_dsn, pool_size=2)
-    connection = await place.connect()
-    world = given.World(service)
+async def repaired(new_database, template):
+    address = await new_database(template)
+    service = db.connect(address.service_dsn, pool_size=4)
+    owner = db.connect(address.owner_dsn, pool_size=2)
+    connection = await address.connect()
+    tenant = harness.Tenant(service)
     for file in sorted(NOTES.rglob("*.md"))[:12]:
-        await world.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
+        await tenant.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
     draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))
-    await entities.add([draft], world.user_id, db=service, embedder=world.embedder)
-    repaired = Repaired(world, owner, connection)
+    await entities.add([draft], tenant.user_id, db=service, embedder=tenant.embedder)
+    repaired = Repaired(tenant, owner, connection)
     assert await repaired.repair() == Damage()
     yield repaired
     await connection.close()
@@ -82,7 +82,7 @@ CORRUPTIONS = (
 
 
 async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_finds_nothing(repaired):
-    before, found = await repaired.rows(), await repaired.world.ask("Halyard rota")
+    before, found = await repaired.rows(), await repaired.tenant.ask("Halyard rota")
     for corruption in CORRUPTIONS:
         await repaired.connection.execute(corruption)
     would = await repaired.check()
@@ -91,7 +91,7 @@ async def test_everything_that_was_corrupted_is_as_it_was_and_a_second_repair_fi
     done = await repaired.repair()
     assert all(getattr(done, kind) for kind in Damage.__dataclass_fields__), done
     assert await repaired.rows() == before
-    assert (await repaired.world.ask("Halyard rota")).hits == found.hits
+    assert (await repaired.tenant.ask("Halyard rota")).hits == found.hits
     assert await repaired.check() == Damage()
     assert await repaired.repair() == Damage()
 
@@ -107,33 +107,33 @@ async def test_a_table_that_was_emptied_is_filled_again(repaired):
 
 async def test_documents_that_are_stored_replaced_and_deleted_during_a_repair_stay_right(repaired, monkeypatch):
     """Each kind of change happens between the comparison of the postings and their rewriting."""
-    world = repaired.world
-    await world.add("Lime mortar sets slowly.", "replaced")
-    gone = await world.add("Lime plaster sets fast.", "deleted")
+    tenant = repaired.tenant
+    await tenant.add("Lime mortar sets slowly.", "replaced")
+    gone = await tenant.add("Lime plaster sets fast.", "deleted")
     await repaired.connection.execute("UPDATE stepwell.postings SET items[1] = items[1] + (1 << 16)")
     compared = repair._rewrite_postings
 
     async def interrupted(*args, **kwargs):
         monkeypatch.setattr(repair, "_rewrite_postings", compared)
-        await world.add("Mortar of lime and sand, lime and sand.", "added")
-        await world.add("Lime mortar is soft.", "replaced")
-        await documents.delete(gone.document_id, world.user_id, db=world.db)
+        await tenant.add("Mortar of lime and sand, lime and sand.", "added")
+        await tenant.add("Lime mortar is soft.", "replaced")
+        await documents.delete(gone.document_id, tenant.user_id, db=tenant.db)
         await compared(*args, **kwargs)
 
     monkeypatch.setattr(repair, "_rewrite_postings", interrupted)
     assert (await repaired.repair()).postings
     assert await repaired.check() == Damage()
-    assert given.uris(await world.ask("sand"))[0] == "added"
+    assert harness.uris(await tenant.ask("sand"))[0] == "added"
 
 
 async def test_writers_and_searches_go_on_during_a_repair_and_the_result_is_right(repaired):
-    world = repaired.world
+    tenant = repaired.tenant
     for corruption in CORRUPTIONS:
         await repaired.connection.execute(corruption)
 
     async def write(number: int) -> None:
-        await world.add(f"Note {number} about lime and Mara Veit.", f"note-{number % 5}")
-        assert (await world.ask("lime")).hits
+        await tenant.add(f"Note {number} about lime and Mara Veit.", f"note-{number % 5}")
+        assert (await tenant.ask("lime")).hits
 
     async with asyncio.TaskGroup() as group:
         repairing = group.create_task(repaired.repair())

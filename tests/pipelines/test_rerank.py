@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from given import World, uris
-from scripted import Script
+from fake_provider import FakeProvider
+from harness import Tenant, uris
 from test_two_pass import give, person
 
 from app.pipelines import search
@@ -29,21 +29,21 @@ QUERY = "lime mortar landing"
 
 
 @pytest.fixture
-async def shelf(world: World) -> World:
-    await world.add_all(SHELF)
-    return world
+async def shelf(tenant: Tenant) -> Tenant:
+    await tenant.add_all(SHELF)
+    return tenant
 
 
 @pytest.fixture
-async def reranker(script: Script) -> AsyncIterator[HttpReranker]:
-    made = HttpReranker(kind="cohere", url=script.url, model="tiny")
+async def reranker(provider: FakeProvider) -> AsyncIterator[HttpReranker]:
+    made = HttpReranker(kind="cohere", url=provider.url, model="tiny")
     yield made
     await made.aclose()
 
 
-async def asked(world: World, *, reranker: Reranker | None = None, rerank_s: float = 2.0, **fields: Any) -> Answer:
-    query = Query(world.user_id, fields.pop("text", QUERY), **fields)
-    return await search.run(query, world.services(reranker=reranker, budget=Budget(rerank_s=rerank_s)))
+async def asked(tenant: Tenant, *, reranker: Reranker | None = None, rerank_s: float = 2.0, **fields: Any) -> Answer:
+    query = Query(tenant.user_id, fields.pop("text", QUERY), **fields)
+    return await search.run(query, tenant.services(reranker=reranker, budget=Budget(rerank_s=rerank_s)))
 
 
 def scored_by(word: str) -> Any:
@@ -61,7 +61,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_a_plain_search_neither_reranks_nor_says_that_it_does(shelf: World) -> None:
+async def test_a_plain_search_neither_reranks_nor_says_that_it_does(shelf: Tenant) -> None:
     answer = await asked(shelf, explain=True)
     assert answer.explain is not None
     assert (answer.explain["rerank"], answer.explain["mmr"], "rerank" in answer.timings) == ("none", False, False)
@@ -69,7 +69,7 @@ async def test_a_plain_search_neither_reranks_nor_says_that_it_does(shelf: World
     assert not {"rerank", "mmr"} & answer.hits[0].explain.keys()
 
 
-async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_before(shelf: World) -> None:
+async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_before(shelf: Tenant) -> None:
     before = {hit.candidate.chunk_id: (n, hit.candidate.score) for n, hit in enumerate((await asked(shelf)).hits, 1)}
     answer = await asked(shelf, rerank="cosine", explain=True)
     assert (len(answer.hits), answer.degraded, "rerank" in answer.timings) == (5, (), True)
@@ -85,7 +85,7 @@ async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_befor
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vector(shelf: World) -> None:
+async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vector(shelf: Tenant) -> None:
     answer = await asked(shelf, rerank="cosine", mode="lexical", explain=True)
     assert set(uris(answer)) == {"lime", "lime-again", "cement"}
     fake = FakeEmbedder()
@@ -97,7 +97,7 @@ async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vec
         assert hit.explain["rerank"]["value"] == pytest.approx(cosine(question, stored), abs=0.05)
 
 
-async def test_by_cosine_without_the_querys_vector_the_order_stays_and_says_so(shelf: World) -> None:
+async def test_by_cosine_without_the_querys_vector_the_order_stays_and_says_so(shelf: Tenant) -> None:
     shelf.embedder = FakeEmbedder(failing=True)
     plain, answer = await asked(shelf), await asked(shelf, rerank="cosine", explain=True)
     assert uris(answer) == uris(plain)
@@ -105,9 +105,9 @@ async def test_by_cosine_without_the_querys_vector_the_order_stays_and_says_so(s
 
 
 async def test_a_provider_reads_the_best_and_its_scores_decide(
-    shelf: World, script: Script, reranker: HttpReranker
+    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker
 ) -> None:
-    script.answering = scored_by("Gannet")
+    provider.respond = scored_by("Gannet")
     await asked(shelf, text=f"+mortar {QUERY} -sand", rerank="provider", reranker=reranker)
     answer = await asked(shelf, rerank="provider", reranker=reranker, limit=2, explain=True, detail="ids")
     assert uris(answer)[0] == "buoys"
@@ -116,35 +116,35 @@ async def test_a_provider_reads_the_best_and_its_scores_decide(
     assert first.explain is not None
     assert (first.explain["rerank"]["by"], first.explain["rerank"]["value"]) == ("provider", 0.9)
     assert first.explain["rerank"]["place_before"] > 2
-    operators, plain = (question for _path, question in script.asked)
+    operators, plain = (question for _path, question in provider.requests)
     assert (operators["query"], plain["query"]) == (f"mortar {QUERY}", QUERY)
     assert any(SHELF["buoys"] in text for text in plain["documents"])
 
 
 async def test_no_more_than_the_best_are_sent_and_the_others_follow(
-    world: World, script: Script, reranker: HttpReranker
+    tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
 ) -> None:
-    await world.add_all({f"note {n}": f"Lime mortar note number {n}." for n in range(40)})
-    script.answering = scored_by("nothing")
-    few = await asked(world, rerank="provider", reranker=reranker, limit=5)
+    await tenant.add_all({f"note {n}": f"Lime mortar note number {n}." for n in range(40)})
+    provider.respond = scored_by("nothing")
+    few = await asked(tenant, rerank="provider", reranker=reranker, limit=5)
     assert len(few.hits) == 5
-    all_that_are_sure = await asked(world, rerank="provider", reranker=reranker, limit=8, min_confidence="low")
+    all_that_are_sure = await asked(tenant, rerank="provider", reranker=reranker, limit=8, min_confidence="low")
     assert len(all_that_are_sure.hits) == 8
-    assert [len(question["documents"]) for _path, question in script.asked] == [25, 32]
-    floored = await asked(world, rerank="provider", mmr=True, reranker=reranker, limit=50, min_confidence="low")
+    assert [len(question["documents"]) for _path, question in provider.requests] == [25, 32]
+    floored = await asked(tenant, rerank="provider", mmr=True, reranker=reranker, limit=50, min_confidence="low")
     assert len(set(uris(floored))) == 40
 
 
 @pytest.mark.parametrize("trouble", ["silent", "hang_up", "malformed", "busy", "missing"])
 async def test_a_provider_in_trouble_leaves_the_fused_order(
-    shelf: World, script: Script, reranker: HttpReranker, trouble: str
+    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker, trouble: str
 ) -> None:
-    script.answering = scored_by("Gannet")
-    script.silent, script.hang_up = trouble == "silent", trouble == "hang_up"
+    provider.respond = scored_by("Gannet")
+    provider.silent, provider.hang_up = trouble == "silent", trouble == "hang_up"
     if trouble == "malformed":
-        script.answering = lambda _asked: {"results": [{"index": 0, "relevance_score": "good"}]}
+        provider.respond = lambda _asked: {"results": [{"index": 0, "relevance_score": "good"}]}
     if trouble == "busy":
-        script.status, script.headers = 429, {"Retry-After": "60"}
+        provider.status, provider.headers = 429, {"Retry-After": "60"}
     plain = await asked(shelf)
     for _ in range(2):
         answer = await asked(
@@ -152,17 +152,19 @@ async def test_a_provider_in_trouble_leaves_the_fused_order(
         )
         assert (uris(answer), answer.degraded) == (uris(plain), ("reranker_failed",))
         assert [h.candidate.score for h in answer.hits] == [h.candidate.score for h in plain.hits]
-    assert len(script.asked) == {"busy": 1, "missing": 0}.get(trouble, 2)
+    assert len(provider.requests) == {"busy": 1, "missing": 0}.get(trouble, 2)
 
 
-async def test_nothing_found_is_nothing_to_rerank(world: World, script: Script, reranker: HttpReranker) -> None:
-    answer = await asked(world, rerank="provider", mmr=True, reranker=reranker)
+async def test_nothing_found_is_nothing_to_rerank(
+    tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
+) -> None:
+    answer = await asked(tenant, rerank="provider", mmr=True, reranker=reranker)
     assert (answer.hits, answer.fallback_reason) == ((), "no_documents")
     assert "reranker_failed" not in answer.degraded
-    assert script.asked == []
+    assert provider.requests == []
 
 
-async def test_mmr_puts_what_says_something_new_before_what_was_said_already(shelf: World) -> None:
+async def test_mmr_puts_what_says_something_new_before_what_was_said_already(shelf: Tenant) -> None:
     plain = await asked(shelf, mode="semantic", fusion="rrf")
     answer = await asked(shelf, mode="semantic", fusion="rrf", mmr=True, explain=True)
     assert uris(plain)[:2] in (["lime", "lime-again"], ["lime-again", "lime"])
@@ -183,9 +185,9 @@ async def test_mmr_puts_what_says_something_new_before_what_was_said_already(she
 
 
 async def test_mmr_after_a_provider_works_on_the_providers_scores(
-    shelf: World, script: Script, reranker: HttpReranker
+    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker
 ) -> None:
-    script.answering = scored_by("Gannet")
+    provider.respond = scored_by("Gannet")
     answer = await asked(shelf, rerank="provider", mmr=True, reranker=reranker, explain=True, limit=3)
     assert uris(answer)[0] == "buoys"
     told = answer.hits[0].explain
@@ -194,33 +196,33 @@ async def test_mmr_after_a_provider_works_on_the_providers_scores(
     assert told["rerank"]["place_before"] > 1
 
 
-async def test_other_users_vectors_are_never_compared(shelf: World) -> None:
-    stranger = World(shelf.db)
+async def test_other_users_vectors_are_never_compared(shelf: Tenant) -> None:
+    stranger = Tenant(shelf.db)
     await stranger.add("Lime mortar landing, lime mortar landing.", "secret")
     answer = await asked(shelf, rerank="cosine", mmr=True, limit=50)
     assert set(uris(answer)) == set(SHELF)
 
 
-async def test_real_vectors_tell_two_wordings_of_one_thing_apart_from_another_thing(real_world: World) -> None:
-    await real_world.add_all(
+async def test_real_vectors_tell_two_wordings_of_one_thing_apart_from_another_thing(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(
         {
             "dogs": "Dogs need to be walked twice a day.",
             "hounds": "Canines require two daily strolls.",
             "cats": "Cats prefer to stay indoors on their own.",
         }
     )
-    plain = await asked(real_world, text="how often do dogs go for a walk", limit=3)
-    told = await asked(real_world, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
+    plain = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3)
+    told = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
     assert set(uris(plain)) == set(uris(told)) == {"dogs", "hounds", "cats"}
     nearest = {hit.candidate.uri: hit.explain["mmr"]["nearest"] for hit in told.hits if hit.explain}
     assert nearest["hounds"] > 0.4
     assert all(math.isfinite(value) for value in nearest.values())
 
 
-async def test_passages_that_entities_led_to_keep_what_led_there(world: World) -> None:
-    await world.add_all({"ana": "Ana Torres calibrated the buoy.", "ana-2": "Ana Torres mixed lime.", **SHELF})
-    await give(world, person("Ana Torres"))
-    answer = await asked(world, text="What did Ana Torres do?", rerank="cosine", mmr=True, explain=True, limit=4)
+async def test_passages_that_entities_led_to_keep_what_led_there(tenant: Tenant) -> None:
+    await tenant.add_all({"ana": "Ana Torres calibrated the buoy.", "ana-2": "Ana Torres mixed lime.", **SHELF})
+    await give(tenant, person("Ana Torres"))
+    answer = await asked(tenant, text="What did Ana Torres do?", rerank="cosine", mmr=True, explain=True, limit=4)
     assert answer.search_mode == "two_pass"
     assert set(uris(answer)[:1]) <= {"ana", "ana-2"}
     assert all(hit.parent is not None for hit in answer.hits)

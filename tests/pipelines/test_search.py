@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import given
+import harness
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app import errors
 from app.pipelines import answers, documents, search
@@ -24,12 +24,12 @@ SHELF = {
 
 
 @pytest.fixture
-async def shelf(world: World) -> World:
-    await world.add_all(SHELF)
-    return world
+async def shelf(tenant: Tenant) -> Tenant:
+    await tenant.add_all(SHELF)
+    return tenant
 
 
-async def test_a_question_finds_its_passage_by_both_legs(shelf: World) -> None:
+async def test_a_question_finds_its_passage_by_both_legs(shelf: Tenant) -> None:
     answer = await shelf.ask("lime mortar below the landing")
     first = answer.hits[0]
     assert uris(answer)[0] == "mortar"
@@ -40,14 +40,14 @@ async def test_a_question_finds_its_passage_by_both_legs(shelf: World) -> None:
     assert (answer.search_mode, answer.fallback_reason) == ("flat", "not_entity_centric")
 
 
-async def test_real_vectors_find_what_shares_no_word_with_the_question(real_world: World) -> None:
-    await real_world.add_all(SHELF)
-    assert uris(await real_world.ask("puppies as pets", limit=1)) == ["dog"]
-    assert uris(await real_world.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
+async def test_real_vectors_find_what_shares_no_word_with_the_question(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(SHELF)
+    assert uris(await minilm_tenant.ask("puppies as pets", limit=1)) == ["dog"]
+    assert uris(await minilm_tenant.ask("reimbursement of train tickets", mode="semantic", limit=1)) == ["money"]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 5, 50])
-async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: World, limit: int) -> None:
+async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: Tenant, limit: int) -> None:
     answer = await shelf.ask("buoy", limit=limit)
     assert len(answer.hits) == min(limit, len(SHELF))
     assert [hit.candidate.score for hit in answer.hits] == sorted(
@@ -55,7 +55,7 @@ async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: World
     )
 
 
-async def test_a_failing_embedder_leaves_the_text_leg_and_says_so(shelf: World) -> None:
+async def test_a_failing_embedder_leaves_the_text_leg_and_says_so(shelf: Tenant) -> None:
     shelf.embedder = FakeEmbedder(failing=True)
     answer = await shelf.ask("lime mortar")
     assert uris(answer) == ["mortar"]
@@ -67,27 +67,27 @@ async def test_a_failing_embedder_leaves_the_text_leg_and_says_so(shelf: World) 
 
 
 @pytest.mark.parametrize("vector", [[0.0] * 384, [float("nan")] * 384, [1.0] * 383, []])
-async def test_a_useless_query_vector_is_a_failed_embedding(shelf: World, vector: list[float]) -> None:
-    shelf.embedder = given.Answering(vector)
+async def test_a_useless_query_vector_is_a_failed_embedding(shelf: Tenant, vector: list[float]) -> None:
+    shelf.embedder = harness.FixedQueryEmbedder(vector)
     answer = await shelf.ask("lime mortar")
     assert (uris(answer), answer.degraded) == (["mortar"], ("embedding_failed", "no_query_vector"))
 
 
-async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: World) -> None:
-    shelf.embedder = given.Hanging()
+async def test_a_hanging_embedder_is_given_up_and_the_text_leg_answers(shelf: Tenant) -> None:
+    shelf.embedder = harness.HangingEmbedder()
     answer = await shelf.ask("lime mortar", budget=Budget(embed_s=0.01, whole_s=10))
     assert uris(answer) == ["mortar"]
     assert "embedding_failed" in answer.degraded
 
 
-async def test_a_search_over_its_whole_budget_is_a_deadline_and_not_an_empty_answer(shelf: World) -> None:
-    shelf.embedder = given.Hanging()
+async def test_a_search_over_its_whole_budget_is_a_deadline_and_not_an_empty_answer(shelf: Tenant) -> None:
+    shelf.embedder = harness.HangingEmbedder()
     with pytest.raises(errors.DeadlineExceeded):
         await shelf.ask("lime mortar", budget=Budget(embed_s=60, whole_s=0.01))
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!…", "🐕", "& | ! ( ) <-> :*"])
-async def test_a_query_without_words_for_the_text_leg_answers_by_vector_and_says_so(shelf: World, query: str) -> None:
+async def test_a_query_without_words_for_the_text_leg_answers_by_vector_and_says_so(shelf: Tenant, query: str) -> None:
     answer = await shelf.ask(query)
     assert len(answer.hits) == len(SHELF)
     assert answer.degraded == ("no_text_terms",)
@@ -95,12 +95,12 @@ async def test_a_query_without_words_for_the_text_leg_answers_by_vector_and_says
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\u200b\u2060", "\n\t"])
-async def test_a_blank_query_is_refused(shelf: World, query: str) -> None:
+async def test_a_blank_query_is_refused(shelf: Tenant, query: str) -> None:
     with pytest.raises(errors.BlankQuery):
         await shelf.ask(query)
 
 
-async def test_the_modes_run_the_legs_that_they_name(shelf: World) -> None:
+async def test_the_modes_run_the_legs_that_they_name(shelf: Tenant) -> None:
     semantic, lexical = await shelf.ask("lime", mode="semantic"), await shelf.ask("lime", mode="lexical")
     assert {hit.strategies for hit in semantic.hits} == {("vector",)}
     assert all(hit.candidate.text_rank is None for hit in semantic.hits)
@@ -109,7 +109,7 @@ async def test_the_modes_run_the_legs_that_they_name(shelf: World) -> None:
     assert (semantic.degraded, lexical.degraded) == ((), ())
 
 
-async def test_a_mode_without_vectors_does_not_embed_the_query(shelf: World) -> None:
+async def test_a_mode_without_vectors_does_not_embed_the_query(shelf: Tenant) -> None:
     embedder = FakeEmbedder()
     shelf.embedder = embedder
     await shelf.ask("lime", mode="lexical")
@@ -117,12 +117,12 @@ async def test_a_mode_without_vectors_does_not_embed_the_query(shelf: World) -> 
     assert embedder.queries == []
 
 
-async def test_fusion_is_chosen_by_mode_unless_the_caller_chooses(shelf: World) -> None:
+async def test_fusion_is_chosen_by_mode_unless_the_caller_chooses(shelf: Tenant) -> None:
     asked: list[dict[str, Any]] = [{}, {"mode": "hybrid"}, {"fusion": "rrf"}, {"mode": "hybrid", "fusion": "convex"}]
     assert [(await shelf.ask("lime", **how)).fusion for how in asked] == ["convex", "rrf", "rrf", "convex"]
 
 
-async def test_scores_are_the_published_arithmetic(shelf: World) -> None:
+async def test_scores_are_the_published_arithmetic(shelf: Tenant) -> None:
     answer = await shelf.ask("lime mortar", mode="hybrid", k=10, weights=Weights(2.0, 0.5))
     for hit in answer.hits:
         found = hit.candidate
@@ -134,7 +134,7 @@ async def test_scores_are_the_published_arithmetic(shelf: World) -> None:
         assert 0 <= found.score <= 1
 
 
-async def test_weights_move_the_order(shelf: World) -> None:
+async def test_weights_move_the_order(shelf: Tenant) -> None:
     await shelf.add("tide tide tide gauge gauge gauge quarrel", "words")
     by_text = await shelf.ask("quarrel buoy gannet", mode="lexical")
     even = await shelf.ask("quarrel buoy gannet", mode="hybrid", weights=Weights(0.0, 3.0))
@@ -144,7 +144,7 @@ async def test_weights_move_the_order(shelf: World) -> None:
 @pytest.mark.parametrize("how", [{}, {"mode": "hybrid"}, {"mode": "hybrid", "weights": Weights(3.0, 0.5), "k": 7}])
 @pytest.mark.parametrize("query", ["lime mortar", "the of and", "quazzlewick"])
 async def test_the_shares_of_an_explanation_add_up_to_the_rrf_score(
-    shelf: World, how: dict[str, Any], query: str
+    shelf: Tenant, how: dict[str, Any], query: str
 ) -> None:
     answer = await shelf.ask(query, explain=True, **how)
     assert answer.hits
@@ -155,7 +155,7 @@ async def test_the_shares_of_an_explanation_add_up_to_the_rrf_score(
         assert (legs["vector"]["rank"], legs["text"]["rank"]) == (hit.candidate.vector_rank, hit.candidate.text_rank)
 
 
-async def test_a_relaxed_answer_is_explained_with_the_weights_that_it_was_given(shelf: World) -> None:
+async def test_a_relaxed_answer_is_explained_with_the_weights_that_it_was_given(shelf: Tenant) -> None:
     answer = await shelf.ask("quazzlewick", mode="lexical", explain=True)
     assert answer.relaxed == ("nearest_vectors",)
     for hit in answer.hits:
@@ -164,7 +164,7 @@ async def test_a_relaxed_answer_is_explained_with_the_weights_that_it_was_given(
         assert shares == pytest.approx(hit.candidate.rrf_score)
 
 
-async def test_an_explanation_names_terms_with_their_frequencies_and_the_plan(shelf: World) -> None:
+async def test_an_explanation_names_terms_with_their_frequencies_and_the_plan(shelf: Tenant) -> None:
     answer = await shelf.ask('lime "never cement" -dog', explain=True)
     assert answer.explain is not None
     terms = {term["lexeme"]: term["df"] for term in answer.explain["terms"]}
@@ -175,16 +175,16 @@ async def test_an_explanation_names_terms_with_their_frequencies_and_the_plan(sh
     assert answer.explain["chunks"] == len(SHELF)
 
 
-async def test_without_explain_nothing_is_explained(shelf: World) -> None:
+async def test_without_explain_nothing_is_explained(shelf: Tenant) -> None:
     answer = await shelf.ask("lime")
     assert answer.explain is None
     assert all(hit.explain is None for hit in answer.hits)
 
 
-async def test_detail_says_how_much_text_comes_back(world: World) -> None:
-    await world.add("# Long\n\n" + " ".join(f"lime {place}" for place in range(120)), "long")
+async def test_detail_says_how_much_text_comes_back(tenant: Tenant) -> None:
+    await tenant.add("# Long\n\n" + " ".join(f"lime {place}" for place in range(120)), "long")
     by_detail = {
-        detail: (await world.ask("lime", detail=detail, limit=1)).hits[0] for detail in ("ids", "preview", "full")
+        detail: (await tenant.ask("lime", detail=detail, limit=1)).hits[0] for detail in ("ids", "preview", "full")
     }
     full = by_detail["full"].candidate.content
     assert by_detail["ids"].candidate.content == ""
@@ -194,7 +194,7 @@ async def test_detail_says_how_much_text_comes_back(world: World) -> None:
 
 
 @pytest.mark.parametrize("query", ['"gauge answered"', "ERR_TIDE_4012", "which codes are there"])
-async def test_confidence_does_not_depend_on_how_much_text_comes_back(shelf: World, query: str) -> None:
+async def test_confidence_does_not_depend_on_how_much_text_comes_back(shelf: Tenant, query: str) -> None:
     await shelf.add(
         "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end"
     )
@@ -204,18 +204,18 @@ async def test_confidence_does_not_depend_on_how_much_text_comes_back(shelf: Wor
     assert (sure[0][1] == "very_high") == ("codes are there" not in query)
 
 
-async def test_confidence_names_how_the_legs_agree(shelf: World) -> None:
+async def test_confidence_names_how_the_legs_agree(shelf: Tenant) -> None:
     question = await shelf.ask("what does the dog like to do in the evening", mode="semantic")
     assert [hit.confidence for hit in question.hits] == ["high"] * len(SHELF)
     assert {hit.confidence for hit in (await shelf.ask("dog", mode="lexical")).hits} == {"medium"}
 
 
-async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: World) -> None:
+async def test_the_least_confidence_drops_hits_that_are_less_sure(shelf: Tenant) -> None:
     assert len((await shelf.ask("lime", min_confidence="medium")).hits) == len(SHELF)
     assert uris(await shelf.ask("lime", min_confidence="very_high")) == ["mortar"]
 
 
-async def test_the_least_vector_score_drops_hits_that_have_none(shelf: World) -> None:
+async def test_the_least_vector_score_drops_hits_that_have_none(shelf: Tenant) -> None:
     answer = await shelf.ask("lime mortar", min_vector_score=0.2)
     assert answer.hits
     assert all((hit.candidate.vector_score or 0) >= 0.2 for hit in answer.hits)
@@ -223,7 +223,7 @@ async def test_the_least_vector_score_drops_hits_that_have_none(shelf: World) ->
     assert (too_high.hits, too_high.fallback_reason) == ((), "below_thresholds")
 
 
-async def test_excluded_chunks_stay_away_from_both_legs(shelf: World) -> None:
+async def test_excluded_chunks_stay_away_from_both_legs(shelf: Tenant) -> None:
     seen: list[Any] = []
     for left in range(len(SHELF), 0, -1):
         answer = await shelf.ask("lime mortar", exclude_chunk_ids=tuple(seen), limit=50)
@@ -233,7 +233,7 @@ async def test_excluded_chunks_stay_away_from_both_legs(shelf: World) -> None:
     assert (await shelf.ask("lime mortar", exclude_chunk_ids=tuple(seen))).fallback_reason == "filters_exclude_all"
 
 
-async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: World) -> None:
+async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: Tenant) -> None:
     stored = await shelf.add(
         "Lime with a note.", "noted", metadata={"team": "masonry", "year": 2024, "on": "2024-05-06"}
     )
@@ -244,22 +244,22 @@ async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: World) -> 
     assert (answer.hits, answer.fallback_reason, answer.relaxed) == ((), "filters_exclude_all", ())
 
 
-async def test_an_empty_user_is_told_that_there_are_no_documents(world: World) -> None:
-    answer = await world.ask("lime")
+async def test_an_empty_user_is_told_that_there_are_no_documents(tenant: Tenant) -> None:
+    answer = await tenant.ask("lime")
     assert (answer.hits, answer.fallback_reason, answer.confidence) == ((), "no_documents", None)
 
 
-async def test_two_users_never_meet(world: World, shelf: World) -> None:
-    other = given.World(world.db)
+async def test_two_users_never_meet(tenant: Tenant, shelf: Tenant) -> None:
+    other = harness.Tenant(tenant.db)
     await other.add("Lime mortar of somebody else.", "theirs")
     assert "theirs" not in uris(await shelf.ask("lime mortar", limit=50))
     assert uris(await other.ask("lime mortar", limit=50)) == ["theirs"]
 
 
-async def test_composed_and_decomposed_letters_find_the_same(world: World) -> None:
-    await world.add_all({"composed": "Café Zürich opens early.", "decomposed": "Cafe\u0301 Zu\u0308rich closes late."})
-    composed = await world.ask("café Zürich", limit=10)
-    decomposed = await world.ask("cafe\u0301 Zu\u0308rich", limit=10)
+async def test_composed_and_decomposed_letters_find_the_same(tenant: Tenant) -> None:
+    await tenant.add_all({"composed": "Café Zürich opens early.", "decomposed": "Cafe\u0301 Zu\u0308rich closes late."})
+    composed = await tenant.ask("café Zürich", limit=10)
+    decomposed = await tenant.ask("cafe\u0301 Zu\u0308rich", limit=10)
     assert [(h.candidate.chunk_id, h.candidate.score) for h in composed.hits] == [
         (h.candidate.chunk_id, h.candidate.score) for h in decomposed.hits
     ]
@@ -280,25 +280,25 @@ async def test_composed_and_decomposed_letters_find_the_same(world: World) -> No
         '"" "" -""',
     ],
 )
-async def test_no_query_however_odd_breaks_the_search(shelf: World, query: str) -> None:
+async def test_no_query_however_odd_breaks_the_search(shelf: Tenant, query: str) -> None:
     assert len((await shelf.ask(query)).hits) <= 5
     assert (await documents.stats(shelf.user_id, db=shelf.db)).documents == len(SHELF)
 
 
-async def test_timings_name_the_stages(shelf: World) -> None:
+async def test_timings_name_the_stages(shelf: Tenant) -> None:
     timings = (await shelf.ask("lime")).timings
     assert set(timings) == {"embed", "pass1", "recall", "total"}
     assert timings["total"] >= timings["embed"] + timings["recall"] - 0.01
 
 
-async def test_the_query_is_embedded_without_its_operators(shelf: World) -> None:
+async def test_the_query_is_embedded_without_its_operators(shelf: Tenant) -> None:
     embedder = FakeEmbedder()
     shelf.embedder = embedder
     await shelf.ask('+lime "never cement" -dog')
     assert embedder.queries == ["lime never cement"]
 
 
-async def test_a_second_page_is_what_exclusion_leaves(shelf: World) -> None:
+async def test_a_second_page_is_what_exclusion_leaves(shelf: Tenant) -> None:
     everything = uris(await shelf.ask("lime", limit=50))
     first = await shelf.ask("lime", limit=2)
     seen = tuple(hit.candidate.chunk_id for hit in first.hits)
@@ -306,8 +306,8 @@ async def test_a_second_page_is_what_exclusion_leaves(shelf: World) -> None:
     assert sorted(map(str, uris(first) + rest)) == sorted(map(str, everything))
 
 
-async def test_an_unknown_chunk_in_the_exclusions_changes_nothing(shelf: World) -> None:
-    other = await given.World(shelf.db).add("lime", "theirs")
+async def test_an_unknown_chunk_in_the_exclusions_changes_nothing(shelf: Tenant) -> None:
+    other = await harness.Tenant(shelf.db).add("lime", "theirs")
     query = Query(shelf.user_id, "lime", exclude_chunk_ids=(other.document_id,))
     answer = await search.run(query, shelf.services())
     assert uris(answer) == uris(await shelf.ask("lime"))

@@ -6,7 +6,7 @@ from math import log
 from typing import Any
 
 import pytest
-from given import World
+from harness import Tenant
 
 from app.pipelines import documents, entities, ingest, mention_extraction, multihop
 from app.shapes import Answer, Filters, LinkedChunk, Query
@@ -44,7 +44,7 @@ FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_
 """
 
 
-class Shelf(World):
+class Shelf(Tenant):
     """A user whose sections are a chunk each."""
 
     async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, LinkedChunk]:
@@ -68,9 +68,9 @@ def shelf(database: Any) -> Shelf:
     return Shelf(database, chunking_options=ingest.ChunkingOptions(target=16, overlap=0))
 
 
-async def _ask(world: World, text: str = QUESTION, **given: Any) -> Answer:
-    question = multihop.MultihopQuery(Query(world.user_id, text, explain=True, **given))
-    return await multihop.run(question, world.services())
+async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
+    question = multihop.MultihopQuery(Query(tenant.user_id, text, explain=True, **given))
+    return await multihop.run(question, tenant.services())
 
 
 async def test_a_chunk_in_which_a_section_is_named_leads_there_and_the_hit_says_so(shelf: Shelf) -> None:
@@ -154,10 +154,10 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
 ) -> None:
     for order in (("film", "almanac"), ("almanac", "film")):
         texts = {"film": f"It tells {said}.", "almanac": ALMANAC.replace("Ilse Brandt", heading)}
-        world = Shelf(shelf.db, chunking_options=shelf.chunking_options)
+        tenant = Shelf(shelf.db, chunking_options=shelf.chunking_options)
         for uri in order:
-            await world.add(texts[uri], uri)
-        assert (f"almanac/{heading}" in await world.led(owner, "film")) == leads
+            await tenant.add(texts[uri], uri)
+        assert (f"almanac/{heading}" in await tenant.led(owner, "film")) == leads
 
 
 async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_all_in_later_ones(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import uuid4
 
-import given
+import harness
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app import errors
 from app.pipelines import documents, similar
@@ -21,63 +21,63 @@ NOTES = {
 }
 
 
-async def _chunk(world: World, uri: str) -> Chunk:
-    (document,) = await documents.page(world.user_id, db=world.db, limit=2, after=None, uri=uri)
-    return (await documents.chunks(document.document_id, world.user_id, db=world.db, limit=1, offset=0))[0]
+async def _chunk(tenant: Tenant, uri: str) -> Chunk:
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, uri=uri)
+    return (await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=1, offset=0))[0]
 
 
-async def _like(world: World, **fields: object) -> Answer:
-    return await similar.run(similar.SimilarQuery(world.user_id, **fields), world.services())  # type: ignore[arg-type]
+async def _like(tenant: Tenant, **fields: object) -> Answer:
+    return await similar.run(similar.SimilarQuery(tenant.user_id, **fields), tenant.services())  # type: ignore[arg-type]
 
 
-async def test_it_ends_with_its_deadline(world: World) -> None:
-    like = similar.SimilarQuery(world.user_id, vector=[0.1] * 384)
+async def test_it_ends_with_its_deadline(tenant: Tenant) -> None:
+    like = similar.SimilarQuery(tenant.user_id, vector=[0.1] * 384)
     with pytest.raises(errors.DeadlineExceeded):
-        await similar.run(like, world.services(budget=Budget(whole_s=0)))
+        await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
 
 
-async def test_the_nearest_by_meaning_comes_first_and_itself_never(real_world: World) -> None:
-    await real_world.add_all(NOTES)
+async def test_the_nearest_by_meaning_comes_first_and_itself_never(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
     for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
-        answer = await _like(real_world, chunk_id=(await _chunk(real_world, uri)).chunk_id, limit=50)
+        answer = await _like(minilm_tenant, chunk_id=(await _chunk(minilm_tenant, uri)).chunk_id, limit=50)
         assert uris(answer)[0] == nearest
         assert sorted(map(str, uris(answer))) == sorted(NOTES.keys() - {uri})
         scores = [hit.candidate.vector_score for hit in answer.hits]
         assert scores == sorted(scores, key=lambda score: -(score or 0))
 
 
-async def test_a_vector_finds_the_chunk_that_it_belongs_to(real_world: World) -> None:
-    await real_world.add_all(NOTES)
-    vector = await real_world.embedder.embed_query(NOTES["tax"])
-    answer = await _like(real_world, vector=vector, limit=1)
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
+    vector = await minilm_tenant.embedder.embed_query(NOTES["tax"])
+    answer = await _like(minilm_tenant, vector=vector, limit=1)
     assert uris(answer) == ["tax"]
     assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
     assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
 
 
-async def test_filters_and_exclusions_bind(world: World) -> None:
-    stored = await world.add_all(NOTES)
-    cat, kitten = await _chunk(world, "cat"), await _chunk(world, "kitten")
-    answer = await _like(world, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
+async def test_filters_and_exclusions_bind(tenant: Tenant) -> None:
+    stored = await tenant.add_all(NOTES)
+    cat, kitten = await _chunk(tenant, "cat"), await _chunk(tenant, "kitten")
+    answer = await _like(tenant, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
     assert set(uris(answer)) == {"tax", "levy"}
     only = Filters(document_ids=(stored["levy"].document_id,))
-    assert uris(await _like(world, chunk_id=cat.chunk_id, filters=only)) == ["levy"]
+    assert uris(await _like(tenant, chunk_id=cat.chunk_id, filters=only)) == ["levy"]
     itself = Filters(document_ids=(stored["cat"].document_id,))
-    answer = await _like(world, chunk_id=cat.chunk_id, filters=itself)
+    answer = await _like(tenant, chunk_id=cat.chunk_id, filters=itself)
     assert (answer.hits, answer.fallback_reason) == ((), "filters_exclude_all")
 
 
-async def test_an_unknown_chunk_and_somebody_elses_are_not_found_alike(world: World) -> None:
-    other = given.World(world.db)
+async def test_an_unknown_chunk_and_somebody_elses_are_not_found_alike(tenant: Tenant) -> None:
+    other = harness.Tenant(tenant.db)
     await other.add_all(NOTES)
     told = []
     for chunk_id in (uuid4(), (await _chunk(other, "cat")).chunk_id):
         with pytest.raises(errors.NotFound) as caught:
-            await _like(world, chunk_id=chunk_id)
+            await _like(tenant, chunk_id=chunk_id)
         told.append((caught.value.message, caught.value.field))
     assert told[0] == told[1]
 
 
-async def test_neither_chunk_nor_vector_is_refused(world: World) -> None:
+async def test_neither_chunk_nor_vector_is_refused(tenant: Tenant) -> None:
     with pytest.raises(errors.BadRequest):
-        await _like(world)
+        await _like(tenant)

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
-import given
+import harness
 import pytest
-from given import World, uris
+from harness import Tenant, uris
 
 from app.pipelines import entities, linked_search, mention_refresh, search
 from app.pipelines.entity_cache import EntityCache
@@ -25,10 +25,10 @@ NOTES = {
 }
 
 
-async def give(world: World, *drafts: EntityDraft) -> list[UUID]:
+async def give(tenant: Tenant, *drafts: EntityDraft) -> list[UUID]:
     """Add entities and link them to what is stored."""
-    added = await entities.add(list(drafts), world.user_id, db=world.db, embedder=world.embedder)
-    await mention_refresh.drain(world.db, world.user_id, keys=tags.KEYS)
+    added = await entities.add(list(drafts), tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
     return [entity.entity_id for entity in added]
 
 
@@ -37,28 +37,28 @@ def person(name: str, **fields: Any) -> EntityDraft:
 
 
 async def asked(
-    world: World, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
+    tenant: Tenant, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
 ) -> Answer:
-    query = Query(world.user_id, text, limit=limit, guidance=Guidance(**guidance), explain=True)
-    return await found(world, query, cache)
+    query = Query(tenant.user_id, text, limit=limit, guidance=Guidance(**guidance), explain=True)
+    return await found(tenant, query, cache)
 
 
-async def found(world: World, query: Query, cache: EntityCache | None = None) -> Answer:
-    return await search.run(query, world.services(entity_cache=cache or EntityCache()))
-
-
-@pytest.fixture
-async def notes(world: World) -> World:
-    await world.add_all(NOTES)
-    return world
+async def found(tenant: Tenant, query: Query, cache: EntityCache | None = None) -> Answer:
+    return await search.run(query, tenant.services(entity_cache=cache or EntityCache()))
 
 
 @pytest.fixture
-async def ana(notes: World) -> UUID:
+async def notes(tenant: Tenant) -> Tenant:
+    await tenant.add_all(NOTES)
+    return tenant
+
+
+@pytest.fixture
+async def ana(notes: Tenant) -> UUID:
     return (await give(notes, person("Ana Torres", aliases=("Anita",))))[0]
 
 
-async def test_a_query_about_a_person_is_answered_from_that_persons_documents(notes: World, ana: UUID) -> None:
+async def test_a_query_about_a_person_is_answered_from_that_persons_documents(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "what did Ana Torres do with the buoy batteries?")
     assert (answer.search_mode, answer.fallback_reason, answer.query_type) == ("two_pass", None, "entity")
     assert [(match.entity_id, match.score, match.matched_by) for match in answer.pass1_entities] == [(ana, 1.0, "name")]
@@ -67,7 +67,7 @@ async def test_a_query_about_a_person_is_answered_from_that_persons_documents(no
     assert [hit.parent.score for hit in answer.hits if hit.parent] == [1.0, 1.0, 1.0, 0.0, 0.0]
 
 
-async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(notes: World, ana: UUID) -> None:
+async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(notes: Tenant, ana: UUID) -> None:
     for alpha in (0.2, 0.5, 1.0):
         answer = await asked(notes, "what did Ana Torres do with the buoy batteries?", alpha=alpha)
         for hit in answer.hits:
@@ -76,20 +76,20 @@ async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(note
             assert hit.candidate.score == pytest.approx(final)
 
 
-async def test_an_alias_and_a_misspelt_name_lead_there_too(notes: World, ana: UUID) -> None:
+async def test_an_alias_and_a_misspelt_name_lead_there_too(notes: Tenant, ana: UUID) -> None:
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
     misspelt = await asked(notes, "what has Ana Torrez done")
     assert (misspelt.search_mode, misspelt.pass1_entities[0].matched_by) == ("two_pass", "fuzzy")
     assert 0.6 <= misspelt.pass1_entities[0].score <= 0.95
 
 
-async def test_a_word_that_the_documents_hold_is_no_misspelt_name(notes: World) -> None:
+async def test_a_word_that_the_documents_hold_is_no_misspelt_name(notes: Tenant) -> None:
     await give(notes, person("Harbor"))
     answer = await asked(notes, "harbour paint")
     assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
 
 
-async def test_a_query_that_names_nobody_is_searched_everywhere_and_says_so(notes: World, ana: UUID) -> None:
+async def test_a_query_that_names_nobody_is_searched_everywhere_and_says_so(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "lime mortar")
     assert (answer.search_mode, answer.fallback_reason) == ("flat", "not_entity_centric")
     assert uris(answer)[0] == "nobody"
@@ -99,13 +99,13 @@ async def test_a_query_that_names_nobody_is_searched_everywhere_and_says_so(note
     ("fields", "reason"),
     [({"guidance": Guidance("off")}, "hierarchy_off"), ({"mode": "lexical"}, "mode_lexical")],
 )
-async def test_the_caller_may_leave_the_entities_out(notes: World, ana: UUID, fields: Any, reason: str) -> None:
+async def test_the_caller_may_leave_the_entities_out(notes: Tenant, ana: UUID, fields: Any, reason: str) -> None:
     answer = await found(notes, Query(notes.user_id, "Ana Torres batteries", **fields))
     assert (answer.search_mode, answer.fallback_reason) == ("flat", reason)
     assert "ben-1" in uris(answer)
 
 
-async def test_a_full_list_of_equally_sure_entities_is_too_broad_unless_forced(notes: World) -> None:
+async def test_a_full_list_of_equally_sure_entities_is_too_broad_unless_forced(notes: Tenant) -> None:
     await give(notes, *(person(f"Ana {name}", aliases=("Ana",)) for name in ("Torres", "Ruiz", "Vega", "Soto", "Gil")))
     broad = await asked(notes, "what has ana done?")
     assert (broad.search_mode, broad.fallback_reason) == ("flat", "too_broad")
@@ -113,18 +113,18 @@ async def test_a_full_list_of_equally_sure_entities_is_too_broad_unless_forced(n
     assert (forced.search_mode, len(forced.pass1_entities)) == ("two_pass", 5)
 
 
-async def test_forced_without_any_entity_the_answer_is_flat_and_says_so(notes: World) -> None:
+async def test_forced_without_any_entity_the_answer_is_flat_and_says_so(notes: Tenant) -> None:
     answer = await asked(notes, "lime mortar", hierarchy="force")
     assert (answer.search_mode, answer.fallback_reason, uris(answer)[0]) == ("flat", "no_entities", "nobody")
 
 
-async def test_an_entity_without_documents_leads_nowhere(notes: World) -> None:
+async def test_an_entity_without_documents_leads_nowhere(notes: Tenant) -> None:
     await give(notes, person("Zoltan Kis"))
     answer = await asked(notes, "lime mortar by Zoltan Kis")
     assert (answer.search_mode, answer.fallback_reason) == ("flat", "no_linked_documents")
 
 
-async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(notes: World, ana: UUID) -> None:
+async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(notes: Tenant, ana: UUID) -> None:
     team, crew = await give(notes, EntityDraft("team", "Quayside", members=(ana,)), EntityDraft("team", "Crew"))
     await entities.change(crew, {"members": (team,)}, notes.user_id, db=notes.db, embedder=notes.embedder)
     await entities.change(team, {"members": (ana, crew)}, notes.user_id, db=notes.db, embedder=notes.embedder)
@@ -135,7 +135,7 @@ async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(no
         assert set(uris(answer)[:3]) == {"ana-1", "ana-2", "ana-3"}
 
 
-async def test_the_members_of_a_team_whose_name_is_not_meant_lead_nowhere(notes: World, ana: UUID) -> None:
+async def test_the_members_of_a_team_whose_name_is_not_meant_lead_nowhere(notes: Tenant, ana: UUID) -> None:
     await give(notes, EntityDraft("team", "Harbour", members=(ana,)))
     meant = await asked(notes, "lights of the team Harbour")
     assert {match.matched_by for match in meant.pass1_entities} == {"name", "team"}
@@ -143,7 +143,7 @@ async def test_the_members_of_a_team_whose_name_is_not_meant_lead_nowhere(notes:
     assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
 
 
-async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: World, ana: UUID) -> None:
+async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: Tenant, ana: UUID) -> None:
     query = Query(notes.user_id, "buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
     flat = await found(notes, replace(query, limit=50, guidance=Guidance("off", boost=False)))
     guided = await found(notes, query)
@@ -151,31 +151,31 @@ async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: World, 
     assert len(guided.hits) >= min(3, len(flat.hits))
 
 
-async def test_a_role_leads_to_who_has_it(notes: World) -> None:
+async def test_a_role_leads_to_who_has_it(notes: Tenant) -> None:
     await give(notes, person("Ben Okafor", role="Head of Charging"))
     answer = await asked(notes, "what did the head of charging buy?")
     assert [(m.name, m.matched_by, m.score) for m in answer.pass1_entities] == [("Ben Okafor", "role", 0.6)]
     assert set(uris(answer)[:2]) == {"ben-1", "ben-2"}
 
 
-async def test_facts_that_cover_the_question_lead_to_whom_they_are_about(notes: World) -> None:
+async def test_facts_that_cover_the_question_lead_to_whom_they_are_about(notes: Tenant) -> None:
     await give(notes, person("Ben Okafor", facts=("Keeps the spare anchors in the northern shed",)))
     answer = await asked(notes, "who keeps spare anchors in the northern shed")
     assert [(m.name, m.matched_by) for m in answer.pass1_entities] == [("Ben Okafor", "fact")]
     assert answer.search_mode == "two_pass"
 
 
-async def test_a_description_near_the_question_leads_to_its_entity(real_world: World) -> None:
-    await real_world.add_all(NOTES)
+async def test_a_description_near_the_question_leads_to_its_entity(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
     project = EntityDraft("project", "Okafor", description="The engineer who looks after electric charging of buoys.")
-    await give(real_world, project)
-    answer = await asked(real_world, "engineer for charging electric buoys")
+    await give(minilm_tenant, project)
+    answer = await asked(minilm_tenant, "engineer for charging electric buoys")
     match = answer.pass1_entities[0]
     assert (match.name, match.matched_by) == ("Okafor", "description")
     assert match.score <= 0.8
 
 
-async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(notes: World, ana: UUID) -> None:
+async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(notes: Tenant, ana: UUID) -> None:
     await notes.add("Ana Torres and Ben Okafor swapped their radios.", "both")
     await give(notes, person("Ben Okafor", role="Radio officer"))
     answer = await asked(notes, "did Ana Torres meet the radio officer?")
@@ -183,7 +183,7 @@ async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(n
     assert (parents["both"], parents["ben-1"]) == (1.0, 0.6)
 
 
-async def test_filters_and_exclusions_hold_inside_the_linked_documents(notes: World, ana: UUID) -> None:
+async def test_filters_and_exclusions_hold_inside_the_linked_documents(notes: Tenant, ana: UUID) -> None:
     everything = await asked(notes, "Ana Torres", limit=50)
     by_uri = {hit.candidate.uri: hit.candidate for hit in everything.hits}
     only = Filters(document_ids=(by_uri["ana-2"].document_id, by_uri["ben-1"].document_id))
@@ -194,12 +194,12 @@ async def test_filters_and_exclusions_hold_inside_the_linked_documents(notes: Wo
 
 
 @pytest.mark.parametrize("limit", [1, 3, 4, 6, 50])
-async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: World, ana: UUID, limit: int) -> None:
+async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: Tenant, ana: UUID, limit: int) -> None:
     answer = await asked(notes, "Ana Torres", limit=limit)
     assert len(answer.hits) == min(limit, len(NOTES)) == len({hit.candidate.chunk_id for hit in answer.hits})
 
 
-async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(notes: World, ana: UUID) -> None:
+async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(notes: Tenant, ana: UUID) -> None:
     plain = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off", boost=False)
     lifted = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off")
     assert not [hit for hit in plain.hits if hit.boost]
@@ -209,12 +209,12 @@ async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(n
     assert lift["ben-1"] is None
 
 
-async def test_the_lift_may_differ_by_type(notes: World, ana: UUID) -> None:
+async def test_the_lift_may_differ_by_type(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "batteries Ana Torres", hierarchy="off", boost_by_type={"person": (0.4, 0.4)})
     assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4)] * 2
 
 
-async def test_what_is_cached_ends_with_the_next_change(notes: World, ana: UUID) -> None:
+async def test_what_is_cached_ends_with_the_next_change(notes: Tenant, ana: UUID) -> None:
     cache = EntityCache()
     assert (await asked(notes, "Ana Torres", cache=cache)).search_mode == "two_pass"
     await notes.add("Ana Torres learnt to splice.", "ana-4")
@@ -223,41 +223,41 @@ async def test_what_is_cached_ends_with_the_next_change(notes: World, ana: UUID)
     assert (await asked(notes, "Ana Torres", cache=cache)).pass1_entities == ()
 
 
-async def test_nobody_is_guided_by_the_entities_of_another_user(notes: World, ana: UUID, database: Any) -> None:
+async def test_nobody_is_guided_by_the_entities_of_another_user(notes: Tenant, ana: UUID, database: Any) -> None:
     cache = EntityCache()
     await asked(notes, "Ana Torres", cache=cache)
-    stranger = given.World(database)
+    stranger = harness.Tenant(database)
     await stranger.add_all({"own": "Somebody called Ana Torres rang."})
     answer = await asked(stranger, "Ana Torres", cache=cache)
     assert (answer.search_mode, answer.pass1_entities, uris(answer)) == ("flat", (), ["own"])
 
 
 async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics = ("ropes", "tides", "paint", "charts", "lamps", "anchors")
     for n in range(120):
         words = " ".join(topics[(n * step) % len(topics)] for step in (1, 2, 3))
-        await world.add(f"Ana Torres wrote entry {n} about {words} and {'harbour ' * (n % 5)}weather.", f"log-{n}")
-    await give(world, person("Ana Torres"))
-    everything = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
+        await tenant.add(f"Ana Torres wrote entry {n} about {words} and {'harbour ' * (n % 5)}weather.", f"log-{n}")
+    await give(tenant, person("Ana Torres"))
+    everything = await asked(tenant, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     monkeypatch.setattr(linked_search, "UNBATCHED_DOCUMENTS", 50)
     monkeypatch.setattr(linked_search, "BATCH", 5)
-    answer = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
+    answer = await asked(tenant, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert answer.explain is not None
     told = answer.explain["entities"]["pass2"]
     assert (told["linked_documents"], told["batches"]) == (120, 24)
     assert told["scored"] + told["skipped"] == 24
     assert told["scored"] < 24
     monkeypatch.setattr(linked_search, "BATCH", 120)
-    at_once = await asked(world, "Ana Torres on anchors in the harbour", limit=10, boost=False)
+    at_once = await asked(tenant, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     assert uris(answer) == uris(at_once)
     ranks = [hit.candidate.vector_rank for hit in answer.hits if hit.candidate.vector_rank]
     assert len(ranks) == len(set(ranks)), "ranks among all linked documents, not within a batch"
     assert len(everything.hits) == 10
 
 
-async def test_explain_shows_who_was_matched_and_what_was_linked(notes: World, ana: UUID) -> None:
+async def test_explain_shows_who_was_matched_and_what_was_linked(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "Ana Torres batteries")
     assert answer.explain is not None
     told = answer.explain["entities"]

@@ -16,10 +16,10 @@ THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwe
 USERS = "SELECT count(*) FROM stepwell.tenants"
 
 
-async def test_a_connection_stands_for_each_turn_and_the_model_has_run(place: Any) -> None:
-    watcher = await place.connect()
+async def test_a_connection_stands_for_each_turn_and_the_model_has_run(address: Any) -> None:
+    watcher = await address.connect()
     before = await watcher.fetchval(THEIRS)
-    embedder, database = FakeEmbedder(), db.connect(place.service_dsn)
+    embedder, database = FakeEmbedder(), db.connect(address.service_dsn)
     await warmup.run(Services(database, embedder), concurrent=3)
     assert await watcher.fetchval(THEIRS) == before + 3
     assert (len(embedder.queries), database.in_use()) == (3, 0)

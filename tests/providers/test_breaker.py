@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from scripted import Script
+from fake_provider import FakeProvider
 
 from app.errors import ProviderError
 from app.providers import breaker
@@ -145,21 +145,21 @@ def test_retry_after_may_be_a_date() -> None:
     assert 15 < (error.pause_s or 0) <= 20
 
 
-async def test_a_hanging_model_is_called_three_times_and_then_not_at_all(script: Script) -> None:
-    script.silent = True
-    llm = ChatLlm(kind="openai", url=script.url, model="tiny", timeout_s=0.05)
+async def test_a_hanging_model_is_called_three_times_and_then_not_at_all(provider: FakeProvider) -> None:
+    provider.silent = True
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", timeout_s=0.05)
     for _ in range(breaker.FAILURES + 2):
         with pytest.raises(ProviderError):
             await llm.terms("Who?", PASSAGES)
     await llm.aclose()
-    assert len(script.asked) == breaker.FAILURES
+    assert len(provider.requests) == breaker.FAILURES
     assert llm.breaker.state == "open"
 
 
-async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(script: Script) -> None:
-    script.openai(GOOD)
-    script.trickle = True
-    llm = ChatLlm(kind="openai", url=script.url, model="tiny", timeout_s=0.3)
+async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider: FakeProvider) -> None:
+    provider.openai(GOOD)
+    provider.trickle = True
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", timeout_s=0.3)
     began = time.monotonic()
     with pytest.raises(ProviderDown, match="in time"):
         await llm.terms("Who?", PASSAGES)
@@ -167,10 +167,10 @@ async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(script: S
     await llm.aclose()
 
 
-async def test_the_batches_of_a_reranking_share_one_limit(script: Script) -> None:
-    script.answering = lambda asked: [{"index": i, "score": 0.5} for i in range(len(asked["texts"]))]
-    script.delay_s = 0.2
-    reranker = HttpReranker(kind="tei", url=script.url, timeout_s=0.3)
+async def test_the_batches_of_a_reranking_share_one_limit(provider: FakeProvider) -> None:
+    provider.respond = lambda asked: [{"index": i, "score": 0.5} for i in range(len(asked["texts"]))]
+    provider.delay_s = 0.2
+    reranker = HttpReranker(kind="tei", url=provider.url, timeout_s=0.3)
     with pytest.raises(ProviderDown, match="in time"):
         await reranker.scores("mortar?", ["lime"] * 100)
     await reranker.aclose()

@@ -7,7 +7,7 @@ import re
 from typing import Literal
 
 import pytest
-from scripted import Script, fails, server
+from fake_provider import FakeProvider, assert_provider_error, serve
 
 from app.errors import ProviderError
 from app.providers import endpoint, prompts
@@ -18,37 +18,37 @@ Kind = Literal["openai", "ollama"]
 GOOD = json.dumps({"terms": ["Ada", "notes"]})
 
 
-def _llm(script: Script, kind: Kind = "openai", **given: object) -> ChatLlm:
-    return ChatLlm(kind=kind, url=f"{script.url}/v1", model="tiny", **given)  # type: ignore[arg-type]
+def _llm(provider: FakeProvider, kind: Kind = "openai", **given: object) -> ChatLlm:
+    return ChatLlm(kind=kind, url=f"{provider.url}/v1", model="tiny", **given)  # type: ignore[arg-type]
 
 
-async def test_an_openai_compatible_endpoint_proposes_terms(script: Script) -> None:
-    script.openai(GOOD)
-    llm = _llm(script, api_key="secret")
+async def test_an_openai_compatible_endpoint_proposes_terms(provider: FakeProvider) -> None:
+    provider.openai(GOOD)
+    llm = _llm(provider, api_key="secret")
     assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada", "notes"]
     await llm.aclose()
-    path, body = script.asked[0]
+    path, body = provider.requests[0]
     assert (path, body["model"], llm.name) == ("/v1/chat/completions", "tiny", "tiny")
     assert body["response_format"] == {"type": "json_object"}
 
 
-async def test_ollama_proposes_terms_under_a_schema(script: Script) -> None:
-    script.ollama(GOOD)
-    llm = _llm(script, "ollama")
+async def test_ollama_proposes_terms_under_a_schema(provider: FakeProvider) -> None:
+    provider.ollama(GOOD)
+    llm = _llm(provider, "ollama")
     assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada", "notes"]
     await llm.aclose()
-    path, body = script.asked[0]
+    path, body = provider.requests[0]
     assert (path, body["format"], body["stream"]) == ("/v1/api/chat", prompts.SCHEMA, False)
 
 
-async def test_passages_are_sent_as_escaped_data_between_random_delimiters(script: Script) -> None:
-    script.openai(GOOD)
-    llm = _llm(script)
+async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provider: FakeProvider) -> None:
+    provider.openai(GOOD)
+    llm = _llm(provider)
     await llm.terms("Who <wrote> them?", PASSAGES)
     await llm.terms("Who <wrote> them?", PASSAGES)
     await llm.aclose()
     fences = []
-    for _path, body in script.asked:
+    for _path, body in provider.requests:
         task, data = (message["content"] for message in body["messages"])
         fence = re.fullmatch(r"<data (\w{16})>\n(.*)\n</data \1>", data, re.DOTALL)
         assert fence is not None
@@ -63,9 +63,11 @@ async def test_passages_are_sent_as_escaped_data_between_random_delimiters(scrip
 @pytest.mark.parametrize(
     "content", ["PWNED", "", None, 5, "{", '{"terms": "Ada"}', '{"other": []}', "[" * 100_000, json.dumps("x")]
 )
-async def test_an_answer_other_than_the_requested_json_is_a_provider_error(script: Script, content: object) -> None:
-    script.openai(content)
-    await fails(_llm(script))
+async def test_an_answer_other_than_the_requested_json_is_a_provider_error(
+    provider: FakeProvider, content: object
+) -> None:
+    provider.openai(content)
+    await assert_provider_error(_llm(provider))
 
 
 MALFORMED = (b"<html>", b"[" * 100_000, b"\xff", b" " * (endpoint.MAX_BYTES + 1))
@@ -76,63 +78,69 @@ MALFORMED = (b"<html>", b"[" * 100_000, b"\xff", b" " * (endpoint.MAX_BYTES + 1)
     [*MALFORMED, {}, {"choices": []}, [], {"choices": [{"message": None}]}],
     ids=lambda body: repr(body)[:40],
 )
-async def test_an_answer_that_does_not_follow_openais_api_is_a_provider_error(script: Script, body: object) -> None:
-    script.body = body
-    await fails(_llm(script))
+async def test_an_answer_that_does_not_follow_openais_api_is_a_provider_error(
+    provider: FakeProvider, body: object
+) -> None:
+    provider.body = body
+    await assert_provider_error(_llm(provider))
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"{", {}, [], {"message": None}, {"message": {}}, {"error": "no model"}])
-async def test_an_answer_that_does_not_follow_ollamas_api_is_a_provider_error(script: Script, body: object) -> None:
-    script.body = body
-    await fails(_llm(script, "ollama"))
+async def test_an_answer_that_does_not_follow_ollamas_api_is_a_provider_error(
+    provider: FakeProvider, body: object
+) -> None:
+    provider.body = body
+    await assert_provider_error(_llm(provider, "ollama"))
 
 
 @pytest.mark.parametrize("content", ["PWNED", "", None, "{", '{"terms": "Ada"}'])
-async def test_ollama_without_the_requested_json_is_a_provider_error(script: Script, content: object) -> None:
-    script.ollama(content)
-    await fails(_llm(script, "ollama"))
+async def test_ollama_without_the_requested_json_is_a_provider_error(provider: FakeProvider, content: object) -> None:
+    provider.ollama(content)
+    await assert_provider_error(_llm(provider, "ollama"))
 
 
-async def test_json_in_a_code_fence_is_parsed(script: Script) -> None:
-    script.openai(f"```json\n{GOOD}\n```")
-    llm = _llm(script)
+async def test_json_in_a_code_fence_is_parsed(provider: FakeProvider) -> None:
+    provider.openai(f"```json\n{GOOD}\n```")
+    llm = _llm(provider)
     assert await llm.terms("Who?", PASSAGES) == ["Ada", "notes"]
     await llm.aclose()
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_retry_after_is_honoured_on_429(script: Script, kind: Kind) -> None:
-    script.body = {"error": "busy"}
-    script.status, script.headers = 429, {"Retry-After": "30"}
-    llm = _llm(script, kind)
+async def test_retry_after_is_honoured_on_429(provider: FakeProvider, kind: Kind) -> None:
+    provider.body = {"error": "busy"}
+    provider.status, provider.headers = 429, {"Retry-After": "30"}
+    llm = _llm(provider, kind)
     for _ in range(3):
         with pytest.raises(ProviderError):
             await llm.terms("Who?", PASSAGES)
-    assert len(script.asked) == 1
+    assert len(provider.requests) == 1
     await llm.aclose()
 
 
-async def test_a_retry_after_of_zero_allows_the_next_call(script: Script) -> None:
-    script.openai(GOOD)
-    script.status, script.headers = 429, {"Retry-After": "0"}
-    llm = _llm(script)
+async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider) -> None:
+    provider.openai(GOOD)
+    provider.status, provider.headers = 429, {"Retry-After": "0"}
+    llm = _llm(provider)
     with pytest.raises(ProviderError):
         await llm.terms("Who?", PASSAGES)
-    script.status = 200
+    provider.status = 200
     assert await llm.terms("Who?", PASSAGES) == ["Ada", "notes"]
     await llm.aclose()
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
-async def test_timeouts_closed_connections_and_error_statuses_are_provider_errors(script: Script, kind: Kind) -> None:
+async def test_timeouts_closed_connections_and_error_statuses_are_provider_errors(
+    provider: FakeProvider, kind: Kind
+) -> None:
     for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 500)):
-        script.openai(GOOD)
-        script.silent, script.hang_up, script.status = silent, hang_up, status
-        await fails(_llm(script, kind, timeout_s=0.2))
+        provider.openai(GOOD)
+        provider.silent, provider.hang_up, provider.status = silent, hang_up, status
+        await assert_provider_error(_llm(provider, kind, timeout_s=0.2))
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
 async def test_a_refused_connection_is_a_provider_error(kind: Kind) -> None:
-    async with server() as gone:
+    async with serve() as gone:
         pass
-    await fails(_llm(gone, kind))
+    await assert_provider_error(_llm(gone, kind))

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from scripted import Script, server
+from fake_provider import FakeProvider, serve
 
 from app import runtime
 from app.config import Settings
@@ -18,8 +18,8 @@ from app.providers.rerankers import HttpReranker, Kind
 PASSAGES = ["lime mortar", "no cement", "a dog"]
 
 
-def _reranker(script: Script, kind: Kind = "cohere", **given: Any) -> HttpReranker:
-    return HttpReranker(kind=kind, url=f"{script.url}/v2", model="tiny", **given)
+def _reranker(provider: FakeProvider, kind: Kind = "cohere", **given: Any) -> HttpReranker:
+    return HttpReranker(kind=kind, url=f"{provider.url}/v2", model="tiny", **given)
 
 
 async def _scores(reranker: HttpReranker, passages: list[str] = PASSAGES) -> list[float]:
@@ -29,51 +29,51 @@ async def _scores(reranker: HttpReranker, passages: list[str] = PASSAGES) -> lis
         await reranker.aclose()
 
 
-async def test_cohere_scores_come_back_in_the_order_of_the_passages(script: Script) -> None:
-    script.rerank([0.2, 0.9, 0.1])
-    assert await _scores(_reranker(script)) == [0.2, 0.9, 0.1]
-    path, body = script.asked[0]
+async def test_cohere_scores_come_back_in_the_order_of_the_passages(provider: FakeProvider) -> None:
+    provider.rerank([0.2, 0.9, 0.1])
+    assert await _scores(_reranker(provider)) == [0.2, 0.9, 0.1]
+    path, body = provider.requests[0]
     assert path == "/v2/rerank"
     assert body == {"model": "tiny", "query": "mortar?", "documents": PASSAGES, "top_n": 3}
 
 
-async def test_jina_is_asked_not_to_return_the_passages(script: Script) -> None:
-    script.rerank([0.2, 0.9, 0.1])
-    assert await _scores(_reranker(script, "jina")) == [0.2, 0.9, 0.1]
-    assert script.asked[0][1]["return_documents"] is False
+async def test_jina_is_asked_not_to_return_the_passages(provider: FakeProvider) -> None:
+    provider.rerank([0.2, 0.9, 0.1])
+    assert await _scores(_reranker(provider, "jina")) == [0.2, 0.9, 0.1]
+    assert provider.requests[0][1]["return_documents"] is False
 
 
-async def test_tei_gets_requests_of_its_own_api(script: Script) -> None:
-    script.body = [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}, {"index": 2, "score": 0.1}]
-    assert await _scores(_reranker(script, "tei")) == [0.2, 0.9, 0.1]
-    path, body = script.asked[0]
+async def test_tei_gets_requests_of_its_own_api(provider: FakeProvider) -> None:
+    provider.body = [{"index": 1, "score": 0.9}, {"index": 0, "score": 0.2}, {"index": 2, "score": 0.1}]
+    assert await _scores(_reranker(provider, "tei")) == [0.2, 0.9, 0.1]
+    path, body = provider.requests[0]
     assert (path, body["query"], body["texts"], body["truncate"]) == ("/v2/rerank", "mortar?", PASSAGES, True)
 
 
-async def test_tei_gets_passages_in_batches(script: Script) -> None:
-    script.answering = lambda asked: [{"index": i, "score": int(text) / 100} for i, text in enumerate(asked["texts"])]
-    found = await _scores(_reranker(script, "tei"), [str(n) for n in range(70)])
+async def test_tei_gets_passages_in_batches(provider: FakeProvider) -> None:
+    provider.respond = lambda asked: [{"index": i, "score": int(text) / 100} for i, text in enumerate(asked["texts"])]
+    found = await _scores(_reranker(provider, "tei"), [str(n) for n in range(70)])
     assert found == [n / 100 for n in range(70)]
-    assert [len(body["texts"]) for _path, body in script.asked] == [32, 32, 6]
+    assert [len(body["texts"]) for _path, body in provider.requests] == [32, 32, 6]
 
 
-async def test_no_passages_need_no_request(script: Script) -> None:
-    assert await _scores(_reranker(script), []) == []
-    assert script.asked == []
+async def test_no_passages_need_no_request(provider: FakeProvider) -> None:
+    assert await _scores(_reranker(provider), []) == []
+    assert provider.requests == []
 
 
-async def test_logits_become_probabilities_and_probabilities_are_unchanged(script: Script) -> None:
-    script.rerank([-2.0, 3.5, 0.5])
-    found = await _scores(_reranker(script))
+async def test_logits_become_probabilities_and_probabilities_are_unchanged(provider: FakeProvider) -> None:
+    provider.rerank([-2.0, 3.5, 0.5])
+    found = await _scores(_reranker(provider))
     assert found == [pytest.approx(1 / (1 + math.exp(-logit))) for logit in (-2.0, 3.5, 0.5)]
     assert rerankers.probabilities([0, 1, 0.5]) == [0, 1, 0.5]
     assert all(0 <= score <= 1 for score in rerankers.probabilities([1e308, -1e308, 0]))
 
 
-async def test_long_passages_are_truncated(script: Script) -> None:
-    script.rerank([0.5])
-    await _scores(_reranker(script), ["x" * 100_000])
-    assert len(script.asked[0][1]["documents"][0]) == rerankers.MAX_CHARACTERS
+async def test_long_passages_are_truncated(provider: FakeProvider) -> None:
+    provider.rerank([0.5])
+    await _scores(_reranker(provider), ["x" * 100_000])
+    assert len(provider.requests[0][1]["documents"][0]) == rerankers.MAX_CHARACTERS
 
 
 @pytest.mark.parametrize(
@@ -93,57 +93,59 @@ async def test_long_passages_are_truncated(script: Script) -> None:
     ],
     ids=lambda body: repr(body)[:40],
 )
-async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(script: Script, body: Any) -> None:
-    script.body = body
+async def test_an_answer_that_does_not_follow_the_api_is_a_provider_error(provider: FakeProvider, body: Any) -> None:
+    provider.body = body
     with pytest.raises(ProviderError):
-        await _scores(_reranker(script))
+        await _scores(_reranker(provider))
 
 
-async def test_retry_after_is_honoured_on_429(script: Script) -> None:
-    script.rerank([0.5] * 3)
-    script.status, script.headers = 429, {"Retry-After": "30"}
-    reranker = _reranker(script)
+async def test_retry_after_is_honoured_on_429(provider: FakeProvider) -> None:
+    provider.rerank([0.5] * 3)
+    provider.status, provider.headers = 429, {"Retry-After": "30"}
+    reranker = _reranker(provider)
     for _ in range(3):
         with pytest.raises(ProviderError):
             await reranker.scores("mortar?", PASSAGES)
     await reranker.aclose()
-    assert len(script.asked) == 1
+    assert len(provider.requests) == 1
 
 
-async def test_a_retry_after_of_zero_allows_the_next_call(script: Script) -> None:
-    script.rerank([0.5] * 3)
-    script.status, script.headers = 503, {"Retry-After": "0"}
-    reranker = _reranker(script)
+async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider) -> None:
+    provider.rerank([0.5] * 3)
+    provider.status, provider.headers = 503, {"Retry-After": "0"}
+    reranker = _reranker(provider)
     with pytest.raises(ProviderError):
         await reranker.scores("mortar?", PASSAGES)
-    script.status = 200
+    provider.status = 200
     assert await _scores(reranker) == [0.5] * 3
 
 
-async def test_a_timeout_a_closed_connection_a_redirect_and_an_error_status_are_provider_errors(script: Script) -> None:
+async def test_a_timeout_a_closed_connection_a_redirect_and_an_error_status_are_provider_errors(
+    provider: FakeProvider,
+) -> None:
     for silent, hang_up, status in ((True, False, 200), (False, True, 200), (False, False, 307), (False, False, 500)):
-        script.rerank([0.5] * 3)
-        script.silent, script.hang_up, script.status = silent, hang_up, status
+        provider.rerank([0.5] * 3)
+        provider.silent, provider.hang_up, provider.status = silent, hang_up, status
         with pytest.raises(ProviderError):
-            await _scores(_reranker(script, timeout_s=0.2))
+            await _scores(_reranker(provider, timeout_s=0.2))
 
 
 async def test_a_refused_connection_is_a_provider_error() -> None:
-    async with server() as gone:
+    async with serve() as gone:
         pass
     with pytest.raises(ProviderError):
         await _scores(_reranker(gone))
 
 
-async def test_the_settings_choose_the_reranker(script: Script) -> None:
+async def test_the_settings_choose_the_reranker(provider: FakeProvider) -> None:
     async with runtime.open_reranker(Settings()) as reranker:
         assert reranker is None
-    script.rerank([0.5])
-    chosen = Settings(reranker="jina", reranker_url=script.url, reranker_api_key="secret")  # type: ignore[arg-type]
+    provider.rerank([0.5])
+    chosen = Settings(reranker="jina", reranker_url=provider.url, reranker_api_key="secret")  # type: ignore[arg-type]
     async with runtime.open_reranker(chosen) as reranker:
         assert reranker is not None
         assert await reranker.scores("mortar?", ["lime"]) == [0.5]
-        assert reranker.name == script.asked[0][1]["model"] == "jina-reranker-v2-base-multilingual"
+        assert reranker.name == provider.requests[0][1]["model"] == "jina-reranker-v2-base-multilingual"
     assert "secret" not in repr(chosen)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import drafts
+import hybrid
 import pytest
 
 from app.providers.fake import FakeEmbedder
@@ -16,8 +16,8 @@ from app.store.db import Database
 @pytest.fixture
 def put(database: Database, embedder: FakeEmbedder, user: str):
     async def stored(*texts: str, embedded: list[Vector] | None = None, **attributes) -> UUID:
-        draft = drafts.draft(*texts, **attributes)
-        return await drafts.put(database, user, draft, embedded=embedded, embedder=embedder)
+        draft = hybrid.draft(*texts, **attributes)
+        return await hybrid.store(database, user, draft, embedded=embedded, embedder=embedder)
 
     return stored
 
@@ -25,7 +25,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 @pytest.fixture
 def find(database: Database, user: str):
     async def found(words: str | None = None, vector: Vector | None = None, **options) -> HybridResult:
-        return await drafts.find(database, drafts.ask(user, words, vector, **options))
+        return await hybrid.run(database, hybrid.request(user, words, vector, **options))
 
     return found
 

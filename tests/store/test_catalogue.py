@@ -28,9 +28,9 @@ WHERE x.indisunique AND r.relnamespace = CAST($1 AS regnamespace)
 FOREIGN = """
 SELECT r.relname AS table, t.relname AS target, c.conname AS name,
        c.confdeltype AS on_delete, c.confupdtype AS on_update,
-       ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k (n, place)
+       ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k (n, address)
              JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.n ORDER BY k.place) AS own,
-       ARRAY(SELECT a.attname FROM unnest(c.confkey) WITH ORDINALITY AS k (n, place)
+       ARRAY(SELECT a.attname FROM unnest(c.confkey) WITH ORDINALITY AS k (n, address)
              JOIN pg_attribute AS a ON a.attrelid = c.confrelid AND a.attnum = k.n ORDER BY k.place) AS theirs
 FROM pg_constraint AS c
 JOIN pg_class AS r ON r.oid = c.conrelid

@@ -16,9 +16,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import asyncpg
-import folders
 import psutil
 import pytest
+import server_folders
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -42,20 +42,20 @@ asyncio.run(main())
 
 @pytest.fixture
 def empty_dir() -> Iterator[Path]:
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         yield folder / "data"
 
 
 @pytest.fixture(scope="module")
 def data_dir() -> Iterator[Path]:
     """Shared by tests that each start a server on it, and stop it: making a cluster is what takes long."""
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         yield folder / "data"
 
 
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
-    with folders.passable() as folder:
+    with server_folders.temporary() as folder:
         async with _served(folder / "data") as started:
             yield started
 

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
-import drafts
+import hybrid
 import pytest
 import sqlalchemy as sa
 
@@ -32,7 +32,7 @@ Binds = dict[str, Any]
 async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID], list[UUID]]:
     """A user with many entities, each mentioned once or twice, their ids, and those of two chunks."""
     user = f"many-{uuid4().hex}"
-    document = await drafts.put(database, user, drafts.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
+    document = await hybrid.store(database, user, hybrid.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
     given = [EntityDraft("person", f"Person {n}", (f"Alias {n % 300}",)) for n in range(ENTITIES)]
     added = await entities.add(given, user, db=database, embedder=embedder)
     ids = [entity.entity_id for entity in added]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-import drafts
+import hybrid
 import oracle
 import pytest
 from angles import WORDS, angled, at, ids, one
@@ -15,7 +15,7 @@ from app.shapes import Filters
 async def test_rrf_adds_weight_over_k_plus_rank_and_nothing_for_an_absent_leg(put, find) -> None:
     await put("copper copper", "copper river", "meadow", embedded=[angled(0.5), angled(0.9), angled(0.7)])
     found = await find("copper", at(1), candidates=2)
-    assert drafts.contents(found) == ["copper river", "copper copper", "meadow"]
+    assert hybrid.contents(found) == ["copper river", "copper copper", "meadow"]
     both, text_only, vector_only = found.candidates
     assert both.rrf_score == pytest.approx(1 / (60 + 1) + 1 / (60 + 2), rel=1e-12)
     assert text_only.rrf_score == pytest.approx(1 / (60 + 1), rel=1e-12)
@@ -31,7 +31,7 @@ async def test_weights_and_k_of_the_request_are_used(put, find) -> None:
     assert one(found, "copper river").rrf_score == pytest.approx(0.7 / (5 + 1) + 1.6 / (5 + 2), rel=1e-12)
     best = (0.7 + 1.6) / (5 + 1)
     assert found.candidates[0].score == pytest.approx((0.7 / 7 + 1.6 / 6) / best, rel=1e-12)
-    assert drafts.contents(found) == ["copper copper", "copper river"]
+    assert hybrid.contents(found) == ["copper copper", "copper river"]
 
 
 async def test_first_in_both_legs_scores_one(put, find) -> None:
@@ -49,7 +49,7 @@ async def test_ties_go_to_the_better_single_rank(put, find) -> None:
     first, second = one(found, texts[0]), one(found, texts[1])
     assert (first.text_rank, first.vector_rank, second.text_rank, second.vector_rank) == (1, 5, 2, 2)
     assert first.rrf_score == pytest.approx(second.rrf_score, rel=1e-12)
-    order = drafts.contents(found)
+    order = hybrid.contents(found)
     assert order.index(texts[0]) < order.index(texts[1])
 
 
@@ -86,7 +86,7 @@ async def test_convex_scales_the_vector_to_the_legs_range_and_the_text_to_its_be
     for content, score in expected.items():
         assert one(found, content).convex_score == pytest.approx(score, abs=1e-6)
         assert one(found, content).score == pytest.approx(score / (0.3 + 0.7), abs=1e-6)
-    assert drafts.contents(found) == sorted(expected, key=lambda content: -expected[content])
+    assert hybrid.contents(found) == sorted(expected, key=lambda content: -expected[content])
     assert one(found, "meadow stone").rrf_score == pytest.approx(0.3 / (60 + 2), rel=1e-9)
 
 
@@ -160,10 +160,10 @@ async def test_without_a_vector_the_text_leg_answers_alone(put, find) -> None:
 async def test_a_leg_of_weight_zero_is_not_run(put, find) -> None:
     await put("copper", "river", embedded=[angled(0.1), angled(0.9)])
     lexical = await find("copper", at(1), weights=(0.0, 1.0))
-    assert (lexical.vector_plan, lexical.vector_found, drafts.contents(lexical)) == ("none", 0, ["copper"])
+    assert (lexical.vector_plan, lexical.vector_found, hybrid.contents(lexical)) == ("none", 0, ["copper"])
     assert lexical.candidates[0].score == pytest.approx(1.0)
     semantic = await find("copper", at(1), weights=(1.0, 0.0))
-    assert (semantic.text_found, semantic.terms, drafts.contents(semantic)) == (0, (), ["river", "copper"])
+    assert (semantic.text_found, semantic.terms, hybrid.contents(semantic)) == (0, (), ["river", "copper"])
 
 
 async def test_thresholds_apply_after_the_fusion(put, find) -> None:
@@ -171,19 +171,19 @@ async def test_thresholds_apply_after_the_fusion(put, find) -> None:
     everything = await find("copper", at(1))
     assert len(everything.candidates) == 3
     found = await find("copper", at(1), min_vector_score=0.45)
-    assert drafts.contents(found) == ["river", "meadow"]
+    assert hybrid.contents(found) == ["river", "meadow"]
     assert found.vector_found == 3
     assert one(found, "meadow").vector_rank == 2
     floor = 1 / 61 - 1e-9
     above = await find("copper", at(1), min_rrf_score=floor)
-    assert drafts.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
+    assert hybrid.contents(above) == [c.content for c in everything.candidates if (c.rrf_score or 0) >= floor]
     assert 0 < len(above.candidates) < 3
 
 
 async def test_a_hit_without_a_vector_score_fails_min_vector_score(put, find) -> None:
     await put("copper", "river", embedded=[angled(0.2), angled(0.9)])
     found = await find("copper", at(1), candidates=1, min_vector_score=-1.0)
-    assert drafts.contents(found) == ["river"]
+    assert hybrid.contents(found) == ["river"]
     assert (await find("copper", None, min_vector_score=0.0)).candidates == ()
 
 

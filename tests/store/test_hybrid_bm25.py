@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-import drafts
+import hybrid
 import oracle
 import pytest
 from angles import WORDS, ids, one
@@ -65,7 +65,7 @@ async def one_zebra(monkeypatch, put) -> None:
 async def test_common_words_add_their_exact_share_to_what_rare_words_nominate(one_zebra, find, owner, user) -> None:
     expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
     found = await find("copper zebra", candidates=1)
-    assert drafts.contents(found) == ["copper zebra"]
+    assert hybrid.contents(found) == ["copper zebra"]
     assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
 
 

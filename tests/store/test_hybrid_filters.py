@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from uuid import uuid4
 
-import drafts
+import hybrid
 import pytest
 from angles import angled, at, ids
 
@@ -62,10 +62,10 @@ async def described(database: Database, embedder: FakeEmbedder) -> str:
     days = {"old": 1, "new": 2, "odd": 3}
     for name, metadata in METADATA.items():
         created = datetime(2024, 3, days[name], tzinfo=UTC)
-        stored = drafts.draft(
+        stored = hybrid.draft(
             f"copper {name}", f"copper river {name}", metadata=metadata, title=name, created_at=created
         )
-        await drafts.put(database, user, stored, embedder=embedder)
+        await hybrid.store(database, user, stored, embedder=embedder)
     return user
 
 
@@ -75,7 +75,7 @@ async def test_metadata_filters_bind_both_legs(request, database, described, met
     if graph:
         request.getfixturevalue("by_graph")
     filters = Filters(metadata=metadata)
-    found = await drafts.find(database, drafts.ask(described, "copper", at(1), filters=filters))
+    found = await hybrid.run(database, hybrid.request(described, "copper", at(1), filters=filters))
     assert {candidate.title for candidate in found.candidates} == expected
     assert (found.vector_found, found.text_found) == (2 * len(expected), 2 * len(expected))
     assert found.scope_chunks == min(2 * len(expected), 2 if graph else 6)
@@ -98,7 +98,7 @@ async def test_created_after_is_inclusive_and_created_before_exclusive(
         return None if number is None else datetime(2024, 3, number, tzinfo=UTC)
 
     filters = Filters(created_after=day(after), created_before=day(before))
-    found = await drafts.find(database, drafts.ask(described, "copper", at(1), filters=filters))
+    found = await hybrid.run(database, hybrid.request(described, "copper", at(1), filters=filters))
     assert {candidate.title for candidate in found.candidates} == expected
     assert found.vector_found == found.text_found == 2 * len(expected)
 
@@ -130,9 +130,9 @@ async def test_excluded_chunks_leave_before_the_legs_are_cut(request, put, find,
     texts = [f"copper {'river ' * n}".strip() for n in range(30)]
     await put(*texts, embedded=[angled(0.99 - n / 50) for n in range(30)])
     everything = await find("copper", at(1), candidates=30, limit=30)
-    assert drafts.contents(everything) == texts
+    assert hybrid.contents(everything) == texts
     rest = await find("copper", at(1), candidates=10, limit=10, exclude_chunk_ids=tuple(ids(everything)[:20]))
-    assert drafts.contents(rest) == texts[20:]
+    assert hybrid.contents(rest) == texts[20:]
     assert (rest.vector_found, rest.text_found) == (10, 10)
     assert [(c.vector_rank, c.text_rank) for c in rest.candidates] == [(n, n) for n in range(1, 11)]
 

@@ -6,7 +6,7 @@ import random
 from uuid import uuid4
 
 import asyncpg
-import drafts
+import hybrid
 import oracle
 import pytest
 from angles import WORDS, at, ids
@@ -27,8 +27,8 @@ async def large(database: Database, owner: asyncpg.Connection, embedder: FakeEmb
     sizes = [("common", 30)] * 99 + [("rare", 10)] * 3 + [("single", 3)]
     for n, (kind, size) in enumerate(sizes):
         texts = [f"{' '.join(dice.choices(WORDS, k=4))} {n} {m}" for m in range(size)]
-        stored = drafts.draft(*texts, metadata={"kind": kind, "n": n}, title=f"document {n}")
-        await drafts.put(database, user, stored, embedder=embedder)
+        stored = hybrid.draft(*texts, metadata={"kind": kind, "n": n}, title=f"document {n}")
+        await hybrid.store(database, user, stored, embedder=embedder)
     await owner.execute("VACUUM ANALYZE stepwell.embeddings, stepwell.chunks, stepwell.documents, stepwell.postings")
     return user
 
@@ -49,11 +49,11 @@ async def test_an_answer_through_the_graph_is_never_short_of_what_passes(
 ) -> None:
     query = await embedder.embed_query("lantern thunder")
     filters = Filters(metadata=metadata)
-    nearest = drafts.ask(large, None, query, filters=filters, limit=30, candidates=100)
-    gone = tuple(ids(await drafts.find(database, nearest))[:excluding])
+    nearest = hybrid.request(large, None, query, filters=filters, limit=30, candidates=100)
+    gone = tuple(ids(await hybrid.run(database, nearest))[:excluding])
     for limit in (1, 5, 50):
-        wanted = drafts.ask(large, None, query, filters=filters, limit=limit, exclude_chunk_ids=gone)
-        found = await drafts.find(database, wanted)
+        wanted = hybrid.request(large, None, query, filters=filters, limit=limit, exclude_chunk_ids=gone)
+        found = await hybrid.run(database, wanted)
         assert found.vector_plan == "hnsw"
         assert len(found.candidates) == min(limit, passing - len(gone))
         assert not set(ids(found)) & set(gone)
@@ -68,18 +68,18 @@ async def test_the_graph_finds_what_an_exact_scan_finds(
     hits = total = 0
     for text in ("lantern thunder", "copper orchid meadow", "castle 17 3"):
         query = await embedder.embed_query(text)
-        wanted = drafts.ask(large, text, query, filters=Filters(metadata=metadata), limit=50, excluded=["violin"])
+        wanted = hybrid.request(large, text, query, filters=Filters(metadata=metadata), limit=50, excluded=["violin"])
         with monkeypatch.context() as patch:
             patch.setattr(recall, "EXACT_FLOOR", CORPUS)
-            exact = await drafts.find(database, wanted)
+            exact = await hybrid.run(database, wanted)
         with monkeypatch.context() as patch:
             patch.setattr(recall, "EXACT_FLOOR", 0)
             patch.setattr(recall, "EXACT_FACTOR", 0.0)
             patch.setattr(recall, "EXACT_FACTOR_FILTERED", 0.0)
-            graph = await drafts.find(database, wanted)
+            graph = await hybrid.run(database, wanted)
         assert (exact.vector_plan, graph.vector_plan) == ("exact", "hnsw")
         assert (exact.vector_found, exact.text_found) == (graph.vector_found, graph.text_found)
-        assert "violin" not in " ".join(drafts.contents(exact) + drafts.contents(graph))
+        assert "violin" not in " ".join(hybrid.contents(exact) + hybrid.contents(graph))
         cosines = corpus.cosine(query)
         for found in (exact, graph):
             for candidate in found.candidates:
@@ -102,8 +102,8 @@ async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope
         (29, {"kind": "rare"}, "hnsw"),
     ):
         monkeypatch.setattr(recall, "EXACT_FLOOR", floor)
-        wanted = drafts.ask(large, None, at(1), filters=Filters(metadata=metadata))
-        assert (await drafts.find(database, wanted)).vector_plan == plan
+        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata=metadata))
+        assert (await hybrid.run(database, wanted)).vector_plan == plan
 
 
 async def test_a_big_table_makes_a_filtered_scope_exact_up_to_the_square_root_of_its_cost(
@@ -115,5 +115,5 @@ async def test_a_big_table_makes_a_filtered_scope_exact_up_to_the_square_root_of
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
         monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
-        wanted = drafts.ask(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
-        assert (await drafts.find(database, wanted)).vector_plan == plan
+        wanted = hybrid.request(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
+        assert (await hybrid.run(database, wanted)).vector_plan == plan

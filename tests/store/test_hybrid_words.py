@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import drafts
+import hybrid
 import oracle
 import pytest
 from angles import WORDS, angled, at, one
@@ -13,20 +13,20 @@ from app.shapes import Filters
 async def test_a_phrase_must_stand_in_what_the_text_leg_finds(put, find) -> None:
     await put("copper river", "river copper", "copper old river", "rivers of copper rivers")
     found = await find("copper river", strict=["copper river"])
-    assert set(drafts.contents(found)) == {"copper river", "rivers of copper rivers"}
+    assert set(hybrid.contents(found)) == {"copper river", "rivers of copper rivers"}
 
 
 async def test_required_words_are_all_required_and_inflect(put, find) -> None:
     await put("copper river", "copper meadow", "coppers and meadows and rivers", "lantern")
     found = await find("copper lantern", strict=["river", "copper"])
-    assert set(drafts.contents(found)) == {"copper river", "coppers and meadows and rivers"}
+    assert set(hybrid.contents(found)) == {"copper river", "coppers and meadows and rivers"}
     assert (await find("copper", strict=["violin"])).candidates == ()
 
 
 async def test_a_required_stop_word_asks_nothing_where_it_is_alone(put, find) -> None:
     await put("copper river", "copper meadow")
     found = await find("copper", strict=["the", "river"])
-    assert drafts.contents(found) == ["copper river"]
+    assert hybrid.contents(found) == ["copper river"]
 
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
@@ -40,7 +40,7 @@ async def test_excluded_words_and_phrases_leave_both_legs_before_the_cut(request
     document = await put(*barred, *phrase, *kept, embedded=[angled(0.99 - n / 40) for n in range(28)])
     filters = Filters(document_ids=(document,)) if filtered else None
     found = await find("copper", at(1), excluded=["meadows", "old lantern"], candidates=4, limit=10, filters=filters)
-    assert drafts.contents(found) == kept
+    assert hybrid.contents(found) == kept
     assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(n, n) for n in range(1, 5)]
 
 
@@ -63,32 +63,32 @@ async def test_documents_of_several_languages_answer_one_query_each_by_its_own_s
     await put("The houses stood empty", "lanterns", config="english")
     await put("Die Häuser standen leer", "Laternen", config="german")
     await put("houses", config="simple")
-    assert set(drafts.contents(await find("house"))) == {"The houses stood empty"}
-    assert set(drafts.contents(await find("Haus"))) == {"Die Häuser standen leer"}
+    assert set(hybrid.contents(await find("house"))) == {"The houses stood empty"}
+    assert set(hybrid.contents(await find("Haus"))) == {"Die Häuser standen leer"}
     both = await find("Häusern houses")
-    assert set(drafts.contents(both)) == {"The houses stood empty", "Die Häuser standen leer", "houses"}
+    assert set(hybrid.contents(both)) == {"The houses stood empty", "Die Häuser standen leer", "houses"}
     corpus = await oracle.corpus(owner, user)
     assert one(both, "houses").text_score == pytest.approx(
         corpus.bm25(["houses"])[one(both, "houses").chunk_id], rel=1e-5
     )
     strict = await find("Häusern houses", strict=["leeren"])
-    assert drafts.contents(strict) == ["Die Häuser standen leer"]
+    assert hybrid.contents(strict) == ["Die Häuser standen leer"]
     without = await find("Häusern houses", excluded=["leeres", "stood empty"])
-    assert drafts.contents(without) == ["houses"]
+    assert hybrid.contents(without) == ["houses"]
 
 
 async def test_accents_are_folded_in_english(put, find) -> None:
     await put("the café in Orléans")
     for query in ("cafe orleans", "CAFÉ", "Orle\u0301ans", "orléans"):
-        assert drafts.contents(await find(query)) == ["the café in Orléans"]
+        assert hybrid.contents(await find(query)) == ["the café in Orléans"]
 
 
 async def test_accents_count_in_french(put, find) -> None:
     await put("la pêche", "peche", config="french")
-    assert drafts.contents(await find("pêche")) == ["la pêche"]
-    assert drafts.contents(await find("peche")) == ["peche"]
-    assert drafts.contents(await find("pêche peche", strict=["pêche"])) == ["la pêche"]
-    assert drafts.contents(await find("pêche peche", excluded=["pêche"])) == ["peche"]
+    assert hybrid.contents(await find("pêche")) == ["la pêche"]
+    assert hybrid.contents(await find("peche")) == ["peche"]
+    assert hybrid.contents(await find("pêche peche", strict=["pêche"])) == ["la pêche"]
+    assert hybrid.contents(await find("pêche peche", excluded=["pêche"])) == ["peche"]
 
 
 LONG_QUERIES = ["copper " * 3_000, " ".join(WORDS) + " xyz" * 500, "'; DROP TABLE x; -- :* & | ! <-> copper"]
@@ -97,4 +97,4 @@ LONG_QUERIES = ["copper " * 3_000, " ".join(WORDS) + " xyz" * 500, "'; DROP TABL
 @pytest.mark.parametrize("query", LONG_QUERIES, ids=["repeated", "long", "operators"])
 async def test_long_and_hostile_queries_are_words_only(put, find, query) -> None:
     await put("copper")
-    assert drafts.contents(await find(query, at(1), strict=[], excluded=["zzz"])) == ["copper"]
+    assert hybrid.contents(await find(query, at(1), strict=[], excluded=["zzz"])) == ["copper"]

@@ -6,7 +6,7 @@ from math import log
 from typing import Any
 from uuid import UUID
 
-import drafts
+import hybrid
 import pytest
 
 from app.pipelines import mention_extraction
@@ -35,7 +35,7 @@ class Shelf:
 
     async def put(self, title: str, text: str, owner: Any) -> None:
         """Store one document with its names."""
-        document_id = await drafts.put(self.db, self.user, drafts.draft(text, title=title), embedder=self.embedder)
+        document_id = await hybrid.store(self.db, self.user, hybrid.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
             await mention_extraction.link(writing, self.user, document_id, keys=())
         self.documents[title] = document_id

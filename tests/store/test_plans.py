@@ -13,7 +13,7 @@ from typing import Any
 from uuid import uuid4
 
 import asyncpg
-import drafts
+import hybrid
 import pytest
 import sqlalchemy as sa
 
@@ -41,8 +41,8 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
         for n in range(count // 50):
             texts = [f"common {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
-            stored = drafts.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
-            await drafts.put(database, owner_of, stored, embedder=embedder)
+            stored = hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
+            await hybrid.store(database, owner_of, stored, embedder=embedder)
     await owner.execute(definition)
     await owner.execute("VACUUM ANALYZE")
     return user
@@ -105,8 +105,8 @@ def seen(request: pytest.FixtureRequest) -> int:
 async def asked(request, database, big, embedder, seen) -> HybridRequest:
     """A search, with as many chunks excluded as were seen before."""
     query = await embedder.embed_query("balt kax")
-    first = drafts.ask(big, "balt kax common", query, **request.param)
-    found = await drafts.find(database, replace(first, limit=30))
+    first = hybrid.request(big, "balt kax common", query, **request.param)
+    found = await hybrid.run(database, replace(first, limit=30))
     return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
 
 
@@ -144,10 +144,10 @@ async def test_the_strict_arm_reads_the_inverted_index_and_runs_only_when_asked(
         request.getfixturevalue("by_graph")
     query = await embedder.embed_query("balt")
     for strict in (["balt kax"], ["balt"], ["balt", "kax"]):
-        plan = await _explain(database, drafts.ask(big, "balt", query, strict=strict))
+        plan = await _explain(database, hybrid.request(big, "balt", query, strict=strict))
         assert "ix_chunks_tsv" in _indexes(_cte(plan, "strict_chunks"))
         assert "Seq Scan" not in _scanned(_cte(plan, "strict_chunks"), "chunks")
-    plan = await _explain(database, drafts.ask(big, "balt", query))
+    plan = await _explain(database, hybrid.request(big, "balt", query))
     assert "ix_chunks_tsv" not in _indexes(_ran(plan))
 
 
@@ -175,11 +175,11 @@ async def test_every_scan_of_a_tenant_table_names_the_user_as_a_constant(request
 
 async def test_what_was_not_asked_for_never_runs(by_graph, database, big, embedder) -> None:
     query = await embedder.embed_query("balt")
-    lexical = _ran(await _explain(database, drafts.ask(big, "balt", query, weights=(0.0, 1.0))))
+    lexical = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
     assert _scanned(lexical, "embeddings") == []
-    semantic = _ran(await _explain(database, drafts.ask(big, "balt", query, weights=(1.0, 0.0))))
+    semantic = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
     assert _scanned(semantic, "postings") == []
-    both = await _explain(database, drafts.ask(big, "balt", query))
+    both = await _explain(database, hybrid.request(big, "balt", query))
     for name in ("filtered_documents", "excluded_chunks", "strict_chunks", "excluded_queries", "strict_queries"):
         assert not [node for node in _cte(both, name) if "Relation Name" in node], name
 
@@ -212,12 +212,12 @@ async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_h
     assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
 
 
-async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(place, big, embedder) -> None:
-    alone = db.connect(place.service_dsn, pool_size=1)
+async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(address, big, embedder) -> None:
+    alone = db.connect(address.service_dsn, pool_size=1)
     query = await embedder.embed_query("balt")
     try:
         for _ in range(8):
-            await drafts.find(alone, drafts.ask(big, "balt", query, limit=3))
+            await hybrid.run(alone, hybrid.request(big, "balt", query, limit=3))
         async with alone.shared() as shared:
             prepared = (
                 "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH%corpus%'"
@@ -229,8 +229,8 @@ async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(p
     assert sum(row.custom_plans for row in plans) >= 8
 
 
-async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(place) -> None:
-    service = await place.connect("stepwell_service")
+async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(address) -> None:
+    service = await address.connect("stepwell_service")
     try:
         statement = await service.prepare("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1")
         for _ in range(8):
@@ -262,7 +262,7 @@ async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, 
 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
-    ask = drafts.ask(big, "balt kax common", await embedder.embed_query("balt kax"))
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     statement = sa.text(
         f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(ask)).text}"
     )
@@ -278,7 +278,7 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
 
 
 async def test_a_filtered_search_in_a_plain_transaction_is_planned_for_its_own_binds(database, big, embedder) -> None:
-    ask = drafts.ask(big, "balt kax common", await embedder.embed_query("balt kax"))
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     async with database.reading(big, plain=True) as reading:
         await recall.hybrid(reading, ask)
         before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from uuid import UUID
 
 import asyncpg
-import drafts
+import hybrid
 import pytest
 
 from app import errors
@@ -29,7 +29,7 @@ WHERE c.user_id = $1
 @pytest.fixture
 def put(database: Database, embedder: FakeEmbedder, user: str):
     async def stored(draft: DocumentDraft) -> UUID:
-        return await drafts.put(database, user, draft, embedder=embedder)
+        return await hybrid.store(database, user, draft, embedder=embedder)
 
     return stored
 
@@ -98,7 +98,7 @@ def _assert_well_formed(blocks: list[tuple[int, list[int]]]) -> None:
 @pytest.mark.parametrize("sizes", [[1], [127], [128], [129], [300], [127, 1, 1], [100, 100, 100], [1] * 5])
 async def test_blocks_hold_up_to_128_postings_and_miss_none(put, owner, user, sizes) -> None:
     for size in sizes:
-        await put(drafts.draft(*(f"copper {'river ' * (n % 3)} {n}" for n in range(size))))
+        await put(hybrid.draft(*(f"copper {'river ' * (n % 3)} {n}" for n in range(size))))
     await assert_exact(owner, user)
     blocks = (await _blocks(owner, user))["copper"]
     assert len(blocks) == -(-sum(sizes) // BLOCK)
@@ -108,18 +108,18 @@ async def test_blocks_hold_up_to_128_postings_and_miss_none(put, owner, user, si
 @pytest.mark.parametrize("gone", range(4))
 async def test_deleting_any_of_documents_that_share_blocks_leaves_the_others(put, delete, owner, user, gone) -> None:
     sizes = [100, 60, 140, 20]
-    stored = [await put(drafts.draft(*(f"copper doc{n} {m}" for m in range(size)))) for n, size in enumerate(sizes)]
+    stored = [await put(hybrid.draft(*(f"copper doc{n} {m}" for m in range(size)))) for n, size in enumerate(sizes)]
     removed = await delete(stored[gone])
     assert (removed.chunks_deleted, removed.vectors_deleted) == (sizes[gone], sizes[gone])
     await assert_exact(owner, user)
-    await put(drafts.draft(*(f"copper again {m}" for m in range(150))))
+    await put(hybrid.draft(*(f"copper again {m}" for m in range(150))))
     await assert_exact(owner, user)
 
 
 async def test_replacing_moves_every_count_to_the_new_text(put, owner, user) -> None:
-    first = await put(drafts.draft("copper river", "copper copper", uri="a"))
-    await put(drafts.draft("meadow copper", uri="b"))
-    again = await put(drafts.draft("violin", "meadow violin", "meadow", uri="a"))
+    first = await put(hybrid.draft("copper river", "copper copper", uri="a"))
+    await put(hybrid.draft("meadow copper", uri="b"))
+    again = await put(hybrid.draft("violin", "meadow violin", "meadow", uri="a"))
     assert again == first
     await assert_exact(owner, user)
     found = dict(await owner.fetch("SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1", user))
@@ -127,15 +127,15 @@ async def test_replacing_moves_every_count_to_the_new_text(put, owner, user) -> 
 
 
 async def test_a_new_language_takes_the_counts_along(put, owner, user) -> None:
-    await put(drafts.draft("Häuser am Fluss", uri="a", config="english"))
-    await put(drafts.draft("Häuser am Fluss", uri="a", config="german"))
+    await put(hybrid.draft("Häuser am Fluss", uri="a", config="english"))
+    await put(hybrid.draft("Häuser am Fluss", uri="a", config="german"))
     await assert_exact(owner, user)
     rows = await owner.fetch("SELECT config, chunks FROM stepwell.text_statistics WHERE user_id = $1", user)
     assert {config: count for config, count in rows if count} == {"german": 1}
 
 
 async def test_storing_the_same_again_changes_nothing(database, put, owner, user) -> None:
-    draft = drafts.draft("copper river", uri="a")
+    draft = hybrid.draft("copper river", uri="a")
     await put(draft)
     before = await owner.fetch("SELECT * FROM stepwell.chunks WHERE user_id = $1", user)
     await put(draft)
@@ -146,13 +146,13 @@ async def test_storing_the_same_again_changes_nothing(database, put, owner, user
 async def test_replacing_by_id_counts_like_replacing_by_uri_and_refuses_a_taken_uri(
     database, put, owner, user, embedder
 ) -> None:
-    first = await put(drafts.draft("copper river", uri="a"))
-    await put(drafts.draft("meadow", uri="b"))
+    first = await put(hybrid.draft("copper river", uri="a"))
+    await put(hybrid.draft("meadow", uri="b"))
     for uri, status in (("a", "replaced"), ("a", "unchanged"), ("c", "replaced")):
-        assert await _replace(database, user, first, drafts.draft("violin lantern", uri=uri), embedder) == status
+        assert await _replace(database, user, first, hybrid.draft("violin lantern", uri=uri), embedder) == status
         await assert_exact(owner, user)
     with pytest.raises(errors.Conflict):
-        await _replace(database, user, first, drafts.draft("violin", uri="b"), embedder)
+        await _replace(database, user, first, hybrid.draft("violin", uri="b"), embedder)
     await assert_exact(owner, user)
 
 
@@ -166,10 +166,10 @@ async def _replace(
 
 
 async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put, owner, user) -> None:
-    await put(drafts.draft("copper river", uri="a"))
+    await put(hybrid.draft("copper river", uri="a"))
     with pytest.raises(KeyError):
         async with database.writing(user) as writing:
-            await documents.put(writing, user, drafts.draft("meadow copper", uri="a"), vectors_by_key={})
+            await documents.put(writing, user, hybrid.draft("meadow copper", uri="a"), vectors_by_key={})
     await assert_exact(owner, user)
     assert await owner.fetchval("SELECT content FROM stepwell.chunks WHERE user_id = $1", user) == "copper river"
 
@@ -186,19 +186,19 @@ async def test_any_sequence_of_changes_leaves_exact_counts(put, delete, owner, u
             size = dice.choice([0, 1, 3, 40, 130])
             texts = (" ".join(dice.choices(WORDS, k=dice.randint(0, 6))) for _ in range(size))
             config = dice.choice(["english", "german", "simple"])
-            stored[uri] = await put(drafts.draft(*texts, uri=uri, config=config))
+            stored[uri] = await put(hybrid.draft(*texts, uri=uri, config=config))
         await assert_exact(owner, user)
 
 
-async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(place, owner, user, embedder) -> None:
-    database = db.connect(place.service_dsn, pool_size=8, pool_wait_s=60)
+async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, owner, user, embedder) -> None:
+    database = db.connect(address.service_dsn, pool_size=8, pool_wait_s=60)
 
     async def write(seed: int) -> None:
         dice = random.Random(seed)
         for _ in range(8):
             texts = [" ".join(dice.choices(WORDS, k=5)) for _ in range(dice.choice([1, 20]))]
-            document_id = await drafts.put(
-                database, user, drafts.draft(*texts, uri=f"{dice.randrange(5)}"), embedder=embedder
+            document_id = await hybrid.store(
+                database, user, hybrid.draft(*texts, uri=f"{dice.randrange(5)}"), embedder=embedder
             )
             if dice.random() < 0.4:
                 await _delete_if_there(database, user, document_id)
@@ -221,13 +221,13 @@ async def _delete_if_there(database: Database, user: str, document_id: UUID) -> 
 
 async def test_writers_of_different_users_do_not_wait_for_each_other(database, embedder, user) -> None:
     async with database.writing(user) as held:
-        await documents.put(held, user, drafts.draft(), vectors_by_key={})
-        await drafts.put(database, f"{user}-other", drafts.draft("copper"), embedder=embedder)
+        await documents.put(held, user, hybrid.draft(), vectors_by_key={})
+        await hybrid.store(database, f"{user}-other", hybrid.draft("copper"), embedder=embedder)
 
 
 async def test_deleting_leaves_no_row_behind_but_the_users_own(put, delete, owner, user) -> None:
     kept = f"{user}-kept"
-    stored = await put(drafts.draft(*(f"copper river {n}" for n in range(200))))
+    stored = await put(hybrid.draft(*(f"copper river {n}" for n in range(200))))
     entity = "11111111-1111-1111-1111-111111111111"
     await owner.execute(
         "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) VALUES ($1, $2, 'x', $3, 'user')",
@@ -251,9 +251,9 @@ async def test_deleting_leaves_no_row_behind_but_the_users_own(put, delete, owne
 
 
 async def test_stats_count_what_is_stored(database, put, delete, user) -> None:
-    gone = await put(drafts.draft("copper", config="simple"))
-    await put(drafts.draft("copper river", "meadow"))
-    await put(drafts.draft("der Fluss", config="german"))
+    gone = await put(hybrid.draft("copper", config="simple"))
+    await put(hybrid.draft("copper river", "meadow"))
+    await put(hybrid.draft("der Fluss", config="german"))
     await delete(gone)
     async with database.reading(user) as reading:
         found = await documents.stats(reading, user)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 import asyncpg
-import drafts
+import hybrid
 import pytest
 import sqlalchemy as sa
 
@@ -30,12 +30,12 @@ async def twins(database: Database, embedder: FakeEmbedder) -> tuple[str, str]:
     """Two users with the same documents."""
     users = (f"one-{uuid4().hex}", f"two-{uuid4().hex}")
     for user in users:
-        await drafts.put(database, user, _draft(), embedder=embedder)
+        await hybrid.store(database, user, _draft(), embedder=embedder)
     return users
 
 
 def _draft() -> DocumentDraft:
-    return drafts.draft(*TEXTS, uri="shared.md", title="Shared", metadata={"kind": "note"})
+    return hybrid.draft(*TEXTS, uri="shared.md", title="Shared", metadata={"kind": "note"})
 
 
 async def _id(owner: asyncpg.Connection, user: str) -> UUID:
@@ -43,9 +43,9 @@ async def _id(owner: asyncpg.Connection, user: str) -> UUID:
 
 
 @pytest.fixture
-async def alone(place: db.Database):
+async def alone(address: db.Database):
     """A pool of one connection, so that whoever comes next gets the one that was used before."""
-    database = db.connect(place.service_dsn, pool_size=1, pool_wait_s=30.0)
+    database = db.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
     yield database
     await database.close()
 
@@ -62,7 +62,7 @@ async def test_a_search_finds_the_asking_users_chunks_only(
     query = await embedder.embed_query("copper")
     for user in twins:
         for options in ({}, {"strict": ["copper"]}, {"excluded": ["violin"]}):
-            found = await drafts.find(database, drafts.ask(user, "copper", query, filters=filters, **options))
+            found = await hybrid.run(database, hybrid.request(user, "copper", query, filters=filters, **options))
             assert [found.corpus_chunks, found.scope_chunks if not graph else 2] == [2, 2]
             assert {candidate.document_id for candidate in found.candidates} == {await _id(owner, user)}
             assert len(found.candidates) == 2
@@ -73,10 +73,10 @@ async def test_a_search_by_a_strangers_ids_finds_and_excludes_nothing(database, 
     one, two = twins
     query = await embedder.embed_query("copper")
     foreign = Filters(document_ids=(await _id(owner, two),))
-    assert (await drafts.find(database, drafts.ask(one, "copper", query, filters=foreign))).candidates == ()
-    of_two = await drafts.find(database, drafts.ask(two, "copper", query))
+    assert (await hybrid.run(database, hybrid.request(one, "copper", query, filters=foreign))).candidates == ()
+    of_two = await hybrid.run(database, hybrid.request(two, "copper", query))
     strange = tuple(candidate.chunk_id for candidate in of_two.candidates)
-    found = await drafts.find(database, drafts.ask(one, "copper", query, exclude_chunk_ids=strange))
+    found = await hybrid.run(database, hybrid.request(one, "copper", query, exclude_chunk_ids=strange))
     assert len(found.candidates) == 2
 
 
@@ -129,11 +129,11 @@ async def test_vectors_are_reused_within_a_user_and_never_across(database, twins
 async def test_deleting_one_users_document_leaves_the_twins(database, owner, embedder) -> None:
     users = [f"{n}-{uuid4().hex}" for n in range(2)]
     for user in users:
-        await drafts.put(database, user, _draft(), embedder=embedder)
+        await hybrid.store(database, user, _draft(), embedder=embedder)
     async with database.writing(users[0]) as writing:
         await documents.delete(writing, users[0], await _id(owner, users[0]))
     query = await embedder.embed_query("copper")
-    found = await drafts.find(database, drafts.ask(users[1], "copper", query))
+    found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
     assert len(found.candidates) == found.corpus_chunks == 2
 
 
@@ -148,8 +148,8 @@ async def test_a_statement_that_forgets_the_user_sees_his_own_rows_only(database
 
 
 @pytest.mark.parametrize("table", TENANT_TABLES)
-async def test_without_a_user_no_row_is_seen_or_written(place, twins, table) -> None:
-    service = await place.connect("stepwell_service")
+async def test_without_a_user_no_row_is_seen_or_written(address, twins, table) -> None:
+    service = await address.connect("stepwell_service")
     try:
         assert await service.fetchval("SHOW row_security") == "on"
         assert await service.fetchval(f"SELECT count(*) FROM {table}") == 0
@@ -208,7 +208,7 @@ async def test_a_function_called_for_another_user_inside_ones_own_transaction_fi
     one, two = twins
     query = await embedder.embed_query("copper")
     async with database.reading(one) as reading:
-        found = await recall.hybrid(reading, drafts.ask(two, "copper", query))
+        found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
         assert (found.candidates, found.corpus_chunks) == ((), 0)
         assert await documents.page(reading, two, limit=10, after=None, uri=None) == []
     with pytest.raises(Exception, match="row-level security"):
@@ -270,10 +270,10 @@ FORBIDDEN = [
 
 
 @pytest.fixture(scope="module")
-async def upgraded(new_place, template):
+async def upgraded(new_database, template):
     """A database that was upgraded itself: a copy has tables and grants of its template, but not what is granted on
     the database."""
-    made = await new_place(template)
+    made = await new_database(template)
     await schema.upgrade(made.owner_dsn, model="fake", dimension=64)
     return made
 
@@ -293,10 +293,10 @@ async def test_the_services_role_may_do_nothing_beyond_its_work(service, stateme
             await service.execute(statement)
 
 
-async def test_the_services_role_reaches_no_other_database(upgraded, place) -> None:
+async def test_the_services_role_reaches_no_other_database(upgraded, address) -> None:
     for name in ("postgres", "template1"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
-            await asyncpg.connect(place.server.dsn(user="stepwell_service", database=name, driver="postgresql"))
+            await asyncpg.connect(address.server.dsn(user="stepwell_service", database=name, driver="postgresql"))
 
 
 async def test_statistics_of_the_planner_show_the_role_nothing_of_users(service, upgraded) -> None:
@@ -323,10 +323,10 @@ async def test_the_role_has_timeouts_of_its_own_wider_than_those_of_a_transactio
             assert 0 < await writing.scalar(query, {"name": name}) < found[name]
 
 
-async def test_grants_to_everybody_stay_where_there_are_other_roles(new_place, template, owner) -> None:
+async def test_grants_to_everybody_stay_where_there_are_other_roles(new_database, template, owner) -> None:
     await owner.execute("CREATE ROLE neighbour LOGIN")
     try:
-        made = await new_place(template)
+        made = await new_database(template)
         await schema.upgrade(made.owner_dsn, model="fake", dimension=64)
         service = await made.connect("stepwell_service")
         await service.execute("CREATE TEMPORARY TABLE extra ()")
@@ -393,29 +393,29 @@ async def test_negative_control_a_session_setting_does_reach_the_next_borrower(a
 async def test_reading_writes_nothing(database, user) -> None:
     with pytest.raises(Exception, match="read-only transaction"):
         async with database.reading(user) as reading:
-            await documents.put(reading, user, drafts.draft(), vectors_by_key={})
+            await documents.put(reading, user, hybrid.draft(), vectors_by_key={})
     async with database.writing(user) as writing:
-        await documents.put(writing, user, drafts.draft(), vectors_by_key={})
+        await documents.put(writing, user, hybrid.draft(), vectors_by_key={})
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 async def test_any_text_may_name_a_user(database, embedder, owner, hostile) -> None:
-    await drafts.put(database, hostile, _draft(), embedder=embedder)
-    found = await drafts.find(database, drafts.ask(hostile, "copper"))
+    await hybrid.store(database, hostile, _draft(), embedder=embedder)
+    found = await hybrid.run(database, hybrid.request(hostile, "copper"))
     assert len(found.candidates) == 2
     assert await owner.fetchval("SELECT count(*) FROM stepwell.documents WHERE user_id = $1", hostile) == 1
 
 
 async def test_the_empty_user_owns_nothing(database, embedder) -> None:
     with pytest.raises(Exception, match=r"row-level security|ck_tenants_user_id"):
-        await drafts.put(database, "", _draft(), embedder=embedder)
-    assert (await drafts.find(database, drafts.ask("", "copper"))).corpus_chunks == 0
+        await hybrid.store(database, "", _draft(), embedder=embedder)
+    assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
 
 
 async def test_vectors_cross_unchanged(database, user, embedder) -> None:
     vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
-    await drafts.put(database, user, drafts.draft("copper"), embedded=[vector], embedder=embedder)
-    found = await drafts.find(database, drafts.ask(user, "copper"))
+    await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
+    found = await hybrid.run(database, hybrid.request(user, "copper"))
     async with database.reading(user) as reading:
         stored = await recall.vector_of(reading, user, found.candidates[0].chunk_id)
     assert stored == pytest.approx(vector, rel=1e-6)

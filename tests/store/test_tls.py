@@ -44,12 +44,12 @@ def _certificate(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-async def over_tls(place: Any, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
+async def over_tls(address: Any, tmp_path: Path) -> AsyncIterator[tuple[str, Path]]:
     """The address of a TLS server in front of the real Postgres (whose build has no TLS), and its certificate."""
     certificate, key = _certificate(tmp_path)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
-    socket_file = place.owner_dsn.partition("host=")[2].partition("&")[0] + "/.s.PGSQL.5432"
+    socket_file = address.owner_dsn.partition("host=")[2].partition("&")[0] + "/.s.PGSQL.5432"
     serving: set[asyncio.Task[None]] = set()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -72,7 +72,7 @@ async def over_tls(place: Any, tmp_path: Path) -> AsyncIterator[tuple[str, Path]
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    yield f"postgresql://stepwell_service@127.0.0.1:{port}/{place.name}", certificate
+    yield f"postgresql://stepwell_service@127.0.0.1:{port}/{address.name}", certificate
     server.close()
     await asyncio.wait(serving, timeout=5)
 

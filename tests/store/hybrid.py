@@ -1,4 +1,4 @@
-"""How does a test store documents without chunking_options and without a model?"""
+"""Stores documents with given chunks and runs the hybrid statement, without chunking and without a model."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draft(
     config: str = "english",
     created_at: datetime | None = None,
 ) -> DocumentDraft:
-    """A document whose chunks are exactly `texts`; without a uri it is another document every time."""
+    """A document with exactly the chunks `texts`; without a uri, every call makes another document."""
     whole = "\n".join(texts)
     attributes = json.dumps([title, metadata, config, str(created_at)], sort_keys=True)
     return DocumentDraft(
@@ -57,26 +57,19 @@ def _chunk(text: str, config: str) -> ChunkDraft:
     return ChunkDraft(passage, text, lexical.index_text(text, config), uuid5(NAMESPACE_OID, text))
 
 
-async def put(
-    db: Database,
-    user_id: str,
-    stored: DocumentDraft,
-    *,
-    embedded: Sequence[Vector] | None = None,
-    embedder: FakeEmbedder,
+async def store(
+    db: Database, user_id: str, new: DocumentDraft, *, embedded: Sequence[Vector] | None = None, embedder: FakeEmbedder
 ) -> UUID:
-    """Store a draft in one transaction, with the vectors given or the embedder's."""
+    """Store a draft in one transaction; its vectors are `embedded` or, by default, the embedder's."""
     if embedded is None:
-        embedded = await embedder.embed_documents([chunk.embedded for chunk in stored.chunks])
-    by_key = {
-        chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(stored.chunks, embedded, strict=True)
-    }
+        embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
+    by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(new.chunks, embedded, strict=True)}
     async with db.writing(user_id) as writing:
-        document_id, _status = await documents.put(writing, user_id, stored, vectors_by_key=by_key)
+        document_id, _status = await documents.put(writing, user_id, new, vectors_by_key=by_key)
     return document_id
 
 
-def ask(
+def request(
     user_id: str,
     words: str | None = None,
     vector: Vector | None = None,
@@ -89,12 +82,12 @@ def ask(
     filters: Filters | None = None,
     **options: Any,
 ) -> HybridRequest:
-    """What the hybrid statement is asked, with the words prepared as the corridor prepares them."""
-    wanted = None
+    """A request for the hybrid statement; the words are indexed as `pipelines.understanding` does."""
+    lexical_query = None
     if words is not None or strict or excluded:
-        wanted = LexicalQuery(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
+        lexical_query = LexicalQuery(_index(words or ""), tuple(map(_index, strict)), tuple(map(_index, excluded)))
     return HybridRequest(
-        user_id, vector, wanted, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
+        user_id, vector, lexical_query, Weights(*weights), fusion, limit=limit, filters=filters or Filters(), **options
     )
 
 
@@ -102,11 +95,12 @@ def _index(text: str) -> IndexText:
     return IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
 
 
-async def find(db: Database, asked: HybridRequest) -> HybridResult:
-    """The hybrid statement's answer, asked as the corridor asks it."""
-    async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
-        return await recall.hybrid(reading, asked)
+async def run(db: Database, hybrid_request: HybridRequest) -> HybridResult:
+    """Run the hybrid statement in a transaction of its own."""
+    async with db.reading(hybrid_request.user_id, candidates=hybrid_request.candidates) as reading:
+        return await recall.hybrid(reading, hybrid_request)
 
 
-def contents(found: HybridResult) -> list[str]:
-    return [candidate.content for candidate in found.candidates]
+def contents(result: HybridResult) -> list[str]:
+    """The contents of the candidates, in order."""
+    return [candidate.content for candidate in result.candidates]

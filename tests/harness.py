@@ -1,4 +1,4 @@
-"""What do the tests of the corridor, the door and the command line begin with?"""
+"""Runs pipelines for a new user and starts the application on an open database; embedders that fail in given ways."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from app.store import embedded
 from app.store.db import Database
 
 
-def user(name: str = "user") -> str:
-    """A user of the test's own: databases are shared, users are not."""
+def new_user(name: str = "user") -> str:
+    """A new user id: tests share databases, but not users."""
     return f"{name}-{uuid4().hex[:12]}"
 
 
 @dataclass(slots=True)
-class World:
-    """One user's view of the service: what is stored and asked goes through the real pipelines."""
+class Tenant:
+    """One user of a database, who stores and searches through the real pipelines."""
 
     db: Database
     embedder: Embedder = field(default_factory=FakeEmbedder)
-    user_id: str = field(default_factory=user)
+    user_id: str = field(default_factory=new_user)
     chunking_options: ingest.ChunkingOptions = field(default_factory=ingest.ChunkingOptions)
 
     async def add(self, content: str, uri: str | None = None, **fields: Any) -> IngestResult:
@@ -60,67 +60,67 @@ class World:
         return await search.run(query, self.services(budget=budget or Budget()))
 
     def services(self, **fields: Any) -> Services:
-        """The services of this world, as pipelines take them."""
+        """The services with which pipelines run for this user."""
         return Services(self.db, self.embedder, chunking_options=self.chunking_options, **fields)
 
     async def uris(self) -> list[str | None]:
-        """The uris of what is stored, newest first."""
+        """The uris of the stored documents, newest first."""
         return [d.uri for d in await documents.page(self.user_id, db=self.db, limit=1000, after=None, uri=None)]
 
 
 def uris(answer: Answer) -> list[str | None]:
-    """The hits' uris, in order."""
+    """The uris of the hits, in order."""
     return [hit.candidate.uri for hit in answer.hits]
 
 
-class Hanging:
-    """An embedder whose queries never come back; documents do."""
+class HangingEmbedder:
+    """An embedder that never returns the vector of a query; documents are embedded."""
 
     def __init__(self) -> None:
         self._fake = FakeEmbedder()
 
     @property
     def model(self) -> EmbeddingModel:
-        """The pretended model."""
+        """The fake embedder's model."""
         return self._fake.model
 
     async def embed_query(self, text: str) -> Vector:
-        """Never answer."""
+        """Wait without end."""
         await asyncio.Event().wait()
         raise AssertionError
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Answer as the fake does."""
+        """The fake embedder's vectors."""
         return await self._fake.embed_documents(texts)
 
 
-class Answering(FakeEmbedder):
-    """An embedder that has one answer to every query."""
+class FixedQueryEmbedder(FakeEmbedder):
+    """An embedder with the same vector for every query."""
 
     def __init__(self, vector: Vector) -> None:
         super().__init__()
         self._vector = vector
 
     async def embed_query(self, text: str) -> Vector:
-        """The one answer."""
+        """The fixed vector."""
         return self._vector
 
 
-class Miscounting(FakeEmbedder):
-    """An embedder whose answers to documents are spoilt by `spoil`."""
+class FaultyEmbedder(FakeEmbedder):
+    """An embedder that returns the vectors of documents as altered by `alter`."""
 
-    def __init__(self, spoil: Any) -> None:
+    def __init__(self, alter: Any) -> None:
         super().__init__()
-        self._spoil = spoil
+        self._alter = alter
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """The fake's vectors, spoilt."""
-        spoilt: list[Vector] = self._spoil(await super().embed_documents(texts))
-        return spoilt
+        """The altered vectors."""
+        altered: list[Vector] = self._alter(await super().embed_documents(texts))
+        return altered
 
 
 async def services(db: Database, embedder: Embedder | None = None) -> Services:
-    """What an application is started with, on a database that is open already."""
+    """Services on an open database, as an application is started with."""
     stats = await documents.stats("nobody", db=db)
     return Services(
         db=db,
@@ -130,24 +130,24 @@ async def services(db: Database, embedder: Embedder | None = None) -> Services:
 
 
 @asynccontextmanager
-async def running(settings: Settings, given: Services) -> AsyncIterator[FastAPI]:
-    """The application between its start and its stop; the database stays open."""
-    app = create_app(settings, opened=(given, AsyncExitStack()))
+async def running(settings: Settings, services: Services) -> AsyncIterator[FastAPI]:
+    """The application between startup and shutdown; the database stays open."""
+    app = create_app(settings, opened=(services, AsyncExitStack()))
     async with app.router.lifespan_context(app):
         yield app
 
 
 @asynccontextmanager
-async def calling(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of an application that runs in this process."""
+async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """An HTTP client of an application in this process."""
     transport = httpx.ASGITransport(app=app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
-        yield client
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as opened:
+        yield opened
 
 
 @asynccontextmanager
-async def owning(db: Database) -> AsyncIterator[Database]:
-    """The same database as its owner."""
+async def as_owner(db: Database) -> AsyncIterator[Database]:
+    """The same database, connected as its owner."""
     address = db._engine.url.set(username=embedded.OWNER).render_as_string(hide_password=False)
     owner = store_db.connect(address, pool_size=1, pool_wait_s=30.0)
     try:
@@ -156,18 +156,18 @@ async def owning(db: Database) -> AsyncIterator[Database]:
         await owner.close()
 
 
-async def key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
-    """A new API key, made as the database's owner."""
-    async with owning(db) as owner:
+async def create_key(db: Database, user_id: str, *scopes: str, **fields: Any) -> str:
+    """A new API key of a user, by default with the scopes search and write."""
+    async with as_owner(db) as owner:
         grant = keys.Grant(scopes or ("search", "write"), **fields)
         return await keys.create(user_id, grant, db=owner, actor="test")
 
 
-async def eventually(story: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:
-    """The story's answer, told again while the database is unavailable."""
+async def eventually(search: Callable[[], Awaitable[Answer]], tries: int = 50) -> Answer:
+    """The answer of a search, which is repeated while the database is unavailable."""
     for _ in range(tries - 1):
         try:
-            return await story()
+            return await search()
         except errors.DatabaseUnavailable:
             continue
-    return await story()
+    return await search()

@@ -1,4 +1,4 @@
-"""Where may an embedded server of a test keep its data?"""
+"""Makes temporary folders for the data of embedded servers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from pathlib import Path
 
 
 @contextmanager
-def passable() -> Iterator[Path]:
-    """A folder that the server's own user may pass, which pytest's are not under root; gone afterwards."""
+def temporary() -> Iterator[Path]:
+    """A folder that is removed afterwards; other accounts may traverse it, unlike pytest's folders.
+
+    As root, Postgres runs under an account of its own.
+    """
     folder = Path(tempfile.mkdtemp(prefix="stepwell-test-")).resolve()
     folder.chmod(0o711)
     yield folder

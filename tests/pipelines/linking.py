@@ -1,0 +1,42 @@
+"""Adds entities and reads the stored mentions of a user, in a form in which two users can be compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import Tenant
+
+from app.pipelines import entities, mention_refresh
+from app.shapes import Entity, EntityDraft
+from app.text import tags
+
+_MENTIONS = """
+SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count
+FROM stepwell.mentions AS m
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.chunks AS c USING (user_id, chunk_no)
+JOIN stepwell.entities AS e ON e.user_id = m.user_id AND e.entity_id = m.entity_id
+WHERE m.user_id = $1
+"""
+
+
+async def of_tenant(owner: Any, tenant: Tenant) -> set[tuple[Any, ...]]:
+    """Every mention, as (uri, chunk, type, name, origin, kind, count)."""
+    return {tuple(row) for row in await owner.fetch(_MENTIONS, tenant.user_id)}
+
+
+async def of_name(owner: Any, tenant: Tenant, name: str, origin: str = "user") -> set[tuple[Any, ...]]:
+    """The mentions of one name, as (uri, chunk, kind, count)."""
+    return {(m[0], m[1], m[5], m[6]) for m in await of_tenant(owner, tenant) if (m[3], m[4]) == (name, origin)}
+
+
+async def add_entity(tenant: Tenant, name: str, *aliases: str, type: str = "person", **fields: Any) -> Entity:
+    """Add an entity."""
+    draft = EntityDraft(type, name, aliases, **fields)
+    (added,) = await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    return added
+
+
+async def refresh(tenant: Tenant) -> int:
+    """Link the stored texts again after changes of names; returns the number of chunks that were read."""
+    return await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
