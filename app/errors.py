@@ -1,4 +1,4 @@
-"""What can go wrong, and what the caller is told.
+"""Defines the exception hierarchy with the HTTP status and code of each error.
 
 StepwellError                      500  internal_error
 ├── BadRequest                     422  invalid_request
@@ -18,27 +18,27 @@ StepwellError                      500  internal_error
 ├── RateLimited                    429  rate_limited           (carries Retry-After)
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
-│   │   └── ConnectionLost         503  database_unavailable   (a read is tried once more)
-│   ├── Busy                       503  busy                   (another write holds what this one needs)
+│   │   └── ConnectionLost         503  database_unavailable   (a read is retried once)
+│   ├── Busy                       503  busy                   (another write holds a required lock)
 │   ├── Overloaded                 503  overloaded
 │   └── TooManyConnections         503  too_many_connections
 ├── DeadlineExceeded               504  search_timeout
-├── ProviderError                  502  provider_failed        (search degrades, ingest reports)
+├── ProviderError                  502  provider_failed        (a search degrades, an ingest reports it)
 │   └── BadEmbedding               502  bad_embedding
 ├── LocalTokenError                500  local_token_unusable   (the service refuses to start)
-├── DiskFull                       507  disk_full              (searches go on)
+├── DiskFull                       507  disk_full              (searches continue)
 ├── BackupFailed                   500  backup_failed
 ├── SchemaMismatch                 500  schema_mismatch        (the service refuses to start)
 └── EmbeddedServerError            500  embedded_server_failed (the service refuses to start)
 
-A message never holds the caller's input: it names the field and the fix.
+A message names the field and the fix and never contains input of the caller.
 """
 
 from __future__ import annotations
 
 
 class StepwellError(Exception):
-    """Something failed that the caller could not have prevented."""
+    """Base of all errors; by itself an internal error that the caller could not prevent."""
 
     status = 500
     code = "internal_error"
@@ -58,7 +58,7 @@ class BadRequest(StepwellError):
 
 
 class BlankQuery(BadRequest):
-    """The query holds nothing that could be searched for."""
+    """The query contains no visible character."""
 
     status = 400
     code = "blank_query"
@@ -81,7 +81,7 @@ class MalformedRequest(StepwellError):
 
 
 class UpgradeRefused(StepwellError):
-    """The client asked for a protocol that the service does not speak."""
+    """The client requested a protocol that the service does not support."""
 
     status = 400
     code = "upgrade_refused"
@@ -95,35 +95,35 @@ class RequestTimeout(StepwellError):
 
 
 class HeadersTooLarge(StepwellError):
-    """The request line and headers are larger or more than the service accepts."""
+    """The request line and headers exceed the limits on size or number."""
 
     status = 431
     code = "headers_too_large"
 
 
 class Unauthorized(StepwellError):
-    """No usable API key came with the request."""
+    """The request has no valid API key."""
 
     status = 401
     code = "unauthorized"
 
 
 class Forbidden(StepwellError):
-    """The key is known but its scopes do not allow this."""
+    """The key is valid but its scopes do not allow the operation."""
 
     status = 403
     code = "forbidden"
 
 
 class NotFound(StepwellError):
-    """No such thing belongs to this user."""
+    """The user has no such object."""
 
     status = 404
     code = "not_found"
 
 
 class HostNotAllowed(StepwellError):
-    """The request names a host that the service does not answer for."""
+    """The Host header is not an allowed host."""
 
     status = 421
     code = "host_not_allowed"
@@ -143,7 +143,7 @@ class OriginNotAllowed(StepwellError):
 
 
 class Conflict(StepwellError):
-    """The request collides with something that exists."""
+    """The request conflicts with an existing object."""
 
     status = 409
     code = "conflict"
@@ -161,14 +161,14 @@ class RateLimited(StepwellError):
 
 
 class TooLarge(StepwellError):
-    """The request is bigger than the service accepts."""
+    """The request is larger than the service accepts."""
 
     status = 413
     code = "too_large"
 
 
 class Unavailable(StepwellError):
-    """The service cannot answer now and will be able to later."""
+    """The service is temporarily unavailable."""
 
     status = 503
     code = "unavailable"
@@ -182,11 +182,11 @@ class DatabaseUnavailable(Unavailable):
 
 
 class ConnectionLost(DatabaseUnavailable):
-    """The connection broke, or could not be made."""
+    """The connection was lost or could not be opened."""
 
 
 class Busy(Unavailable):
-    """Another write holds a lock, or the turn, that this one needs."""
+    """Another write holds a lock or turn that this one needs."""
 
     code = "busy"
 
@@ -208,14 +208,14 @@ class TooManyConnections(Unavailable):
 
 
 class DeadlineExceeded(StepwellError):
-    """The work did not finish within its time budget."""
+    """The operation exceeded its time budget."""
 
     status = 504
     code = "search_timeout"
 
 
 class ProviderError(StepwellError):
-    """An embedder, LLM or re-ranker failed or answered nonsense."""
+    """An embedder, language model or reranker failed or returned an invalid response."""
 
     status = 502
     code = "provider_failed"
@@ -234,7 +234,7 @@ class LocalTokenError(StepwellError):
 
 
 class DiskFull(StepwellError):
-    """The database's disk has no room for a write."""
+    """The disk of the database is full."""
 
     status = 507
     code = "disk_full"
@@ -247,7 +247,7 @@ class BackupFailed(StepwellError):
 
 
 class SchemaMismatch(StepwellError):
-    """The database is not the one that this version was built for."""
+    """The schema of the database is not the one of this version."""
 
     code = "schema_mismatch"
 

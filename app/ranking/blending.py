@@ -1,7 +1,7 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = alpha · doc_score + (1 − alpha) · parent_entity_score`, the parent being the best entity that the
-document is linked to, never their sum. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))`.
+`final = alpha · doc_score + (1 − alpha) · parent_entity_score`, where the parent is the best entity that is linked to
+the document. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 
 
 def blended(hits: Iterable[Hit], links: Mapping[UUID, Link], *, alpha: float) -> list[Hit]:
-    """The hits by their final score; ties go to the stronger link, then to the order given."""
-    found = [_blended(hit, links.get(hit.candidate.document_id), alpha) for hit in hits]
-    return sorted(found, key=_order)
+    """Returns the hits by final score; ties are ordered by link strength, then by the input order."""
+    scored = [_blended(hit, links.get(hit.candidate.document_id), alpha) for hit in hits]
+    return sorted(scored, key=_order)
 
 
 def _blended(hit: Hit, link: Link | None, alpha: float) -> Hit:
-    own = hit.candidate.score
-    parent = Parent(link.entity_id, link.score, link.strength, own) if link else Parent(None, 0.0, 0.0, own)
-    final = alpha * own + (1 - alpha) * parent.score
+    doc_score = hit.candidate.score
+    parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
+    final = alpha * doc_score + (1 - alpha) * parent.score
     return replace(hit, candidate=replace(hit.candidate, score=final), parent=parent)
 
 
@@ -33,25 +33,25 @@ def _order(hit: Hit) -> tuple[float, float]:
 
 
 def boost_factor(mentions: int, *, per_mention: float = LIFT_PER_MENTION, most: float = MAX_LIFT) -> float:
-    """By how much so many mentions of one entity lift a score."""
+    """Returns the factor, from 1 to 1 + `most`, for this number of mentions of one entity."""
     return 1 + min(per_mention * mentions, most)
 
 
 def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
-    """The hits by their lifted score, from each chunk's mentions and factor; ties go to the better score before."""
-    found = [_lifted(hit, mentions, factors) for hit in hits]
+    """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
+    lifted = [_lifted(hit, mentions, factors) for hit in hits]
     order = sorted(
-        range(len(found)), key=lambda place: (-round(found[place].candidate.score, 12), _before(found[place]))
+        range(len(lifted)), key=lambda index: (-round(lifted[index].candidate.score, 12), _before(lifted[index]))
     )
-    return [_moved(found[old], old - new) for new, old in enumerate(order)]
+    return [_moved(lifted[old], old - new) for new, old in enumerate(order)]
 
 
 def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> Hit:
-    by, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
-    if by == 1.0:
+    factor, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
+    if factor == 1.0:
         return hit
-    lift = Boost(by, mentions[hit.candidate.chunk_id], before)
-    return replace(hit, candidate=replace(hit.candidate, score=min(1.0, before * by)), boost=lift)
+    boost = Boost(factor, mentions[hit.candidate.chunk_id], before)
+    return replace(hit, candidate=replace(hit.candidate, score=min(1.0, before * factor)), boost=boost)
 
 
 def _before(hit: Hit) -> float:

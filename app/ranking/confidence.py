@@ -1,7 +1,7 @@
 """Computes the confidence of a hit.
 
-A name, not a number: RRF scores say nothing about relevance, so confidence is read from which legs agree and how. The
-answer's confidence is its first hit's.
+Confidence is a level, because RRF scores do not measure relevance: it follows from the legs that found the hit and its
+ranks there. The confidence of an answer is that of its first hit.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ MAX_TOP_RANK = 10
 
 
 def of(candidate: Candidate, *, query_type: QueryType, exact: bool, relaxed: bool, entity: bool = False) -> Confidence:
-    """The confidence of one hit.
+    """Returns the confidence of one hit.
 
-    `exact`: it holds a phrase or identifier of the query, or the query names its title. `relaxed`: it was found only
-    after the query had been relaxed. `entity`: it is linked to an entity of the query.
+    `exact`: the hit contains a phrase or identifier of the query, or the query contains its title. `relaxed`: it was
+    found only after the query was relaxed. `entity`: it is linked to an entity of the query.
     """
     if relaxed:
         return "low"
@@ -30,6 +30,6 @@ def of(candidate: Candidate, *, query_type: QueryType, exact: bool, relaxed: boo
     return "medium"
 
 
-def at_least(found: Confidence, wanted: Confidence) -> bool:
-    """Whether `found` is `wanted` or surer."""
-    return ORDER.index(found) >= ORDER.index(wanted)
+def at_least(confidence: Confidence, minimum: Confidence) -> bool:
+    """Returns whether `confidence` is at least `minimum`."""
+    return ORDER.index(confidence) >= ORDER.index(minimum)

@@ -1,7 +1,7 @@
 """Decides when further batches of documents no longer change the best hits.
 
-Documents are scored in batches, so scores must not depend on the batch: the cosine, and BM25 over the most that any
-passage could score for the query. Ranks and scaled scores of a batch mean nothing outside it.
+Documents are scored in batches, so scores must not depend on the batch: the cosine, and BM25 divided by its upper bound
+for the query. Ranks and scaled scores are not comparable between batches.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from uuid import UUID
 from app.shapes import Weights
 
 STABLE_ROUNDS = 3
-"""Batches in a row that must leave the best unchanged."""
+"""Consecutive batches that must leave the top hits unchanged."""
 
 
 @dataclass(slots=True)
 class StableTopK:
-    """The best `limit` of all batches so far, best first, and for how many batches they have been the same."""
+    """The best `limit` chunks of all batches so far, and the number of batches that left them unchanged."""
 
     limit: int
     unchanged: int = 0
@@ -27,23 +27,23 @@ class StableTopK:
 
     @property
     def top(self) -> list[UUID]:
-        """The best."""
+        """The ids of the best chunks, best first."""
         return list(self._best)
 
     def add_batch(self, scores: Mapping[UUID, float]) -> None:
-        """Take in the scores of one more batch: what was not among the best before cannot be now."""
-        rivals = {**self._best, **scores}
-        best = heapq.nsmallest(self.limit, rivals, key=lambda chunk: (-round(rivals[chunk], 12), chunk.int))
+        """Adds the scores of one more batch; chunks dropped from the top cannot return to it."""
+        candidates = {**self._best, **scores}
+        best = heapq.nsmallest(self.limit, candidates, key=lambda chunk: (-round(candidates[chunk], 12), chunk.int))
         self.unchanged = self.unchanged + 1 if best == self.top and best else 0
-        self._best = {chunk: rivals[chunk] for chunk in best}
+        self._best = {chunk: candidates[chunk] for chunk in best}
 
     def is_stable(self) -> bool:
-        """Whether the best were the same for three rounds."""
+        """Returns whether the best chunks were unchanged for STABLE_ROUNDS batches."""
         return self.unchanged >= STABLE_ROUNDS
 
 
 def score(cosine: float | None, bm25: float | None, *, bound: float, weights: Weights) -> float:
-    """The weighted mean of both legs' scores, 0 to 1; an absent leg counts 0."""
-    by_words = min(1.0, (bm25 or 0.0) / bound) if bound > 0 else 0.0
-    whole = weights.vector + weights.text
-    return (weights.vector * max(0.0, cosine or 0.0) + weights.text * by_words) / whole if whole else 0.0
+    """Returns the weighted mean of the scores of both legs, 0 to 1; an absent leg counts 0."""
+    text_score = min(1.0, (bm25 or 0.0) / bound) if bound > 0 else 0.0
+    total = weights.vector + weights.text
+    return (weights.vector * max(0.0, cosine or 0.0) + weights.text * text_score) / total if total else 0.0

@@ -1,7 +1,7 @@
 """Scores the entities that a query may refer to.
 
-Scores in 0–1 by what matched, merged by their maximum: an exact name over a similar one, over a description,
-over a role or team, over a fact.
+Scores are 0 to 1, and the maximum over the matches of an entity counts. Ties are ordered by what matched: exact name,
+similar name, description, role, team, fact.
 """
 
 from __future__ import annotations
@@ -14,52 +14,55 @@ from app.shapes import EntityMatch, MatchedBy, Origin
 
 MIN_FUZZY, MAX_FUZZY = 0.6, 0.95
 MIN_SIMILARITY = 0.75
-"""Similarity of spelling, 0 to 1, from which two names may be the same."""
+"""Smallest similarity of spelling, 0 to 1, of a fuzzy match."""
 PART_SCORE = 0.9
-"""For a person's first or last name alone, however many bear it: many of them are too broad a list."""
+"""Score of a match of a first or last name alone, whatever the number of people with it."""
 ROLE_SCORE = 0.6
 MAX_FACT = 0.55
 FULL_SCORE_TERMS = 3
-"""Terms of a query that a fact must cover to count in full: one word that a fact holds says little of whom is meant."""
+"""Terms of a query that facts must cover for the full score: a single common word is weak evidence."""
 MIN_COSINE, COSINE_RANGE, MAX_DESCRIPTION = 0.3, 0.5, 0.8
 MIN_SPREAD = 0.1
-"""The least distance between the best and the last entity of a full list."""
+"""Smallest difference between the first and last score of a full list that is not too broad."""
 
 _PRECEDENCE: tuple[MatchedBy, ...] = ("name", "fuzzy", "description", "role", "team", "fact")
 _OWNERS: tuple[Origin, ...] = ("user", "metadata", "title", "text")
 
 
 def fuzzy(similarity: float) -> float:
-    """0.6 for the least likeness that counts, 0.95 for all but the same spelling."""
+    """Scores a similarity of spelling: linear from 0.6 at MIN_SIMILARITY to 0.95 at 1."""
     return MIN_FUZZY + (MAX_FUZZY - MIN_FUZZY) * max(
         0.0, min(1.0, (similarity - MIN_SIMILARITY) / (1 - MIN_SIMILARITY))
     )
 
 
 def fact(covered: float, terms: int) -> float:
-    """Up to 0.55 by the share of the query's idf that an entity's facts cover with so many of its terms."""
+    """Scores facts, 0 to 0.55, by the share of the query's idf that they cover and the number of terms covered."""
     return MAX_FACT * covered * min(1.0, terms / FULL_SCORE_TERMS)
 
 
 def description(cosine: float) -> float:
-    """`(cos − 0.3) / 0.5`, between 0 and 0.8."""
+    """Scores the cosine of a description: `(cos − 0.3) / 0.5`, clipped to 0 to 0.8."""
     return max(0.0, min(MAX_DESCRIPTION, (cosine - MIN_COSINE) / COSINE_RANGE))
 
 
-def best(found: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
-    """Each entity once with its best score, the best `limit` first; an automatic entity gives way to the user's own."""
+def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
+    """Returns the best `limit` entities, each with its best score.
+
+    An extracted entity is dropped if an entity of the user matches by the same key.
+    """
     kept: dict[UUID, EntityMatch] = {}
-    for match in found:
-        known = kept.get(match.entity_id)
-        if match.score > 0 and (known is None or _place(match) < _place(known)):
+    for match in matches:
+        earlier = kept.get(match.entity_id)
+        if match.score > 0 and (earlier is None or _order(match) < _order(earlier)):
             kept[match.entity_id] = match
     owned = {match.key for match in kept.values() if match.origin == "user" and match.key}
-    ours = [match for match in kept.values() if match.origin == "user" or match.key not in owned]
-    return [replace(match, score=round(match.score, 6)) for match in sorted(ours, key=_place)[:limit]]
+    remaining = [match for match in kept.values() if match.origin == "user" or match.key not in owned]
+    return [replace(match, score=round(match.score, 6)) for match in sorted(remaining, key=_order)[:limit]]
 
 
 def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
-    """The reason not to be guided by these entities, or None."""
+    """Returns why these entities are not used for the search, or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"
     if len(matches) == limit > 1 and matches[0].score - matches[-1].score < MIN_SPREAD:
@@ -67,6 +70,6 @@ def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: 
     return None
 
 
-def _place(match: EntityMatch) -> tuple[float, int, int, int, str]:
-    by, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
-    return (-round(match.score, 9), by, owner, -len(match.name), str(match.entity_id))
+def _order(match: EntityMatch) -> tuple[float, int, int, int, str]:
+    kind, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
+    return (-round(match.score, 9), kind, owner, -len(match.name), str(match.entity_id))

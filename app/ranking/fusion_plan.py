@@ -1,6 +1,6 @@
-"""Choose which legs run, their weights, and the fusion.
+"""Chooses the legs of a search, their weights, and the fusion.
 
-`mode` names the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
+`mode` selects the legs; in `auto` the type of the query sets the weights, never which documents can be found. The
 weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 """
 
@@ -14,7 +14,7 @@ from app.shapes import Fusion, Mode, QueryType, Weights
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
 CONVEX = Weights(0.3, 0.7)
-"""Convex weights if the caller gives none."""
+"""Convex weights if the request has none."""
 
 BY_QUERY_TYPE: dict[QueryType, Weights] = {
     "phrase": Weights(0.2, 0.8),
@@ -23,7 +23,7 @@ BY_QUERY_TYPE: dict[QueryType, Weights] = {
     "technical": Weights(0.2, 0.8),
     "keyword": Weights(0.3, 0.7),
 }
-"""Convex weights by the type of the query, in `mode: auto`."""
+"""Convex weights by query type in mode `auto`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class FusionPlan:
 
 
 def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: QueryType) -> FusionPlan:
-    """The plan for a query: a mode of one leg runs that leg alone, else the caller's weights win."""
+    """Returns the plan for a query; the request's `weights` are used unless the mode has a single leg."""
     chosen: Literal["rrf", "convex"] = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
     if mode in ONE_LEG:
         return FusionPlan(ONE_LEG[mode], chosen)

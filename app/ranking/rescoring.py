@@ -1,4 +1,4 @@
-"""Orders hits by new scores of the best.
+"""Orders hits by new scores of the best ones.
 
 `cosine` blends: `w · cosine + (1 − w) · score` with w = 0.5. A provider's score replaces the score.
 """
@@ -16,30 +16,31 @@ MIN_POOL, MAX_POOL = 25, 100
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """Where it stood among those given, from 0, and its new score, 0 to 1."""
+    """The position of a hit in the input, from 0, and its new score, 0 to 1."""
 
     position: int
     score: float
 
 
 def pool_size(limit: int) -> int:
-    """How many are scored again for so many wanted: four times as many, but 25 to 100."""
+    """Returns the number of hits that are scored again for `limit` results: 4 · limit, clipped to 25 to 100."""
     return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
 def blended(score: float, cosine: float | None, *, weight: float = WEIGHT) -> float:
-    """A score of 0 to 1 with the cosine's share; a negative cosine counts 0, without any the score stays as it is."""
+    """Returns a score of 0 to 1 blended with the cosine; a negative cosine counts 0, None changes nothing."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
 
 
 def ordered(scores: Sequence[float], again: Mapping[int, float]) -> list[Rescored]:
-    """Those scored again by their new scores, equal ones as they stood; then the others as they stood.
+    """Returns the hits with a new score by that score, ties in input order, then the others in input order.
 
-    `again` maps places to scores. The others score at most what the last of the first does, so that the list falls.
+    `again` maps positions to new scores. The scores of the others are capped at the lowest new score, so that scores
+    never increase down the list.
     """
-    first = sorted((Rescored(place, score) for place, score in again.items()), key=_order)
-    least = first[-1].score if first else 1.0
-    rest = [Rescored(place, min(score, least)) for place, score in enumerate(scores) if place not in again]
+    first = sorted((Rescored(position, score) for position, score in again.items()), key=_order)
+    lowest = first[-1].score if first else 1.0
+    rest = [Rescored(position, min(score, lowest)) for position, score in enumerate(scores) if position not in again]
     return first + rest
 
 

@@ -1,7 +1,7 @@
-"""What travels between the rooms.
+"""Core types that are passed between the packages.
 
-Reading: Query → Candidate → Hit → Answer. Writing: Upload → Document → Passage → Chunk.
-Each noun is made in exactly one room; all are frozen.
+Reading: Query → Candidate → Hit → Answer. Writing: Upload → DocumentDraft → Passage → Chunk. All are frozen
+dataclasses, each constructed in one package.
 """
 
 from app.shapes.entities import Entity, EntityDraft, LinkedDocument, MentionKind, Origin

@@ -1,4 +1,4 @@
-"""Who and what a user's documents are about: Entity, and how documents are linked to it."""
+"""Types for entities and their links to documents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MentionKind = Literal["text", "attendee", "metadata", "title"]
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """An entity as the caller gave it: `members` are ids of entities that it contains."""
+    """An entity of a request; `members` are the ids of entities that it contains."""
 
     type: str
     name: str
@@ -47,7 +47,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class LinkedDocument:
-    """A document that is about an entity: how often it mentions it in which way, and how strong that makes the link."""
+    """A document that mentions an entity: its mentions by kind, and the strength of the link."""
 
     document_id: UUID
     title: str

@@ -1,4 +1,4 @@
-"""Which words may a value be? The names that several nouns share."""
+"""Literal types and aliases that several core types share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels on the way out: Query → Candidate → Hit → Answer."""
+"""Types of the read path: Query → Candidate → Hit → Answer."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from app.shapes.kinds import (
 
 @dataclass(frozen=True, slots=True)
 class ParsedQuery:
-    """A query taken apart by the desk.
+    """A parsed query.
 
-    `text` is what is embedded: no operators, no excluded words. `words` is what BM25 scores (any may match).
-    `required`, `phrases` and `excluded` are hard: words or phrases as the user wrote them, without operators or quotes.
+    `text` is embedded: no operators, no excluded words. `words` are scored by BM25, and any of them may match.
+    `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or quotes.
     """
 
     text: str
@@ -43,7 +43,7 @@ class ParsedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which documents may answer. `created_after` is inclusive, `created_before` exclusive.
+    """Conditions on documents. `created_after` is inclusive, `created_before` exclusive.
 
     `metadata` is containment, and a value such as `{"gte": 2020, "lt": 2024}` is a range on a number or an ISO date.
     """
@@ -63,7 +63,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each leg counts; a leg of weight 0 is not run."""
+    """The weights of the legs; a leg of weight 0 is not run."""
 
     vector: float = 1.0
     text: float = 1.0
@@ -71,11 +71,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """How entities may guide a search.
+    """Options of an entity-guided search.
 
-    `alpha` in 0 to 1 is the share of a passage's own score, the rest its entity's. A match counts from `threshold`
-    (0 to 1) on; at most `max_entities` (1 to 20) count. `boost` lifts passages that mention what the query names, by
-    entity type so much a mention and so much at most.
+    `alpha` (0 to 1) is the weight of a passage's own score; the rest is that of its entity. Entity matches below
+    `threshold` (0 to 1) are ignored; at most `max_entities` (1 to 20) are used. `boost` raises passages that mention
+    entities of the query; `boost_by_type` maps an entity type to the boost per mention and the largest boost.
     """
 
     hierarchy: Hierarchy = "auto"
@@ -88,7 +88,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search as the corridor gets it. None means: choose by `mode`."""
+    """A search request. Values of None are chosen by `mode`."""
 
     user_id: str
     text: str
@@ -112,7 +112,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class IndexText:
-    """Text prepared for Postgres' analysis, once with accents folded and once with them kept; see `text.lexical`."""
+    """Text for the analysis of Postgres, with accents folded and with accents kept; see `text.lexical`."""
 
     folded: str
     plain: str
@@ -120,7 +120,7 @@ class IndexText:
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """What the text leg is asked: words of which any may match, and phrases that must or must not stand in a chunk."""
+    """The query of the text leg: words of which any may match, and phrases that a chunk must or must not contain."""
 
     words: IndexText
     strict: tuple[IndexText, ...] = ()
@@ -129,7 +129,7 @@ class LexicalQuery:
 
 @dataclass(frozen=True, slots=True)
 class HybridRequest:
-    """What the hybrid statement is asked. Without a vector or without words that leg does not run."""
+    """The parameters of the hybrid statement. A leg without a vector or without words is not run."""
 
     user_id: str
     vector: Vector | None
@@ -148,7 +148,7 @@ class HybridRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One chunk as the hybrid statement found it, with every part of its score."""
+    """A chunk returned by the hybrid statement, with all components of its score."""
 
     chunk_id: UUID
     document_id: UUID
@@ -172,7 +172,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A lexeme of the query with its document frequency and idf among the user's chunks, and how often it was asked."""
+    """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query."""
 
     lexeme: str
     df: int
@@ -182,7 +182,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class HybridResult:
-    """The hybrid statement's answer: candidates in order, and what it did to find them."""
+    """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan."""
 
     candidates: tuple[Candidate, ...]
     terms: tuple[Term, ...]
@@ -196,7 +196,7 @@ class HybridResult:
 
 @dataclass(frozen=True, slots=True)
 class LegScores:
-    """A chunk with nothing but the scores of both legs: the cosine and the BM25, None where a leg lacks it."""
+    """The cosine and BM25 scores of a chunk; None if the leg did not return it."""
 
     chunk_id: UUID
     document_id: UUID
@@ -206,7 +206,7 @@ class LegScores:
 
 @dataclass(frozen=True, slots=True)
 class LinkedChunk:
-    """A chunk to which names lead, with the weight of each way and the name that leads there; see `links.sql`."""
+    """A chunk linked by names, with the weight of each kind of link and its name; see `links.sql`."""
 
     chunk_id: UUID
     document_id: UUID
@@ -227,7 +227,7 @@ class LinkedChunk:
 
 @dataclass(frozen=True, slots=True)
 class ChunkName:
-    """A name in one of some chunks: its words, how many chunks hold it, and the first of those chunks that does."""
+    """A name in a set of chunks: its words, the number of chunks with it, and the first chunk of the set with it."""
 
     name: str
     name_key: str
@@ -237,7 +237,7 @@ class ChunkName:
 
 @dataclass(frozen=True, slots=True)
 class Via:
-    """How a later hop came to a chunk: the name, where it stands, in how many chunks, and how many steps it took.
+    """The link by which a later hop reached a chunk: the name, its source chunk, the number of chunks and of steps.
 
     `heading`: the name is that of the chunk's section and not of its document.
     """
@@ -252,7 +252,7 @@ class Via:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One retrieval round: what was asked, with which terms from whom, and how many chunks were new to it."""
+    """One hop: its query, the expanded terms and their extractor, and the number of new chunks."""
 
     hop: int
     query: str
@@ -265,7 +265,7 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity that a query is about: how sure (0 to 1), by what, and the key of its name if the query holds that."""
+    """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it."""
 
     entity_id: UUID
     name: str
@@ -278,7 +278,7 @@ class EntityMatch:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A document that is about an entity of the query: that entity, its score, and how strong the link is."""
+    """A document linked to an entity of the query: the entity, its score, and the strength of the link."""
 
     document_id: UUID
     entity_id: UUID
@@ -288,7 +288,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """What an entity adds to a hit: `final = alpha · doc_score + (1 − alpha) · score`."""
+    """The contribution of an entity to a hit: `final = alpha · doc_score + (1 − alpha) · score`."""
 
     entity_id: UUID | None
     score: float
@@ -298,8 +298,7 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """What mentioning the query's entities adds to a hit: the factor, for how many mentions, on which score, and how
-    many places that moves it up."""
+    """The boost of a hit that mentions entities of the query: factor, mentions, score before, and ranks gained."""
 
     factor: float
     mentions: int
@@ -309,7 +308,7 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One answer: the candidate, how sure we are of it, and the reasons for its place."""
+    """A result: the candidate, its confidence, and the components of its rank."""
 
     candidate: Candidate
     confidence: Confidence
@@ -324,7 +323,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What every search answers."""
+    """The result of every kind of search."""
 
     hits: tuple[Hit, ...]
     confidence: Confidence | None

@@ -1,4 +1,4 @@
-"""What travels on the way in: Upload → Draft → Chunk, and what is told of it."""
+"""Types of the write path: Upload → DocumentDraft → Chunk, and the results of writes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.shapes.kinds import Json
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One piece of a cleaned text: `content == text[start:end]`, counted in code points."""
+    """A slice of a cleaned text: `content == text[start:end]`, in code points."""
 
     content: str
     start: int
@@ -23,7 +23,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document as the caller gave it, already plain text or Markdown."""
+    """A document of a request, as plain text or Markdown."""
 
     content: str
     title: str | None = None
@@ -36,7 +36,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class DocumentDraft:
-    """A document ready to be stored but for its vectors: cleaned, cut and hashed by the corridor."""
+    """A cleaned, chunked and hashed document, complete except for its vectors."""
 
     uri: str | None
     title: str
@@ -53,7 +53,7 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
-    """A chunk ready to be stored: `embedded` is what the model reads, `indexed` what the text index reads."""
+    """A chunk without its vector: `embedded` is the text for the embedder, `indexed` the text for the text index."""
 
     passage: Passage
     embedded: str
@@ -80,7 +80,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stored chunk as a listing shows it."""
+    """A stored chunk of a listing."""
 
     chunk_id: UUID
     document_id: UUID
@@ -93,7 +93,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """What became of one upload: `status` is added, replaced or unchanged."""
+    """The result of one upload; `embedded` is the number of newly embedded chunks."""
 
     document_id: UUID
     status: Literal["added", "replaced", "unchanged"]
@@ -106,7 +106,7 @@ class IngestResult:
 
 @dataclass(frozen=True, slots=True)
 class DeletionResult:
-    """What one deletion removed."""
+    """Counts of the rows that a deletion removed."""
 
     documents_deleted: int
     chunks_deleted: int
@@ -116,7 +116,7 @@ class DeletionResult:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What one user has stored."""
+    """Counts of what one user has stored."""
 
     documents: int
     chunks: int

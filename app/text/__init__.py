@@ -1,6 +1,6 @@
 """Pure text processing: no clock, no network, no database.
 
-Every function takes time linear in the length of its input, because documents come from strangers.
+Every function takes time linear in the length of its input, because documents are untrusted.
 
     characters        classes of visible, invisible and combining characters
     cleaning          decoding and cleaning
@@ -10,14 +10,15 @@ Every function takes time linear in the length of its input, because documents c
     tokens            estimated word pieces
     chunking          passages
     lexical           text as Postgres indexes it
+    stop_words        function words, question words, name particles and calendar words
     analysis          parsed queries
     names             names in a text, and their keys
     headings          sections and their names
     terms             terms of a further hop
     literal_matches   what a hit contains literally of a query
-    spelling          stored words like a misspelled one
+    spelling          stored words similar to a misspelled one
     gazetteer         known names in a text
-    fuzzy_names       known names with a spelling like words of a text
-    query_words       a query's words, and how names are written in it
+    fuzzy_names       known names with a spelling similar to words of a text
+    query_words       words of a query, and how names are capitalised in it
     tags              names in metadata
 """

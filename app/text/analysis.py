@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.shapes import ParsedQuery, QueryType
-from app.text import cleaning
+from app.text import cleaning, stop_words
 
-SENTENCE_WORDS = 6  # from this many words on, a query with a function word in it reads as a sentence
-ASIDE_WORDS = 3  # a question with more words than this outside its quotes does not stand or fall with them
-MAX_IDENTIFIER = 200  # code points; a longer word is data
+MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
+MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes does not require the quoted phrases
+MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _Kind = Literal["word", "phrase", "excluded_word", "excluded_phrase", "operator"]
 _OPENERS = '"“”„«'
@@ -24,29 +24,6 @@ _TOKEN = re.compile(
 _SIGNED = re.compile(r"[+-](?=\w)(?![\d.,]+$)(?!_)")
 _CONTENT = re.compile(r"[^\W_]")
 _EDGES = ".,;:!?…()[]{}'’‘" + _OPENERS + _CLOSERS
-
-
-def _words(line: str) -> frozenset[str]:
-    return frozenset(line.split())
-
-
-_QUESTION_WORDS = _words(
-    "what who whom whose when where which why how "  # English
-    "is are was were do does did can could should would will has have had "
-    "was wer wem wen wessen wann wo wohin woher warum wieso weshalb wie welche welcher welches "  # German
-    "que quoi qui quel quelle quels quelles quand où comment pourquoi combien est-ce "  # French
-    "qué quién quiénes cuál cuáles cuándo dónde cómo cuánto cuántos "  # Spanish
-    "quem qual quais quando onde quanto quantos "  # Portuguese
-    "che cosa chi quale quali dove perché quanti"  # Italian
-)
-_FUNCTION_WORDS = _words(
-    "the a an of to in on at by for with from and or is are was were be been it its that this as i you my your "
-    "der die das den dem des ein eine einer und oder ist sind war im von mit für auf zu nicht "
-    "le la les des du un une et est sont dans pour avec sur au aux "
-    "el los las una y es son en con por para del al "
-    "o os as um uma e do da dos das em no na com il lo gli di che nel della"
-)
-_NAME_PARTICLES = _words("of de da do del della der den di du la le van von al el bin ibn y the and")
 _IDENTIFIER = re.compile(
     r"[^\W_]+(?:_+[^\W_]+)+|_+\w*[^\W_]\w*"  # snake_case, __init__
     r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
@@ -60,7 +37,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A piece of the query as the user meant it. `required` is a + or an AND."""
+    """A token of the query; `required` marks a + or an AND."""
 
     kind: _Kind
     text: str
@@ -68,25 +45,25 @@ class _Token:
 
 
 def normalise(query: str) -> str:
-    """The query as it is seen: NFC, without control and invisible characters, every run of white space one space."""
+    """Returns the query in NFC, without control and invisible characters, each run of white space one space."""
     return " ".join(cleaning.clean(query).text.split())
 
 
 def parse(query: str) -> ParsedQuery:
-    """Take a query apart; whatever is not clearly an operator is plain text, so nothing is ever an error.
+    """Parses a query; anything that is not clearly an operator is plain text, so no query is rejected.
 
     "…" (straight or curly) is a phrase; +word and the neighbours of AND are required; -word, -"…" and the word
     after NOT are excluded; OR is dropped. AND, OR and NOT count in capitals only, and not in a query that is all
     capitals; a sign counts at the start of a word only, and not before a bare number. A query of exclusions alone
-    keeps the excluded words in `text` (something must be embedded) and has no `words`. Quotes in a question that says
-    more outside than inside them are a title or a saying that it asks about, not a condition.
+    keeps the excluded words in `text` (something must be embedded) and has no `words`. Quotes in a question that
+    has more words outside than inside them are a title or saying that it is about, not a required phrase.
     """
     query = normalise(query)
     tokens = _resolved(_tokens(query))
     wanted = [token for token in tokens if token.kind in ("word", "phrase")]
     phrases = tuple(token.text for token in wanted if token.kind == "phrase")
     words = " ".join(token.text for token in wanted)
-    if _quotes_in_passing([token.text for token in wanted if token.kind == "word"], phrases, words):
+    if _has_incidental_quotes([token.text for token in wanted if token.kind == "word"], phrases, words):
         phrases = ()
     text = words or " ".join(token.text for token in tokens) or query
     return ParsedQuery(
@@ -100,28 +77,28 @@ def parse(query: str) -> ParsedQuery:
 
 
 def query_type(text: str) -> QueryType:
-    """The shape of a query without phrases: technical, conceptual, entity or keyword, the first that fits.
+    """Returns the shape of a query without phrases, the first that fits of technical, conceptual, entity and keyword.
 
-    An identifier makes it technical. A question, or six words with a function word, is conceptual even where it
-    holds a name: whether that name is a known entity only the caller can tell, and then it calls the query entity.
-    Two capitalised words in a row (a particle such as "of" may stand between) are an entity.
+    An identifier makes it technical. A question, or six words with a function word, is conceptual even if it
+    contains a name; the caller sets the type to entity if that name is a known entity. Two capitalised words in a row,
+    with or without a particle such as "of" between them, are an entity.
     """
     words = [bare for word in text.split() if (bare := _bare(word))]
-    if any(len(word) <= MAX_IDENTIFIER and _IDENTIFIER.fullmatch(word) for word in words):
+    if any(len(word) <= MAX_IDENTIFIER_LENGTH and _IDENTIFIER.fullmatch(word) for word in words):
         return "technical"
     if _is_sentence(text, words):
         return "conceptual"
     return "entity" if _has_name(words) else "keyword"
 
 
-def _quotes_in_passing(outside: Sequence[str], phrases: Sequence[str], words: str) -> bool:
-    """Whether a question mentions its phrases rather than asks for them to be held."""
+def _has_incidental_quotes(outside: Sequence[str], phrases: Sequence[str], words: str) -> bool:
+    """Returns whether a question mentions its phrases without requiring them."""
     inside = sum(len(phrase.split()) for phrase in phrases)
-    return len(outside) > max(ASIDE_WORDS, inside) and _is_sentence(words, words.split())
+    return len(outside) > max(MAX_WORDS_OUTSIDE_QUOTES, inside) and _is_sentence(words, words.split())
 
 
 def _tokens(query: str) -> list[_Token]:
-    operators = not _is_shouting(query)
+    operators = not _is_all_capitals(query)
     found = []
     for match in _TOKEN.finditer(query):
         phrase, word = match["phrase"], match["word"]
@@ -137,18 +114,18 @@ def _tokens(query: str) -> list[_Token]:
     return [token for token in found if token.text]
 
 
-def _is_shouting(query: str) -> bool:
-    """All in capitals, operators aside."""
+def _is_all_capitals(query: str) -> bool:
+    """Returns whether the query is all capitals, apart from operators."""
     rest = re.sub(r"\b(?:AND|OR|NOT)\b", "", query)
     return rest.isupper()
 
 
 def _resolved(tokens: Sequence[_Token]) -> list[_Token]:
-    """Apply the operators to their neighbours; one without the neighbours it needs is a word."""
+    """Applies the operators to their neighbours; an operator without the neighbours it needs is a word."""
     result: list[_Token] = []
     requires = excludes = False
-    for at, token in enumerate(tokens):
-        following = next((later for later in tokens[at + 1 : at + 3] if later.text != "NOT"), None)
+    for index, token in enumerate(tokens):
+        following = next((later for later in tokens[index + 1 : index + 3] if later.text != "NOT"), None)
         if token.kind != "operator":
             result.append(_negated(token) if excludes else replace(token, required=token.required or requires))
             requires = excludes = False
@@ -167,7 +144,7 @@ def _negated(token: _Token) -> _Token:
 
 
 def _bare(word: str) -> str:
-    """A word without the punctuation around it; a phrase as it is."""
+    """Returns a word without the punctuation around it."""
     return word.strip(_EDGES) if not word.endswith("()") else word.lstrip(_EDGES)
 
 
@@ -177,14 +154,14 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 def _is_sentence(text: str, words: Sequence[str]) -> bool:
     lowered = [word.lower() for word in words]
-    asks = len(words) > 1 and lowered[0] in _QUESTION_WORDS
-    if asks or text.rstrip().endswith(("?", "？")) or text.startswith("¿"):
+    is_question = len(words) > 1 and lowered[0] in stop_words.QUESTION_WORDS
+    if is_question or text.rstrip().endswith(("?", "？")) or text.startswith("¿"):
         return True
-    return len(words) >= SENTENCE_WORDS and any(word in _FUNCTION_WORDS for word in lowered)
+    return len(words) >= MIN_SENTENCE_WORDS and any(word in stop_words.SENTENCE_WORDS for word in lowered)
 
 
 def _has_name(words: Sequence[str]) -> bool:
-    """Two capitalised words in a row, in a query that is not all capitals."""
+    """Returns whether a query that is not all capitals has two capitalised words in a row."""
     if all(word.isupper() for word in words):
         return False
     capitalised = 0
@@ -193,6 +170,6 @@ def _has_name(words: Sequence[str]) -> bool:
             capitalised += 1
             if capitalised == 2:
                 return True
-        elif word not in _NAME_PARTICLES:
+        elif word not in stop_words.QUERY_PARTICLES:
             capitalised = 0
     return False

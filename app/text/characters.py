@@ -13,7 +13,7 @@ _SCRIPTS_WITH_MARKS = ((0x0300, 0x3100), (0xA660, 0xAC00), (0xFB1E, 0xFB1F), (0x
 
 
 def _ranges(codes: Iterable[int]) -> str:
-    """The inside of a character class for ascending code points."""
+    """Returns the inside of a character class for ascending code points."""
     found = []
     for _, run in itertools.groupby(enumerate(codes), key=lambda pair: pair[1] - pair[0]):
         first, *rest = (code for _, code in run)
@@ -21,10 +21,10 @@ def _ranges(codes: Iterable[int]) -> str:
     return "".join(found)
 
 
-def _marks(wanted: Callable[[str], bool]) -> str:
-    """The inside of a character class for the wanted characters among the scripts that have combining marks."""
+def _marks(predicate: Callable[[str], bool]) -> str:
+    """Returns the inside of a character class for the scripts with combining marks, filtered by `predicate`."""
     codes = itertools.chain.from_iterable(itertools.starmap(range, _SCRIPTS_WITH_MARKS))
-    return _ranges(code for code in codes if wanted(chr(code)))
+    return _ranges(code for code in codes if predicate(chr(code)))
 
 
 CONTROL = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
@@ -35,7 +35,7 @@ INVISIBLE = (
     r"\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff"
 )
-# Kept where they shape what is seen: emoji sequences, Persian and Indic words.
+# Kept where they change the rendering: emoji sequences, Persian and Indic words.
 JOINER = r"\u200c\u200d\ufe0f"
 EMOJI = r"\u00a9\u00ae\u203c-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 JOINED_SCRIPTS = r"\u0620-\u06ff\u0900-\u0dff\u1780-\u17d3\u1000-\u109f"

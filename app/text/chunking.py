@@ -1,7 +1,7 @@
 """Splits a document into passages.
 
-Structure first, size second: sections, then blocks, then sentences or lines, then words, then a hard cut. A passage
-is always a slice of the text, so that its offsets are exact.
+Cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
+passage is always a slice of the text, so its offsets are exact.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from app.shapes import Passage
 from app.text import sentences, structure, tokens
 
 MAX_CHARACTERS = 8_000
-SLACK = 1.25  # a section this little over the target stays whole
-TINY = 1 / 3  # of the target: a smaller section joins its neighbour
-_OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are looked for
+SLACK = 1.25  # a section up to this multiple of the target is not cut
+TINY = 1 / 3  # a section smaller than this share of the target is joined with a neighbour
+_OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
 _Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
 _SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)
@@ -32,7 +32,7 @@ _DELIMITER = re.compile(r"[ \t|:-]*-[ \t|:-]*$")
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Sizes in estimated word pieces. `whole` is what may stay uncut."""
+    """Sizes in estimated word pieces; `whole` is the largest size that is not cut."""
 
     target: int
     overlap: int
@@ -47,14 +47,14 @@ class _Limits:
         return int(self.target * TINY)
 
     def under(self, path: tuple[str, ...]) -> _Limits:
-        """What is left for content when the heading path is embedded with it."""
+        """Returns the limits for content that is embedded together with its heading path."""
         maximum = max(self.maximum // 2, self.maximum - sum(map(tokens.count, path)))
         return _Limits(min(self.target, maximum), min(self.overlap, maximum // 4), maximum)
 
 
 @dataclass(frozen=True, slots=True)
 class _PieceOffsets:
-    """The text and where its estimated word pieces start."""
+    """A text and the offsets of its estimated word pieces."""
 
     text: str
     starts: Sequence[int]
@@ -68,7 +68,7 @@ class _PieceOffsets:
 
 @dataclass(slots=True)
 class _Section:
-    """A heading with what stands under it; the root has no heading. `body` is the offset behind the heading's line."""
+    """A heading with its blocks and subsections; the root has none. `body` is the offset after the heading's line."""
 
     level: int
     path: tuple[str, ...]
@@ -81,7 +81,7 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A piece that packing does not cut. `whole` means that it ends where a sentence, line or block ends."""
+    """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block."""
 
     start: int
     end: int
@@ -96,13 +96,13 @@ def split(
     overlap_tokens: int = 24,
     max_tokens: int = 230,
 ) -> list[Passage]:
-    """Cut a cleaned text into passages, in reading order.
+    """Splits a cleaned text into passages, in reading order.
 
     Sizes are estimated word pieces (see `tokens`): sections are cut to about `target_tokens`, and content together
-    with its heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 × the target stays
-    whole. A heading is carried by `heading_path`; sections too small to stand alone are joined under their common
-    ancestor and keep their heading lines. Where a section is cut, up to `overlap_tokens` of whole sentences are
-    repeated. Every visible character lies in a passage or in a heading that a path carries. Linear in the length.
+    with its heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is
+    not cut. Headings are returned in `heading_path`; very small sections are joined under their common ancestor and
+    keep their heading lines. If a section is cut, up to `overlap_tokens` of whole sentences are repeated. Every visible
+    character is in a passage or in a heading path. Takes linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
@@ -114,7 +114,7 @@ def split(
 
 
 def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
-    """The tree of sections; a section ends where the next heading of its level or above begins."""
+    """Returns the tree of sections; a section ends at the next heading of its level or above."""
     root = _Section(0, (), 0, 0, 0)
     open_sections = [root]
     for block in blocks:
@@ -134,28 +134,28 @@ def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
 
 
 def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[Passage]:
-    """The passages of a section with all that stands under it."""
+    """Yields the passages of a section and its subsections."""
     while _only_wraps_one(section):
         section = section.children[0]
-    room = limits.under(section.path)
-    if source.fits(section.body, section.end, room.whole):
+    inner = limits.under(section.path)
+    if source.fits(section.body, section.end, inner.whole):
         yield from _passage(source.text, section.body, section.end, section.path)
         return
-    for group in _groups(source, section, room):
+    for group in _groups(source, section, inner):
         first, last = group[0], group[-1]
         if len(group) > 1:
             yield from _passage(source.text, first.start, last.end, section.path)
         elif first is section:
-            yield from _cut(source, section.blocks, section.path, room)
-        elif first.body == first.end:  # nothing stands under this heading that could carry it
+            yield from _cut(source, section.blocks, section.path, inner)
+        elif first.body == first.end:  # no text follows this heading that could have it in its path
             heading = structure.Block("paragraph", first.start, first.end)
-            yield from _cut(source, [heading], section.path, room)
+            yield from _cut(source, [heading], section.path, inner)
         else:
             yield from _passages(source, first, limits)
 
 
 def _only_wraps_one(section: _Section) -> bool:
-    """Nothing but one subsection stands here, and that one has text to carry its heading."""
+    """Returns whether the section contains only one subsection, which has text."""
     return not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end
 
 
@@ -165,19 +165,19 @@ def _passage(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator
 
 
 def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
-    """A section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
+    """Yields a section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
     group: list[_Section] = []
-    held = 0
+    group_size = 0
     for part in [section, *section.children] if section.blocks else section.children:
         start, end = (section.blocks[0].start, section.blocks[-1].end) if part is section else (part.start, part.end)
         size = source.count(start, end)
         begin = section.blocks[0].start if group and group[0] is section else (group[0].start if group else start)
-        joins = min(held, size) < limits.tiny and source.fits(begin, end, limits.target)
+        joins = min(group_size, size) < limits.tiny and source.fits(begin, end, limits.target)
         if group and not joins:
             yield group
-            group, held = [], 0
+            group, group_size = [], 0
         group.append(part)
-        held += size
+        group_size += size
     if group:
         yield group
 
@@ -185,7 +185,7 @@ def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterat
 def _cut(
     source: _PieceOffsets, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
 ) -> Iterator[Passage]:
-    """Neighbouring blocks in passages of about equal size, each with the end of the one before it."""
+    """Yields blocks as passages of about equal size, each starting with the overlap of the one before it."""
     units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
     stop = units[-1].end
     start = fresh = units[0].start
@@ -201,12 +201,12 @@ def _cut(
 
 
 def _share(left: int, limits: _Limits) -> float:
-    """The size of each of the equal passages that what is left should fall into."""
+    """Returns the size of equal passages into which the remaining pieces are divided."""
     return left if left <= limits.whole else left / math.ceil(left / limits.target)
 
 
 def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
-    """Where the passage that opens with `unit` starts: before it by as many whole sentences as the overlap holds."""
+    """Returns where the passage that adds `unit` starts: earlier than it by whole sentences of the overlap."""
     if not (previous.whole and unit.whole and limits.overlap):
         return unit.start
     window = max(start + 1, previous.start, previous.end - _OVERLAP_WINDOW)
@@ -220,7 +220,7 @@ def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit
 
 
 def _units(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
-    """A block as one unit where it fits, else in the largest pieces that do; tables and code may fill a passage."""
+    """Yields a block as one unit if it fits, else in the largest pieces that do; tables and code may fill a passage."""
     rigid = block.kind in ("table", "fence")
     if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
         yield _Unit(block.start, block.end, not rigid)
@@ -251,7 +251,7 @@ def _pieces(
 
 
 def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[_Unit]:
-    """Cuts between words, or inside a word where a word alone is too long."""
+    """Cuts between words, or inside a word that is too long by itself."""
     starts, text = source.starts, source.text
     first, stop = bisect_left(starts, start), bisect_left(starts, end)
     while first < stop:
@@ -260,15 +260,15 @@ def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[
             starts, begin + MAX_CHARACTERS - tokens.MAX_PIECE_LENGTH, first + 1, min(first + limit, stop)
         )
         if reach < stop:
-            spaced = (at for at in range(reach, first, -1) if text[starts[at] - 1].isspace())
+            spaced = (index for index in range(reach, first, -1) if text[starts[index] - 1].isspace())
             reach = next(spaced, reach)
         finish = starts[reach] if reach < stop else end
-        yield from (_Unit(begin, at, False) for _, at in sentences.trimmed(text, begin, finish))
+        yield from (_Unit(begin, stop_at, False) for _, stop_at in sentences.trimmed(text, begin, finish))
         first = reach
 
 
 def _is_chat(sample: str) -> bool:
-    """Lines of a conversation: most of them open with a speaker or a time."""
+    """Returns whether at least half of the lines start with a speaker, as in a conversation."""
     count = sample.count("\n") + 1
     return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
 
@@ -278,7 +278,7 @@ def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
 
 
 def _rows(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    """Table rows; the header and its delimiter stay with the first row."""
+    """Yields table rows; the header and its delimiter are joined with the first row."""
     rows = list(sentences.lines(text, start, end))
     header = 2 if len(rows) > 2 and _DELIMITER.match(text, *rows[1]) else 0
     if header:
@@ -288,24 +288,24 @@ def _rows(text: str, start: int, end: int) -> Iterator[sentences.Span]:
 
 
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    """List items, each with the lines that continue it."""
-    held: sentences.Span | None = None
+    """Yields list items with their continuation lines."""
+    item: sentences.Span | None = None
     for begin, finish in sentences.lines(text, start, end):
-        if held and _ITEM.match(text, begin, finish):
-            yield held
-            held = None
-        held = (held[0] if held else begin, finish)
-    if held:
-        yield held
+        if item and _ITEM.match(text, begin, finish):
+            yield item
+            item = None
+        item = (item[0] if item else begin, finish)
+    if item:
+        yield item
 
 
-def _joined(spans: Iterable[sentences.Span], holds: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
-    """Spans, each one that `holds` joined with the next."""
+def _joined(spans: Iterable[sentences.Span], joins_next: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
+    """Yields spans; a span for which `joins_next` is true is joined with the next."""
     begin = -1
     finish = -1
     for span in spans:
         begin, finish = (span[0] if begin < 0 else begin), span[1]
-        if not holds(span):
+        if not joins_next(span):
             yield begin, finish
             begin = -1
     if begin >= 0:

@@ -1,4 +1,4 @@
-"""Decodes bytes and removes from a text what no reader sees."""
+"""Decodes bytes and removes invisible characters from a text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from app.errors import BadRequest
 from app.text import characters
 
-MAX_MARKS = 30  # a run of combining marks; Unicode's stream-safe text format (UAX #15) draws the same line
+MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
-"""Code points that are cleaned at once: a substitution holds the interpreter lock until it is done."""
+"""Code points that are cleaned at once, because a substitution holds the interpreter lock."""
 _SAMPLE = 65_536
 _SIGNATURES = (
     b"%PDF-",
@@ -66,7 +66,7 @@ _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """The text that some bytes spell, and what had to be guessed."""
+    """A decoded text, and warnings on guesses."""
 
     text: str
     warnings: tuple[str, ...] = ()
@@ -74,21 +74,21 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """A text that a reader would recognise as the same, and what was taken out of it."""
+    """A cleaned text, and warnings on what was removed."""
 
     text: str
     warnings: tuple[str, ...] = ()
 
 
 def is_blank(text: str) -> bool:
-    """True when nothing of `text` can be seen: white space, controls, zero-width and format characters only."""
+    """Returns whether `text` consists of white space, control, zero-width and format characters only."""
     return not any(_VISIBLE.search(text, start, start + PIECE) for start in range(0, len(text), PIECE))
 
 
 def decode(raw: bytes) -> Decoded:
-    """Read bytes as text: by BOM, as UTF-16 where the zero bytes say so, as UTF-8, else as Windows-1252.
+    """Decodes bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8, else as Windows-1252.
 
-    Raises BadRequest (field `content`) when the bytes are not text at all.
+    Raises BadRequest (field `content`) if the bytes are not text.
     """
     for bom, encoding in _BOMS:
         if raw.startswith(bom):
@@ -122,7 +122,7 @@ def _replacing(raw: bytes, encoding: str, note: str | None) -> Decoded:
 
 
 def _wide_encoding(sample: bytes) -> str | None:
-    """UTF-16's byte order, told by zero bytes that stand on one side only (ASCII's high bytes)."""
+    """Returns UTF-16 with its byte order if zero bytes (the high bytes of ASCII) occur on one side only."""
     half = len(sample) // 2
     if half < 2 or len(sample) % 2:
         return None
@@ -156,12 +156,12 @@ def _binary() -> BadRequest:
 
 
 def clean(text: str) -> Cleaned:
-    """Take out what no reader sees and what scanners and editors leave behind; cleaning twice changes nothing.
+    """Removes invisible characters and artefacts of scanners and editors; idempotent.
 
-    Line ends become LF; NUL, controls, surrogates, BOM, bidi, zero-width and tag characters go (joiners stay inside
-    emoji and in scripts that need them); ligatures are spelled out; the text is NFC, and no run of combining marks
-    is longer than 30; words that a line end hyphenated are joined in prose; no line ends in a space; at most two
-    blank lines follow each other. Linear in the length of the text.
+    Line ends become LF; NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners
+    remain inside emoji and in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining
+    marks are cut to 30; words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most
+    two blank lines remain in a row. Takes linear time.
     """
     noted: list[str] = []
     text = "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
@@ -172,9 +172,9 @@ def clean(text: str) -> Cleaned:
 
 
 def _pieces(text: str, boundary: Callable[[str, int], int]) -> Iterator[str]:
-    """The text in pieces of about PIECE code points, so that no single match or substitution takes long.
+    """Yields the text in pieces of about PIECE code points, so that no single match or substitution takes long.
 
-    `boundary` gives the next place from which on a text may be cut.
+    `boundary` returns the next offset at which the text may be cut.
     """
     start = 0
     while len(text) - start > PIECE:
@@ -185,18 +185,18 @@ def _pieces(text: str, boundary: Callable[[str, int], int]) -> Iterator[str]:
 
 
 def _unbroken(text: str, start: int) -> int:
-    """The first place from `start` on that is not inside a line break of two characters."""
+    """Returns the first offset from `start` on that is not inside a line break of two characters."""
     return start + 1 if text[start - 1 : start + 1] == "\r\n" else start
 
 
 def _between_lines(text: str, start: int) -> int:
-    """The first place from `start` on behind a run of line breaks, or inside a word of ASCII letters."""
+    """Returns the first offset from `start` on after a run of line breaks or inside a word of ASCII letters."""
     found = _BOUNDARY.search(text, start)
     return found.end() if found else len(text)
 
 
 def _cleaned(text: str, noted: list[str]) -> str:
-    """A piece of a text without what is not seen, composed, and without white space at the end of its lines."""
+    """Returns a piece without invisible characters, composed, and without white space at line ends."""
     joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
     for pattern, note in _REMOVED:
         text = _without(pattern, text, note, noted)
@@ -214,7 +214,7 @@ def _without(pattern: re.Pattern[str], text: str, what: str, warnings: list[str]
 
 
 def _composed(text: str, warnings: list[str]) -> str:
-    """NFC, with runs of combining marks cut to 30 before and after: composing can lengthen a run."""
+    """Returns the text in NFC, with runs of combining marks cut before and after: composing can lengthen a run."""
     shorter = capped_marks(text)
     if len(shorter) < len(text):
         warnings.append(_MARKS_NOTE)
@@ -224,12 +224,12 @@ def _composed(text: str, warnings: list[str]) -> str:
 
 
 def capped_marks(text: str) -> str:
-    """Cut each run of combining marks to 30: normalising a longer run takes quadratic time."""
+    """Cuts each run of combining marks to 30: normalising a longer run takes quadratic time."""
     return _MARKS.sub(r"\1", text) if _HIGH_RUN.search(text) else text
 
 
 def _without_line_end_hyphens(text: str) -> str:
-    """Join words cut at a line's end, outside code, lists, tables, quotes and headings."""
+    """Joins words hyphenated at a line end, outside code, lists, tables, quotes and headings."""
     if "-\n" not in text:
         return text
     kept: list[str] = []

@@ -1,7 +1,7 @@
 """Finds the known names whose spelling resembles words of a text.
 
-Shared trigrams of words nominate, and the share of letters in common (rapidfuzz's ratio, the normalised Indel
-similarity) decides. Everything is in memory; the counting is numpy's.
+Candidates are selected by shared trigrams and scored by rapidfuzz's ratio (the normalised Indel similarity). The index
+is in memory and counted with numpy.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from app.text import names
 MIN_SIMILARITY = 0.75
 """Similarity from which a span of a text resembles a name."""
 MAX_WORDS = 40
-"""Words of a text that are looked at, from its beginning."""
+"""Words of a text that are compared, from its beginning."""
 MAX_SPAN_WORDS = 5
-_LEAD = np.int16(5)
-_LEAST_LENGTH = 0.6
+_SHARED_WEIGHT = np.int16(5)
+_MIN_LENGTH_RATIO = 0.6
 """Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
-_HELD = 0.5
-"""Share of its own trigrams by which a short text nominates a name."""
-_MOST_TRIGRAMS = 120
-_MOST_NOMINATED = 100
-_PARTIAL, _BEGINNING = 0.9, 0.85
+_MIN_SHARED = 0.5
+"""Share of its trigrams that a short text must have in common with a candidate."""
+_MAX_TRIGRAMS = 120
+_MAX_CANDIDATES = 100
+_PARTIAL_FACTOR, _PREFIX_FACTOR = 0.9, 0.85
 
 _Counts = NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzyMatch:
-    """A name that some words of a text (from `start`, before `end`) resemble, by 0.75 to 1."""
+    """A name that words `start` to `end` (exclusive) of a text resemble, with a similarity of 0.75 to 1."""
 
     key: str
     similarity: float
@@ -44,7 +44,7 @@ class FuzzyMatch:
 
 
 class FuzzyNames:
-    """Keys of names (`gazetteer.key`), ready to be resembled. Never changed: `patched` makes another."""
+    """An immutable trigram index of keys of names (`gazetteer.key`); `patched` returns a changed copy."""
 
     def __init__(self, keys: Sequence[str], gone: frozenset[str] = frozenset(), more: FuzzyNames | None = None) -> None:
         self._keys = keys
@@ -56,19 +56,19 @@ class FuzzyNames:
 
     @classmethod
     def build(cls, keys: Iterable[str]) -> Self:
-        """An index of these keys. Runs for about half a second at 50,000."""
+        """Builds an index of these keys. Takes about 0.5 s for 50,000."""
         made = cls(list(dict.fromkeys(keys)))
         postings: dict[str, list[int]] = {}
-        for place, known in enumerate(made._keys):
-            held = _trigrams(known.split(" "))
-            made._sizes[place] = len(held)
-            for trigram in held:
-                postings.setdefault(trigram, []).append(place)
-        made._postings = {trigram: np.array(places, np.int32) for trigram, places in postings.items()}
+        for index, known in enumerate(made._keys):
+            trigrams = _trigrams(known.split(" "))
+            made._sizes[index] = len(trigrams)
+            for trigram in trigrams:
+                postings.setdefault(trigram, []).append(index)
+        made._postings = {trigram: np.array(indexes, np.int32) for trigram, indexes in postings.items()}
         return made
 
     def patched(self, added: Collection[str], gone: Collection[str]) -> FuzzyNames:
-        """The same with some keys more and some less; cheap while they are few."""
+        """Returns a copy with some keys added and removed; cheap for few changes."""
         more = {*(self._more._keys if self._more else ()), *added} - set(gone)
         made = FuzzyNames(self._keys, (self._gone | frozenset(gone)) - frozenset(added), FuzzyNames.build(sorted(more)))
         made._sizes, made._postings = self._sizes, self._postings
@@ -76,32 +76,32 @@ class FuzzyNames:
 
     @property
     def changes(self) -> int:
-        """How many keys were added or removed since it was built."""
+        """The number of keys that were added or removed since the index was built."""
         return len(self._gone) + (len(self._more._keys) if self._more else 0)
 
     def similar(self, text: str, limit: int = 10) -> list[tuple[str, float]]:
-        """Up to `limit` keys that a short text resembles, with the similarity (0 to 1), the most similar first.
+        """Returns up to `limit` keys that a short text resembles and their similarity (0 to 1), most similar first.
 
-        A part of a name resembles it by 0.9 of its own similarity, the beginning of one of its words by 0.85.
+        The similarity to a part of a name is multiplied by 0.9; a prefix of one of its words has 0.85.
         """
-        told = names.words(text)[:MAX_WORDS]
-        asked = " ".join(told)
-        held = _trigrams(told)
-        if not held:
+        words = names.words(text)[:MAX_WORDS]
+        query = " ".join(words)
+        trigrams = _trigrams(words)
+        if not trigrams:
             return []
         scores: dict[str, float] = self._more_similar(text, limit)
-        counts = self._counted(held)
-        (likely,) = np.nonzero(counts >= max(1, int(len(held) * _HELD)))
-        for place in _best(likely, counts[likely] / (self._sizes[likely] + len(held))):
-            known = self._keys[place]
+        counts = self._counted(trigrams)
+        (candidates,) = np.nonzero(counts >= max(1, int(len(trigrams) * _MIN_SHARED)))
+        for index in _best(candidates, counts[candidates] / (self._sizes[candidates] + len(trigrams))):
+            known = self._keys[index]
             if known not in self._gone:
-                scores[known] = max(_likeness(asked, known), scores.get(known, 0))
+                scores[known] = max(_similarity(query, known), scores.get(known, 0))
         return sorted(scores.items(), key=lambda scored: (-scored[1], scored[0]))[:limit]
 
     def within(self, text: str) -> list[FuzzyMatch]:
-        """The names that one to five neighbouring words of a text resemble by at least CLOSE, each at its best span.
+        """Returns the names that one to five adjacent words resemble by at least MIN_SIMILARITY, each at its best span.
 
-        The most similar first. A name that stands there exactly is among them, with similarity 1.
+        The most similar first. Exact matches are included, with similarity 1.
         """
         best: dict[str, FuzzyMatch] = {}
         for found in (*(self._more.within(text) if self._more else ()), *self._within(text)):
@@ -111,58 +111,64 @@ class FuzzyNames:
         return sorted(best.values(), key=lambda found: (-found.similarity, found.start, found.key))
 
     def _within(self, text: str) -> Iterator[FuzzyMatch]:
-        """The names nominated where 2 · shared / (name's + span's trigrams) ≥ 0.4: 5 · shared − span's ≥ name's."""
-        told = names.words(text)[:MAX_WORDS]
-        leads = [_LEAD * self._counted(held) - np.int16(len(held)) for held in map(_trigrams, ([w] for w in told))]
-        for start in range(len(told)):
-            lead = -self._sizes
-            for end in range(start + 1, min(start + MAX_SPAN_WORDS, len(told)) + 1):
-                np.add(lead, leads[end - 1], out=lead)
-                if _may_name(told[start:end]):
-                    yield from self._alike(" ".join(told[start:end]), lead, start, end)
+        """Yields the matches of candidates with 2 · shared / (trigrams of name + span) ≥ 0.4.
 
-    def _alike(self, span: str, lead: _Counts, start: int, end: int) -> Iterator[FuzzyMatch]:
-        (likely,) = (lead >= 0).nonzero()
-        lengths = self._lengths[likely]
-        likely = likely[(lengths >= len(span) * _LEAST_LENGTH) & (lengths <= len(span) / _LEAST_LENGTH)]
-        choices = {place: self._keys[place] for place in _best(likely, lead[likely])}
-        for known, ratio, _place in process.extract(
+        The condition is computed in integers as 5 · shared − trigrams of span ≥ trigrams of name.
+        """
+        words = names.words(text)[:MAX_WORDS]
+        margins = [
+            _SHARED_WEIGHT * self._counted(trigrams) - np.int16(len(trigrams))
+            for trigrams in map(_trigrams, ([w] for w in words))
+        ]
+        for start in range(len(words)):
+            margin = -self._sizes
+            for end in range(start + 1, min(start + MAX_SPAN_WORDS, len(words)) + 1):
+                np.add(margin, margins[end - 1], out=margin)
+                if _may_name(words[start:end]):
+                    yield from self._matches(" ".join(words[start:end]), margin, start, end)
+
+    def _matches(self, span: str, margin: _Counts, start: int, end: int) -> Iterator[FuzzyMatch]:
+        (candidates,) = (margin >= 0).nonzero()
+        lengths = self._lengths[candidates]
+        candidates = candidates[(lengths >= len(span) * _MIN_LENGTH_RATIO) & (lengths <= len(span) / _MIN_LENGTH_RATIO)]
+        choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
+        for known, ratio, _index in process.extract(
             span, choices, scorer=fuzz.ratio, score_cutoff=100 * MIN_SIMILARITY
         ):
             yield FuzzyMatch(known, ratio / 100, start, end)
 
     def _counted(self, trigrams: Collection[str]) -> _Counts:
-        """How many of the trigrams each key has."""
-        held = [self._postings[trigram] for trigram in trigrams if trigram in self._postings]
-        if not held:
+        """Returns how many of the trigrams each key contains."""
+        postings = [self._postings[trigram] for trigram in trigrams if trigram in self._postings]
+        if not postings:
             return np.zeros_like(self._sizes)
-        return np.bincount(np.concatenate(held), minlength=len(self._keys)).astype(np.int16)
+        return np.bincount(np.concatenate(postings), minlength=len(self._keys)).astype(np.int16)
 
     def _more_similar(self, text: str, limit: int) -> dict[str, float]:
         return dict(self._more.similar(text, limit)) if self._more else {}
 
 
-def _best(likely: NDArray[Any], leads: NDArray[Any]) -> list[int]:
-    """The most promising of the likely keys."""
-    if len(likely) > _MOST_NOMINATED:
-        likely = likely[np.argpartition(-leads, _MOST_NOMINATED)[:_MOST_NOMINATED]]
-    return [int(place) for place in likely]
+def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:
+    """Returns the positions of the candidates with the highest scores, at most _MAX_CANDIDATES."""
+    if len(candidates) > _MAX_CANDIDATES:
+        candidates = candidates[np.argpartition(-margins, _MAX_CANDIDATES)[:_MAX_CANDIDATES]]
+    return [int(index) for index in candidates]
 
 
 def _may_name(words: Sequence[str]) -> bool:
-    """Whether a span could be a misspelled name: it begins and ends with words that could name something."""
+    """Returns whether a span could be a misspelled name: its first and last words are distinctive."""
     return names.is_distinctive(words[:1]) and names.is_distinctive(words[-1:])
 
 
 def _trigrams(words: Iterable[str]) -> set[str]:
-    """The trigrams of words, two spaces before and one behind each, as pg_trgm takes them."""
+    """Returns the trigrams of words, each padded with two spaces before and one after it, as in pg_trgm."""
     padded = (f"  {word} " for word in words)
-    found = [word[place : place + 3] for word in padded for place in range(len(word) - 2)]
-    return set(found[:_MOST_TRIGRAMS])
+    found = [word[start : start + 3] for word in padded for start in range(len(word) - 2)]
+    return set(found[:_MAX_TRIGRAMS])
 
 
-def _likeness(asked: str, known: str) -> float:
-    whole = fuzz.ratio(asked, known) / 100
-    partial = _PARTIAL * fuzz.token_set_ratio(asked, known) / 100
-    begins = _BEGINNING if f" {known}".find(f" {asked}") >= 0 else 0.0
-    return float(max(whole, partial, begins))
+def _similarity(query: str, known: str) -> float:
+    whole = fuzz.ratio(query, known) / 100
+    partial = _PARTIAL_FACTOR * fuzz.token_set_ratio(query, known) / 100
+    prefix = _PREFIX_FACTOR if f" {known}".find(f" {query}") >= 0 else 0.0
+    return float(max(whole, partial, prefix))

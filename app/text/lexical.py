@@ -1,7 +1,7 @@
 """Rewrites documents and queries into the text that Postgres indexes.
 
-`to_tsvector`'s default parser glues and drops on its own terms: 'E-1042' becomes 'e' and '-1042', 'josh.ai' and
-'end.Start' one host each, '<T>' nothing. The same rewriting of documents and queries makes both sides agree.
+The default parser of `to_tsvector` splits 'E-1042' into 'e' and '-1042', parses 'josh.ai' and 'end.Start' as hosts and
+drops '<T>'. Documents and queries are rewritten in the same way, so that their words match.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ _LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
 
 
 def config_for(language: str | None) -> str:
-    """The Postgres text-search configuration for a language's name, ISO code or tag ("de", "German", "pt-BR").
+    """Returns the Postgres text-search configuration for a language's name, ISO code or tag ("de", "German", "pt-BR").
 
-    None means English, an unknown language 'simple' (no stemming, no stop words).
+    None returns 'english', an unknown language 'simple' (no stemming, no stop words).
     """
     if language is None:
         return "english"
@@ -97,7 +97,7 @@ def config_for(language: str | None) -> str:
 
 
 def index_text(text: str, config: str) -> str:
-    """Rewrite a document or a query into what `to_tsvector(config, …)` parses as the words that people search by.
+    """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search by.
 
     Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them). Punctuation
     becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed
@@ -129,7 +129,7 @@ def _normalised(text: str, *, folded: bool) -> str:
 
 
 def _pairs(match: re.Match[str]) -> str:
-    """Overlapping pairs of characters, each with its marks, set apart by spaces."""
+    """Returns overlapping pairs of characters with their marks, separated by spaces."""
     units = _CJK_UNIT.findall(match[0])
     if len(units) < 2:
         return f" {match[0]} "
@@ -137,7 +137,7 @@ def _pairs(match: re.Match[str]) -> str:
 
 
 def _expanded(match: re.Match[str]) -> str:
-    """A compound and its parts right behind it."""
+    """Returns a compound followed by its parts."""
     compound = match[0]
     if _NUMBER.fullmatch(compound):
         return f"{compound} {compound[1:]}" if compound[0] == "v" else compound
@@ -149,7 +149,7 @@ def _expanded(match: re.Match[str]) -> str:
 
 
 def _identifier(word: str) -> str:
-    """`getUserName` and `get_user_name` alike become getusername get user name; hyphens are left to Postgres."""
+    """Rewrites `getUserName` and `get_user_name` to "getusername get user name"; hyphens are left to Postgres."""
     if len(word) > _MAX_CAMEL:
         return word.replace("_", " ")
     if "_" in word:
@@ -163,7 +163,7 @@ def _identifier(word: str) -> str:
 
 
 def _is_mixed(word: str) -> bool:
-    """Upper-case inside the word, but not all of it ("getUserName", "HTTPServer"; not "Server", "NASA", "B2")."""
+    """Returns whether a word has mixed case inside ("getUserName", "HTTPServer"; not "Server", "NASA", "B2")."""
     return word[1:] != word[1:].lower() and word != word.upper()
 
 

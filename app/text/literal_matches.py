@@ -1,4 +1,4 @@
-"""Find what a hit contains literally of a query: its phrases, identifiers, or the hit's own title."""
+"""Finds what a hit contains literally of a query: its phrases, identifiers, or the hit's own title."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from app.shapes import ParsedQuery
 _WORDS = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"\S*[\w]\S*")
 MIN_TITLE_LENGTH = 4
-"""Characters of the shortest title that counts as named by a query: shorter ones occur in queries by chance."""
+"""Characters of the shortest title that is matched: shorter ones occur in queries by chance."""
 
 
 def reasons(parsed: ParsedQuery, *, title: str, content: str) -> tuple[str, ...]:
-    """The literal matches of a hit: any of `phrase`, `identifier`, `title`."""
+    """Returns the literal matches of a hit: any of `phrase`, `identifier`, `title`."""
     text = _spaced(f"{title} {content}")
     found = []
     if parsed.phrases and all(_spaced(phrase).strip() and _spaced(phrase) in text for phrase in parsed.phrases):
@@ -36,5 +36,5 @@ def _contains_identifier(words: str, text: str) -> bool:
 
 
 def _spaced(text: str) -> str:
-    """The words of a text, each between single spaces, so that `in` compares whole words."""
+    """Returns the words of a text, each between single spaces, so that `in` compares whole words."""
     return f" {' '.join(_WORDS.findall(text.casefold()))} "

@@ -27,7 +27,7 @@ _YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, Recursio
 
 @dataclass(frozen=True, slots=True)
 class ParsedMarkdown:
-    """A Markdown text without its frontmatter, and what it says of itself. `metadata` is plain JSON."""
+    """The body of a Markdown text and the values of its frontmatter; `metadata` is plain JSON."""
 
     body: str
     title: str | None = None
@@ -38,16 +38,16 @@ class ParsedMarkdown:
 
 
 class _RefusedError(ValueError):
-    """The frontmatter cannot be used; the message says why, without quoting it."""
+    """The frontmatter cannot be used; the message gives the reason without quoting it."""
 
 
 def parse(text: str) -> ParsedMarkdown:
-    """Split YAML frontmatter from the body and read title, language and date from it.
+    """Splits YAML frontmatter from the body and reads title, language and date from it.
 
     The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
     `date`) is in UTC; a time without a zone is taken as UTC. Frontmatter over 64 KB, nested deeper than 32, with
-    more than 10,000 values, with aliases that multiply or with tags beyond plain YAML is left out with a warning.
-    Never raises: the body always comes through.
+    more than 10,000 values, with aliases that multiply or with tags beyond plain YAML is skipped with a warning.
+    Never raises: the body is always returned.
     """
     block, body, warnings = _split(text)
     if block is None:
@@ -70,7 +70,7 @@ def parse(text: str) -> ParsedMarkdown:
 
 
 def _split(text: str) -> tuple[str | None, str, tuple[str, ...]]:
-    """Frontmatter or None, body, warnings."""
+    """Returns the frontmatter or None, the body, and warnings."""
     opening = _OPENING.match(text)
     if not opening:
         return None, text, ()
@@ -81,7 +81,7 @@ def _split(text: str) -> tuple[str | None, str, tuple[str, ...]]:
 
 
 def _load(block: str) -> dict[str, Any] | None:
-    """The frontmatter as plain JSON, or None when it is not a mapping."""
+    """Returns the frontmatter as plain JSON, or None if it is not a mapping."""
     if len(block) > MAX_FRONTMATTER_BYTES or len(block.encode("utf-8", "replace")) > MAX_FRONTMATTER_BYTES:
         raise _RefusedError("frontmatter is over 64 KB: left out")
     try:
@@ -99,7 +99,7 @@ def _load(block: str) -> dict[str, Any] | None:
 
 
 def _check_events(block: str) -> None:
-    """Refuse depth and aliases before anything is built from them."""
+    """Rejects deep nesting and repeated aliases before objects are constructed."""
     depth = aliases = 0
     for event in yaml.parse(block, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -111,13 +111,13 @@ def _check_events(block: str) -> None:
 
 
 class _Plain:
-    """Turns what YAML built into plain JSON, counting values so that shared branches cannot explode."""
+    """Converts the objects of YAML to plain JSON and limits their number, because aliases can multiply them."""
 
     def __init__(self) -> None:
         self._left = MAX_VALUES
 
     def mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        """A dictionary with string keys; entries without a JSON value are dropped."""
+        """Returns a dictionary with string keys; entries without a JSON value are dropped."""
         entries = ((self._key(key), self._value(item, depth + 1)) for key, item in value.items())
         return {key: item for key, item in entries if item is not ...}
 
@@ -139,7 +139,7 @@ class _Plain:
 
 
 def _scalar(value: object) -> object:
-    """One JSON scalar; `...` where there is none (NaN and infinities)."""
+    """Returns a JSON scalar, or `...` for values without one (NaN and infinities)."""
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, float):
@@ -165,7 +165,7 @@ def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str
 
 
 def _line(value: object) -> str | None:
-    """A scalar as one line of text, or None when it says nothing."""
+    """Returns a scalar as one line of text, or None if it is blank or no scalar."""
     if value is None or isinstance(value, dict | list | bool):
         return None
     return " ".join(str(value).split()) or None

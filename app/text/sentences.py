@@ -24,7 +24,7 @@ Span = tuple[int, int]
 
 
 def spans(text: str, start: int, end: int) -> Iterator[Span]:
-    """The sentences of `text[start:end]` in order, as offsets into `text`, without white space at their ends."""
+    """Yields the sentences of `text[start:end]` in order, as offsets into `text`, without surrounding white space."""
     begin = start
     for match in _ends(text, start, end):
         if _is_boundary(text, match, end):
@@ -34,7 +34,7 @@ def spans(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
-    """The places where a sentence may end, looked for in stretches: a search holds the interpreter lock."""
+    """Yields the possible sentence ends; searches in stretches because a search holds the interpreter lock."""
     while start < end:
         inside = _IN_WORD.search(text, start + _STRETCH, end) if end - start > _STRETCH else None
         stop = inside.end() if inside else end
@@ -43,13 +43,13 @@ def _ends(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
 
 
 def lines(text: str, start: int, end: int) -> Iterator[Span]:
-    """The lines of `text[start:end]` that hold something, as offsets into `text`."""
+    """Yields the lines of `text[start:end]` that are not white space, as offsets into `text`."""
     for match in _LINE.finditer(text, start, end):
         yield from trimmed(text, match.start(), match.end())
 
 
 def trimmed(text: str, start: int, end: int) -> Iterator[Span]:
-    """The span without white space at either end; nothing when nothing is left."""
+    """Yields the span without surrounding white space, or nothing if it is all white space."""
     piece = text[start:end]
     kept = piece.strip()
     if kept:
@@ -61,8 +61,8 @@ def _is_boundary(text: str, match: re.Match[str], end: int) -> bool:
     following = _NEXT.match(text, match.end(), end)
     if following is None or match[0][0] in "。！？｡":
         return True
-    stands_alone = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
-    if following[1].islower() and not stands_alone:
+    detached = match.start() > 0 and text[match.start() - 1].isspace()  # "a wing in a slipstream . the next"
+    if following[1].islower() and not detached:
         return False
     return match[0] != "." or not _is_abbreviation(text[max(0, match.start() - 12) : match.end()])
 

@@ -1,7 +1,7 @@
 """Finds stored words that resemble a misspelled or shortened word.
 
-What is stored are stems: "timetable" stands there as "timet". So a word is compared whole, and its beginning with stems
-that are shorter than it.
+The stored words are stems: "timetable" is stored as "timet". A word is therefore compared as a whole, and its prefixes
+with stems that are shorter than the word.
 """
 
 from __future__ import annotations
@@ -18,21 +18,22 @@ MIN_STEM_RATIO = 80
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
-    """Up to five stored words: those that it begins, those spelled like it, those whose stem its beginning resembles.
+    """Returns up to five stored words: completions of `word`, similar words, then stems similar to a prefix of it.
 
-    Spelled alike is a ratio of 75 of 100, for beginnings 80. A stem has four letters or more, and half of the word's.
+    Similar is a ratio (rapidfuzz, 0 to 100) of at least 75, for stems 80. A stem has at least four letters and half the
+    length of the word.
     """
     if len(word) > MAX_WORD_LENGTH:
         return []
-    beginnings = sorted((known for known in stored if known.startswith(word)), key=len)[:MAX_RESULTS]
-    alike = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=MIN_RATIO, limit=MAX_RESULTS)
-    found = [*beginnings, *(known for known, _score, _place in alike), *_stems(word, stored)]
+    completions = sorted((candidate for candidate in stored if candidate.startswith(word)), key=len)[:MAX_RESULTS]
+    similar = process.extract(word, stored, scorer=fuzz.ratio, score_cutoff=MIN_RATIO, limit=MAX_RESULTS)
+    found = [*completions, *(candidate for candidate, _score, _index in similar), *_stems(word, stored)]
     return list(dict.fromkeys(found))[:MAX_RESULTS]
 
 
 def _stems(word: str, stored: Sequence[str]) -> list[str]:
-    """Stored stems that the word may be a form of, the likeliest first, and of those the longest."""
-    shorter = [known for known in stored if max(MIN_STEM_LENGTH, len(word) / 2) <= len(known) < len(word)]
-    scores = {known: fuzz.ratio(word[: len(known)], known) for known in shorter}
-    likely = [known for known in shorter if scores[known] >= MIN_STEM_RATIO]
-    return sorted(likely, key=lambda known: (-scores[known], -len(known), known))
+    """Returns stored stems that the word may be a form of, by similarity, then by length, longest first."""
+    shorter = [candidate for candidate in stored if max(MIN_STEM_LENGTH, len(word) / 2) <= len(candidate) < len(word)]
+    scores = {candidate: fuzz.ratio(word[: len(candidate)], candidate) for candidate in shorter}
+    close = [candidate for candidate in shorter if scores[candidate] >= MIN_STEM_RATIO]
+    return sorted(close, key=lambda candidate: (-scores[candidate], -len(candidate), candidate))

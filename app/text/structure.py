@@ -32,16 +32,16 @@ class Block:
 
 
 def title(text: str) -> str | None:
-    """The text of the first level-one heading outside code, if there is one."""
+    """Returns the text of the first level-one heading outside code, or None."""
     if not re.search(r"^ {0,3}(?:#[ \t]|=)", text, re.MULTILINE):
         return None
     return next((block.title for block in blocks(text) if block.level == 1 and block.title), None)
 
 
 def blocks(text: str, *, markdown: bool = True) -> list[Block]:
-    """Tile the text's visible lines with blocks, in order; blank lines belong to none.
+    """Returns the blocks of a text in order; blank lines between them belong to none.
 
-    Plain text has paragraphs only. A heading is ATX or one line underlined; a fence that never closes runs to the end.
+    Plain text has paragraphs only. A heading is ATX or one underlined line; an unclosed fence extends to the end.
     """
     return list(_Scanner(text).run() if markdown else _paragraphs(text))
 
@@ -60,7 +60,7 @@ def _paragraphs(text: str) -> Iterator[Block]:
 
 
 class _Scanner:
-    """Reads line by line and remembers the block that is still open."""
+    """Scans line by line and keeps the open block."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -112,7 +112,7 @@ class _Scanner:
             self._fence = ""
 
     def _continues(self, line: str, start: int) -> bool:
-        """Whether the line goes on with the open block."""
+        """Returns whether the line continues the open block."""
         if self._kind in (None, "fence") or _FENCE.match(line):
             return False
         touching = start == self._end + 1
@@ -145,5 +145,5 @@ def _kind(line: str) -> Kind:
 
 
 def _plain(inline: str) -> str:
-    """A heading's words without links, emphasis and code marks."""
+    """Returns the words of a heading without links, emphasis and code marks."""
     return " ".join(_EMPHASIS.sub("", _LINK.sub(r"\1", inline)).split())

@@ -13,7 +13,7 @@ from app.text.names import Name
 
 KEYS = ("attendees", "people", "participants", "speakers", "author", "project", "team", "tags")
 MAX_VALUES = 200
-"""Values of one document that are read."""
+"""Values that are read of one document."""
 MAX_VALUE_LENGTH = 200
 _PEOPLE = frozenset({"attendees", "people", "participants", "speakers", "author"})
 _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
@@ -21,7 +21,7 @@ _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A name in metadata: what kind of thing it names, and in which way it links the document to it."""
+    """A name in metadata, the type of its entity, and the kind of mention that it makes."""
 
     key: str
     text: str
@@ -30,19 +30,19 @@ class Tag:
 
     @property
     def entity_id(self) -> UUID:
-        """The id of the entity that this name alone makes."""
+        """The id of the entity that is derived from the name alone."""
         return Name(self.key, self.text).entity_id
 
 
 def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
-    """The names under these keys (whatever their case), people first, each once.
+    """Returns the distinct names under these keys (case-insensitive), people first.
 
-    A value is a string, an object with a `name`, or a list of such; others are passed over.
+    A value is a string, an object with a `name`, or a list of these; other values are skipped.
     """
     wanted = {key.casefold() for key in keys}
     found: dict[str, Tag] = {}
     fields = [(field.casefold(), value) for field, value in metadata.items() if field.casefold() in wanted]
-    for field, value in sorted(fields, key=lambda held: held[0] not in _PEOPLE):
+    for field, value in sorted(fields, key=lambda item: item[0] not in _PEOPLE):
         for text in _texts(value):
             key = gazetteer.key(text)
             if key is not None and len(text) <= MAX_VALUE_LENGTH and len(found) < MAX_VALUES:
@@ -51,8 +51,8 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
 
 
 def _texts(value: object) -> Iterator[str]:
-    for one in value if isinstance(value, list) else [value]:
-        text = one.get("name") if isinstance(one, dict) else one
+    for item in value if isinstance(value, list) else [value]:
+        text = item.get("name") if isinstance(item, dict) else item
         if isinstance(text, str):
             yield names.tidy(text[: 4 * MAX_VALUE_LENGTH])
 

@@ -1,7 +1,7 @@
-"""Chooses the terms of passages that a further search looks for.
+"""Selects the terms of passages with which the next hop expands a query.
 
-Statistical: names and rare words, by idf. A term that a model proposed is only used if it is plain search text that
-stands in the passages: passages come from strangers, and may tell the model anything.
+Statistical terms are names and rare words, ranked by idf. A term that a language model proposed is used only if it is
+plain search text and occurs in the passages, because passages are untrusted and may contain instructions to the model.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ _UNUSABLE = re.compile(
 
 
 def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int], total: int) -> list[str]:
-    """Up to MOST names and rare words of the passages that the query does not hold, the rarest first.
+    """Returns up to MAX_TERMS names and rare words of the passages that the query lacks, the rarest first.
 
-    `chunks` tells for a name's key how many of the `total` chunks hold it; a lower-case word counts if it is repeated.
+    `chunks` maps the key of a name to the number of chunks, of `total`, that contain it. A lower-case word counts if it
+    occurs at least twice.
     """
-    asked = names.sequences(query)
+    query_keys = names.sequences(query)
     found: dict[str, tuple[float, str]] = {}
     for passage in passages:
         for name in names.find(passage):
-            if name.key not in asked:
+            if name.key not in query_keys:
                 weight = NAME_BONUS + _idf(chunks.get(name.key, 1), total)
                 found[name.key] = max(found.get(name.key, (0.0, "")), (weight, name.text))
     counts = Counter(word for passage in passages for word in _WORD.findall(passage.casefold()))
     for word, count in counts.items():
-        if count > 1 and word not in asked and names.is_distinctive([word]):
+        if count > 1 and word not in query_keys and names.is_distinctive([word]):
             found.setdefault(word, (math.log(1 + count), word))
     ranked = sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))
     return distinct(text for _weight, text in ranked)
@@ -47,31 +48,31 @@ def _idf(df: int, total: int) -> float:
 
 
 def distinct(terms: Iterable[str]) -> list[str]:
-    """The first MOST terms, without those whose words an earlier one holds."""
+    """Returns the first MAX_TERMS terms, without those whose words an earlier one contains."""
     kept: list[str] = []
     for term in terms:
-        told = " ".join(names.words(term))
-        if told and not any(f" {told} " in f" {' '.join(names.words(other))} " for other in kept):
+        words = " ".join(names.words(term))
+        if words and not any(f" {words} " in f" {' '.join(names.words(other))} " for other in kept):
             kept.append(term)
     return kept[:MAX_TERMS]
 
 
 def usable(proposed: object, passages: Sequence[str], query: str) -> list[str]:
-    """Of what a model proposed, the terms that can be searched for: short printable text that stands in the passages.
+    """Returns the proposed terms that are short printable text and occur in the passages but not in the query.
 
-    Anything else is dropped, whatever its type.
+    Other values, of any type, are dropped.
     """
     if not isinstance(proposed, list):
         return []
     texts = [names.sequences(passage) for passage in passages]
-    asked = names.sequences(query)
+    query_keys = names.sequences(query)
     kept = []
     for term in proposed[: 4 * MAX_TERMS]:
         if not isinstance(term, str) or not 2 <= len(term.strip()) <= MAX_TERM_LENGTH:
             continue
         term = " ".join(term.split())
         key = names.key(term)
-        if not term.isprintable() or _UNUSABLE.search(term) or key is None or key in asked:
+        if not term.isprintable() or _UNUSABLE.search(term) or key is None or key in query_keys:
             continue
         if any(key in text for text in texts):
             kept.append(term)

@@ -1,6 +1,7 @@
-"""Estimates how many word pieces a model reads in a text.
+"""Estimates the number of word pieces in a text.
 
-A stand-in for WordPiece with BERT's uncased vocabulary: no vocabulary, one regular expression, each match one piece.
+Approximates WordPiece with BERT's uncased vocabulary by one regular expression; each match counts as one piece. Chunks
+therefore do not depend on the tokenizer of the configured embedding model.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from array import array
 MAX_PIECE_LENGTH = 8  # code points in one piece
 _PIECE = re.compile(
     r"(?<![A-Za-z])[A-Za-z]{1,8}"  # most short words are in the vocabulary
-    r"|[A-Za-z]{1,4}"  # what follows is spelled in pieces
+    r"|[A-Za-z]{1,4}"  # the rest of a longer word is split into pieces
     r"|\d{1,3}"
     r"|[\u00c0-\u024f]{1,2}"
     r"|[^\s]"
@@ -19,10 +20,10 @@ _PIECE = re.compile(
 
 
 def count(text: str) -> int:
-    """Estimate the word pieces of `text`, special tokens not counted."""
+    """Returns the estimated number of word pieces in `text`, without special tokens."""
     return len(_PIECE.findall(text))
 
 
 def starts(text: str) -> array[int]:
-    """The offset of each estimated piece, ascending."""
+    """Returns the offset of each estimated piece, ascending."""
     return array("q", [match.start() for match in _PIECE.finditer(text)])

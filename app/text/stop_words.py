@@ -1,0 +1,72 @@
+"""Defines the lists of function words, question words, name particles and calendar words.
+
+All words are lower-case. The function words and particles of queries and of documents share a common list; each list
+states why the rest of it differs. Joining them changes how queries are classified.
+"""
+
+from __future__ import annotations
+
+
+def _words(line: str) -> frozenset[str]:
+    return frozenset(line.split())
+
+
+_COMMON_FUNCTION_WORDS = _words(
+    "the a an of to in on at by for with from and or is are was were be been it its that this as i you my your "
+    "der die das den dem des ein eine einer und oder ist sind war im von mit für auf zu "
+    "le la les du un une et est sont dans pour avec sur au aux "
+    "el los las una y es son en con por para del al "
+    "o os um uma e do em na no com il lo gli di che nel della"
+)
+
+SENTENCE_WORDS = _COMMON_FUNCTION_WORDS | {"da", "dos", "nicht"}
+"""Words that make a query of several words a sentence.
+
+Fewer than FUNCTION_WORDS, because words such as "after" and "over" also occur in titles and keyword queries.
+"""
+
+FUNCTION_WORDS = _COMMON_FUNCTION_WORDS | _words(
+    "these those he she they we his her their our him them us me who whom whose what when where why which how but nor "
+    "so yet if into off onto out over up without after before during until since while because although though however "
+    "therefore thus then than there here being am does did done has have had can could will would shall should may "
+    "might must not yes all any some many much more most other another each every both few several such only own same "
+    "too very also just about above again against between through under below near "
+    "eines aber bei nach l d ou ce cette elle ils elles nous vous unos su sus se"
+)
+"""Words that are no name by themselves and do not make a longer phrase distinctive.
+
+Without "da", "dos" and "nicht", which occur in names.
+"""
+
+_COMMON_PARTICLES = _words("of de da do del della der den di du la le van von al el bin ibn y the")
+
+NAME_PARTICLES = _COMMON_PARTICLES | _words("des las los zu e et und for")
+"""Words between the capitalised words of one name in a document."""
+
+QUERY_PARTICLES = _COMMON_PARTICLES | {"and"}
+"""Words between the capitalised words of one name in a query.
+
+With "and", which in a document joins two names ("Mara Veit and Cliff Clarke"); without those that begin a clause of a
+query more often than they continue a name ("for", "und").
+"""
+
+PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quienes quem chi")
+"""Question words that ask for a person, without accents, as `names.words` folds them."""
+
+QUESTION_WORDS = _words(
+    "what who whom whose when where which why how "  # English
+    "is are was were do does did can could should would will has have had "
+    "was wer wem wen wessen wann wo wohin woher warum wieso weshalb wie welche welcher welches "  # German
+    "que quoi qui quel quelle quels quelles quand où comment pourquoi combien est-ce "  # French
+    "qué quién quiénes cuál cuáles cuándo dónde cómo cuánto cuántos "  # Spanish
+    "quem qual quais quando onde quanto quantos "  # Portuguese
+    "che cosa chi quale quali dove perché quanti"  # Italian
+)
+"""First words of a question, with accents, as queries are written."""
+
+CALENDAR_WORDS = _words(
+    "january february march april may june july august september october november december "
+    "monday tuesday wednesday thursday friday saturday sunday "
+    "jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun"
+)
+"""Names of months and weekdays, which make a date and not a name."""
