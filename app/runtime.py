@@ -16,7 +16,7 @@ from app import config, errors
 from app.config import Settings
 from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
-from app.pipelines.ingest import ChunkingOptions
+from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.caching import CachingEmbedder

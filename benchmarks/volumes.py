@@ -83,9 +83,7 @@ async def measure(
     loaded: beir.EvaluationSet, bound: BoundSet, user_id: str, services: Services
 ) -> dict[str, dict[str, float]]:
     """Stores the volumes, asks the set's questions and returns the averaged metrics by mode."""
-    outcomes = ingest.many(
-        bound.volumes, user_id, db=services.db, embedder=services.embedder, options=services.chunking_options
-    )
+    outcomes = ingest.many(bound.volumes, user_id, services)
     async for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

@@ -17,6 +17,7 @@ from app.config import Settings
 from app.main import create_app
 from app.pipelines import documents, ingest, keys, search
 from app.pipelines.budget import Budget
+from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
@@ -38,12 +39,12 @@ class Tenant:
     db: Database
     embedder: Embedder = field(default_factory=FakeEmbedder)
     user_id: str = field(default_factory=new_user)
-    chunking_options: ingest.ChunkingOptions = field(default_factory=ingest.ChunkingOptions)
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
 
     async def add(self, content: str, uri: str | None = None, **fields: Any) -> IngestResult:
         """Store one document."""
         upload = Upload(content, uri=uri, **fields)
-        return await ingest.run(upload, self.user_id, db=self.db, embedder=self.embedder, options=self.chunking_options)
+        return await ingest.run(upload, self.user_id, self.services())
 
     async def add_all(self, contents: dict[str, str]) -> dict[str, IngestResult]:
         """Store documents by uri."""
@@ -51,7 +52,7 @@ class Tenant:
 
     async def many(self, uploads: Sequence[Upload]) -> list[ingest.IngestOutcome]:
         """Store many documents."""
-        outcomes = ingest.many(uploads, self.user_id, db=self.db, embedder=self.embedder, options=self.chunking_options)
+        outcomes = ingest.many(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]
 
     async def ask(self, text: str, *, budget: Budget | None = None, **fields: Any) -> Answer:

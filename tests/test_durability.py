@@ -114,9 +114,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     acknowledged: dict[str, int] = {}
 
     async def ingesting() -> None:
-        outcomes = ingest.many(
-            uploads, tenant.user_id, db=survivor, embedder=tenant.embedder, options=tenant.chunking_options
-        )
+        outcomes = ingest.many(uploads, tenant.user_id, tenant.services())
         async for outcome in outcomes:
             assert outcome.stored is not None
             acknowledged[str(outcome.upload.uri)] = outcome.stored.chunk_count
@@ -150,9 +148,7 @@ async def test_a_search_goes_on_with_the_same_database_object(
 
 
 async def _stored(tenant: Tenant, upload: Upload) -> Any:
-    return await ingest.run(
-        upload, tenant.user_id, db=tenant.db, embedder=tenant.embedder, options=tenant.chunking_options
-    )
+    return await ingest.run(upload, tenant.user_id, tenant.services())
 
 
 async def _check(

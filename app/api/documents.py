@@ -166,9 +166,7 @@ async def replace(
         document_id,
         document.shape(),
         user_id,
-        db=use.db,
-        embedder=use.embedder,
-        options=use.chunking_options,
+        use,
     )
     async with request.app.state.ingest_gate.turn(user_id):
         stored = await disconnects.cancel_on_disconnect(request, replaced)
@@ -253,14 +251,7 @@ def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
 
 
 async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
-    stored = await ingest.run(
-        upload,
-        user_id,
-        db=use.db,
-        embedder=use.embedder,
-        options=use.chunking_options,
-        patience_s=ingest.PROMPT_S,
-    )
+    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S)
     request.state.stored = [stored]
     response.status_code = 200 if stored.status == "unchanged" else 201
     return DocumentResult.of(stored)
@@ -275,14 +266,7 @@ async def _add_several(
     request.state.stored = done = []
     places = {id(one): place for place, one in enumerate(given)}
     readable = [one for one in given if isinstance(one, Upload)]
-    async for outcome in ingest.many(
-        readable,
-        user_id,
-        db=use.db,
-        embedder=use.embedder,
-        options=use.chunking_options,
-        patience_s=ingest.PROMPT_S,
-    ):
+    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S):
         if outcome.stored is not None:
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -198,7 +198,7 @@ async def store(
     with Progress(*columns, console=options.err) as bar:
         progress = Chunks(bar, total_bytes)
         embedder = CountingEmbedder(services.embedder, progress.embedded)
-        outcomes = pipeline.many(uploads, user_id, db=services.db, embedder=embedder, options=services.chunking_options)
+        outcomes = pipeline.many(uploads, user_id, replace(services, embedder=embedder))
         async for outcome in outcomes:
             if outcome.stored is not None:
                 summary.counts[outcome.stored.status] += 1

@@ -204,13 +204,7 @@ async def _ingest(
 ) -> tuple[int, int]:
     """Stores the set; returns the numbers of chunks embedded and documents rejected."""
     embedded = refused = done = 0
-    outcomes = ingest.many(
-        loaded.documents,
-        user_id,
-        db=services.db,
-        embedder=services.embedder,
-        options=services.chunking_options,
-    )
+    outcomes = ingest.many(loaded.documents, user_id, services)
     async for outcome in outcomes:
         embedded += outcome.stored.embedded if outcome.stored else 0
         refused += outcome.stored is None

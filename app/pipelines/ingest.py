@@ -1,11 +1,13 @@
-"""Stores uploads: cleans and cuts them, embeds the chunks that have no vector yet, and writes each in one transaction.
+"""Stores uploads: cleans and chunks them, embeds the chunks that have no vector yet, and writes each document.
 
-No transaction is open while the model works. A cancelled upload stops at the next slice of its work and stores nothing.
+Each document is written in one transaction, and none is open while the model computes vectors. A cancelled upload
+stores nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
 import json
 from array import array
@@ -19,119 +21,92 @@ import stamina
 
 from app import errors
 from app.pipelines import cancellable, gazetteers, mention_extraction
+from app.pipelines.chunking_options import ChunkingOptions
+from app.pipelines.services import Services
 from app.providers import base
-from app.providers.base import Embedder
+from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage, Upload
 from app.store import documents
 from app.store.db import Database
-from app.text import chunking, cleaning, lexical, markdown, tags, tokens
+from app.text import chunking, cleaning, lexical, markdown, tokens
 
 P = ParamSpec("P")
 T = TypeVar("T")
-LONGEST_TITLE = 500
-LONGEST_URI = 2_048
-BATCH_CHUNKS = 64
-"""Chunks that are embedded together where many documents come at once."""
+MAX_TITLE_LENGTH = 500
+MAX_URI_LENGTH = 2_048
+BATCH_CHARACTERS = 38_400
+"""Text of the documents that are embedded together: about 64 chunks."""
+MIN_DOCUMENT_CHARACTERS = 400
+"""Length that a shorter document counts as when batches are formed."""
 EMBED_SLICE = 256
-"""Chunks whose vectors are asked for in one call: between two calls the upload can be cancelled."""
-ROOM_TOKENS = 235
-"""Tokens of content that the offline model reads beside a short title; it cuts at 256."""
-PATIENT_S, PROMPT_S = 15.0, 1.0
-"""How long a write waits for a database that is coming back: in bulk, and while a caller waits for the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkingOptions:
-    """How documents are read: the chunks' size and overlap in tokens, and the metadata keys that name entities."""
-
-    target: int = 160
-    overlap: int = 24
-    entity_keys: tuple[str, ...] = tags.KEYS
+"""Chunks that are embedded by one call; an upload can be cancelled between two calls."""
+RESERVED_TOKENS = 21
+"""Tokens of the model's input that content leaves free: two special tokens, and the error of the estimated count."""
+BULK_RETRY_S, REQUEST_RETRY_S = 15.0, 1.0
+"""How long a step is retried while the database is unavailable: in bulk, and while a caller waits for the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestOutcome:
-    """What became of one of many uploads: stored, or refused with the reason."""
+    """The result of one of several uploads: what was stored, or the error by which it was rejected."""
 
     upload: Upload
     stored: IngestResult | None = None
     error: errors.StepwellError | None = None
 
 
-async def run(
-    upload: Upload,
-    user_id: str,
-    *,
-    db: Database,
-    embedder: Embedder,
-    options: ChunkingOptions,
-    patience_s: float = PATIENT_S,
-) -> IngestResult:
-    """Store one document, or find it unchanged.
+async def run(upload: Upload, user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S) -> IngestResult:
+    """Store one document, unless the same is stored already.
 
-    A database that is away is waited for during `patience_s` seconds, and one try more.
+    While the database is unavailable, each step is retried for `retry_s` seconds.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    work = partial(prepare, upload, model=embedder.model.name, options=options)
-    draft = await cancellable.run(len(upload.content), work)
-    batch = _Batch([(upload, draft)], patience_s=patience_s)
-    await batch.recognise(user_id, db=db)
-    await batch.embed(user_id, db=db, embedder=embedder)
-    return await batch.store(draft, user_id, db=db, keys=options.entity_keys)
+    draft = await _prepared(upload, services)
+    batch = _Batch([(upload, draft)], retry_s=retry_s)
+    await batch.find_stored(user_id, db=services.db)
+    await batch.embed(user_id, db=services.db, embedder=services.embedder)
+    return await batch.store(draft, user_id, db=services.db, keys=services.chunking_options.entity_keys)
 
 
-async def replace(
-    document_id: UUID,
-    upload: Upload,
-    user_id: str,
-    *,
-    db: Database,
-    embedder: Embedder,
-    options: ChunkingOptions,
-) -> IngestResult:
-    """Store an upload as the new content of one document. Raises NotFound, Conflict, and what `run` raises."""
+async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    """Store an upload as the new content of a document. Raises NotFound, Conflict, and what `run` raises."""
+    db = services.db
     async with db.reading(user_id) as reading:
-        known = await documents.get(reading, user_id, document_id)
+        document = await documents.get(reading, user_id, document_id)
         await gazetteers.current(reading, user_id)
-    if upload.uri is None and known.uri is not None:
-        upload = Upload(**{**_fields(upload), "uri": known.uri})
-    work = partial(prepare, upload, model=embedder.model.name, options=options)
-    draft = await cancellable.run(len(upload.content), work)
-    batch = _Batch([(upload, draft)], patience_s=PROMPT_S)
-    await batch.embed(user_id, db=db, embedder=embedder)
+    if upload.uri is None and document.uri is not None:
+        upload = dataclasses.replace(upload, uri=document.uri)
+    draft = await _prepared(upload, services)
+    batch = _Batch([(upload, draft)], retry_s=REQUEST_RETRY_S)
+    await batch.embed(user_id, db=db, embedder=services.embedder)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
-            await mention_extraction.link(writing, user_id, document_id, keys=options.entity_keys)
-    return _stored(document_id, status, draft, batch)
+            await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
+    return _result(document_id, status, draft, batch)
 
 
 async def many(
-    uploads: Iterable[Upload],
-    user_id: str,
-    *,
-    db: Database,
-    embedder: Embedder,
-    options: ChunkingOptions,
-    patience_s: float = PATIENT_S,
+    uploads: Iterable[Upload], user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S
 ) -> AsyncIterator[IngestOutcome]:
-    """Store many documents, embedding across them; each is stored or refused on its own, in the order given.
+    """Store several documents in their order, each on its own, while the next ones are embedded together.
 
-    A database that is away is waited for during `patience_s` seconds, and one try more. Raises what concerns all of
-    them: ProviderError, DatabaseUnavailable. What was yielded before stays stored.
+    While the database is unavailable, each step is retried for `retry_s` seconds. Raises errors that concern all
+    documents: ProviderError, DatabaseUnavailable. Outcomes that were yielded before stay stored.
     """
     ready: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=2)
 
     async def embed_ahead() -> None:
-        for group in _batches(uploads):
+        for group in _groups(uploads):
             characters = sum(len(upload.content) for upload in group)
-            batch = await cancellable.run(characters, partial(_prepared, group, embedder.model.name, options))
-            batch.patience_s = patience_s
-            await batch.recognise(user_id, db=db)
-            await batch.embed(user_id, db=db, embedder=embedder)
+            work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
+            batch = _Batch(await cancellable.run(characters, work), retry_s=retry_s)
+            await batch.find_stored(user_id, db=services.db)
+            await batch.embed(user_id, db=services.db, embedder=services.embedder)
             await ready.put(batch)
         await ready.put(None)
 
+    keys = services.chunking_options.entity_keys
     ahead = asyncio.create_task(embed_ahead())
     try:
         while (batch := await _next(ready, ahead)) is not None:
@@ -139,23 +114,30 @@ async def many(
                 if isinstance(draft, errors.BadRequest):
                     yield IngestOutcome(upload, error=draft)
                 else:
-                    keys = options.entity_keys
-                    yield IngestOutcome(upload, stored=await batch.store(draft, user_id, db=db, keys=keys))
+                    yield IngestOutcome(upload, stored=await batch.store(draft, user_id, db=services.db, keys=keys))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
 
 
+async def _prepared(upload: Upload, services: Services) -> DocumentDraft:
+    work = partial(prepare, upload, model=services.embedder.model, options=services.chunking_options)
+    return await cancellable.run(len(upload.content), work)
+
+
 def prepare(
-    upload: Upload, *, model: str, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
+    upload: Upload, *, model: EmbeddingModel, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
 ) -> DocumentDraft:
-    """An upload cleaned, cut and hashed. Pure. Raises BadRequest naming the field, and whatever `check` raises."""
+    """Clean, chunk and hash an upload, without I/O.
+
+    Raises BadRequest naming the field, and whatever `check` raises; it is called between the steps.
+    """
     check()
     cleaned = cleaning.clean(upload.content)
     check()
     parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.ParsedMarkdown(cleaned.text)
     if cleaning.is_blank(parsed.body):
-        raise errors.BadRequest("The document holds no text.", field="content")
+        raise errors.BadRequest("The document contains no text.", field="content")
     title = _title(upload, parsed)
     config = lexical.config_for(upload.language or parsed.language)
     metadata = {**parsed.metadata, **upload.metadata}
@@ -165,12 +147,12 @@ def prepare(
         markdown=upload.markdown,
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
-        max_tokens=max(options.target, ROOM_TOKENS - tokens.count(title)),
+        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(title)),
     )
     chunks = []
     for passage in passages:
         check()
-        chunks.append(_chunk(passage, title, config, model))
+        chunks.append(_chunk(passage, title, config, model.name))
     content_hash = hashlib.sha256(parsed.body.encode()).digest()
     return DocumentDraft(
         uri=_uri(upload.uri),
@@ -188,26 +170,25 @@ def prepare(
 
 
 def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
-    """A chunk with what is embedded and indexed for it: the document's title, its heading path and its content."""
-    whole = embedded_text(title, passage.heading_path, passage.content)
-    key = UUID(bytes=hashlib.sha256(f"{model}\n{whole}".encode()).digest()[:16])
-    return ChunkDraft(passage, embedded=whole, indexed=lexical.index_text(whole, config), embedding_key=key)
+    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
+    text = embedded_text(title, passage.heading_path, passage.content)
+    key = UUID(bytes=hashlib.sha256(f"{model}\n{text}".encode()).digest()[:16])
+    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(text, config), embedding_key=key)
 
 
 def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text that is embedded for a chunk, and indexed after `lexical.index_text`."""
+    """The text of a chunk that is embedded and indexed: the document's title, the heading path and the content."""
     headings = [heading for heading in heading_path if heading != title]
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 
 
 def _title(upload: Upload, parsed: markdown.ParsedMarkdown) -> str:
-    given = upload.title or parsed.title or ""
-    return cleaning.clean(given).text.replace("\n", " ").strip()[:LONGEST_TITLE]
+    return cleaning.clean(upload.title or parsed.title or "").text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
 
 
 def _uri(uri: str | None) -> str | None:
-    if uri is not None and len(uri) > LONGEST_URI:
-        raise errors.BadRequest(f"A uri holds at most {LONGEST_URI} characters.", field="uri")
+    if uri is not None and len(uri) > MAX_URI_LENGTH:
+        raise errors.BadRequest(f"A uri has at most {MAX_URI_LENGTH} characters.", field="uri")
     return uri
 
 
@@ -215,40 +196,43 @@ def _digest(*parts: Any) -> bytes:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()
 
 
-def _fields(upload: Upload) -> dict[str, Any]:
-    return {name: getattr(upload, name) for name in Upload.__dataclass_fields__}
-
-
 @dataclass(slots=True)
 class _Batch:
-    """Uploads in the order given, as drafts whose missing vectors are computed together, or refused."""
+    """Uploads with their drafts or the errors by which they were rejected; missing vectors are computed together.
 
-    uploads: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = field(default_factory=list)
+    Attributes:
+        stored: The stored version of each draft that has one, by identity.
+        vectors: The vectors of the changed drafts by embedding key, as Postgres reads them or as 32-bit floats.
+        embedded: The keys whose vectors were computed rather than read.
+    """
+
+    uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
+    retry_s: float = BULK_RETRY_S
     stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
     vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
-    patience_s: float = PATIENT_S
 
     def drafts(self) -> list[DocumentDraft]:
-        """What is not refused."""
+        """The drafts of the uploads that were not rejected."""
         return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
 
-    async def recognise(self, user_id: str, *, db: Database) -> None:
-        """Look up which drafts are stored already, so that nothing is done for those."""
+    async def find_stored(self, user_id: str, *, db: Database) -> None:
+        """Look up the stored versions; unchanged documents are neither embedded nor written."""
         identities = [draft.identity for draft in self.drafts()]
-        self.stored = await self._trying(_stored_before, user_id, identities, db=db)
+        self.stored = await self._retried(_stored_versions, user_id, identities, db=db)
 
     async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
-        """Fill in every changed chunk's vector: from the database where its text is known, else from the model.
+        """Read or compute the vectors of all changed chunks.
 
-        A computed vector is kept as 32-bit floats, in an eighth of the memory of a list.
+        A computed vector is kept as 32-bit floats, which take an eighth of the memory of a list.
+        Raises ProviderError, DatabaseUnavailable, DiskFull.
         """
         changed = [draft for draft in self.drafts() if self.unchanged(draft) is None]
         texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
         if not texts:
             return
         db.check_room()
-        self.vectors.update(await self._trying(_known, user_id, list(texts), db=db))
+        self.vectors.update(await self._retried(_known_vectors, user_id, list(texts), db=db))
         missing = [key for key in texts if key not in self.vectors]
         for start in range(0, len(missing), EMBED_SLICE):
             keys = missing[start : start + EMBED_SLICE]
@@ -258,24 +242,24 @@ class _Batch:
         self.embedded = set(missing)
 
     async def store(self, draft: DocumentDraft, user_id: str, *, db: Database, keys: Sequence[str]) -> IngestResult:
-        """Write one document in one transaction; a retry after an unanswered commit finds it unchanged."""
+        """Write one document in one transaction; a retry after a commit of unknown outcome finds it unchanged."""
         if (same := self.unchanged(draft)) is not None:
-            return _stored(same, "unchanged", draft, self)
-        document_id, status = await self._trying(_put, draft, user_id, self.vectors, db=db, keys=keys)
-        return _stored(document_id, status, draft, self)
+            return _result(same, "unchanged", draft, self)
+        document_id, status = await self._retried(_put, draft, user_id, self.vectors, db=db, keys=keys)
+        return _result(document_id, status, draft, self)
 
     def unchanged(self, draft: DocumentDraft) -> UUID | None:
-        """The stored document that storing `draft` would not change."""
+        """The id of the stored document if storing the draft would not change it."""
         known = self.stored.get(draft.identity)
         return known.document_id if known and known.same_as(draft) else None
 
-    async def _trying(self, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """A step that is tried again while the database is away."""
-        longest = min(2.0, self.patience_s / 4)
-        trying = stamina.AsyncRetryingCaller(
-            attempts=None, timeout=self.patience_s, wait_initial=0.1, wait_max=longest, wait_jitter=longest / 2
+    async def _retried(self, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a step, and retry it for `retry_s` seconds while the database is unavailable."""
+        max_wait = min(2.0, self.retry_s / 4)
+        caller = stamina.AsyncRetryingCaller(
+            attempts=None, timeout=self.retry_s, wait_initial=0.1, wait_max=max_wait, wait_jitter=max_wait / 2
         )
-        return await trying((errors.DatabaseUnavailable, errors.Busy), step, *args, **kwargs)
+        return await caller((errors.DatabaseUnavailable, errors.Busy), step, *args, **kwargs)
 
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
@@ -283,32 +267,34 @@ def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int)
         raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
 
 
-def _batches(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
-    """Uploads in groups of about BATCH_CHUNKS chunks' worth of text."""
+def _groups(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
+    """The uploads in groups of about BATCH_CHARACTERS."""
     group: list[Upload] = []
     characters = 0
     for upload in uploads:
         group.append(upload)
-        characters += max(len(upload.content), 400)
-        if characters >= BATCH_CHUNKS * 600:
+        characters += max(len(upload.content), MIN_DOCUMENT_CHARACTERS)
+        if characters >= BATCH_CHARACTERS:
             yield group
             group, characters = [], 0
     if group:
         yield group
 
 
-def _prepared(group: Sequence[Upload], model: str, options: ChunkingOptions, *, check: Callable[[], None]) -> _Batch:
-    batch = _Batch()
+def _prepare_all(
+    group: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+) -> list[tuple[Upload, DocumentDraft | errors.BadRequest]]:
+    prepared: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
     for upload in group:
         try:
-            batch.uploads.append((upload, prepare(upload, model=model, options=options, check=check)))
+            prepared.append((upload, prepare(upload, model=model, options=options, check=check)))
         except errors.BadRequest as error:
-            batch.uploads.append((upload, error))
-    return batch
+            prepared.append((upload, error))
+    return prepared
 
 
 async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) -> _Batch | None:
-    """The next batch, or the exception that ended the task which makes them."""
+    """The next batch, None after the last. Raises the exception of the task that prepares them."""
     getting = asyncio.ensure_future(ready.get())
     await asyncio.wait({getting, ahead}, return_when=asyncio.FIRST_COMPLETED)
     if not getting.done() and ahead.exception() is not None:
@@ -317,7 +303,7 @@ async def _next(ready: asyncio.Queue[_Batch | None], ahead: asyncio.Task[None]) 
     return await getting
 
 
-async def _stored_before(
+async def _stored_versions(
     user_id: str, identities: list[bytes], *, db: Database
 ) -> dict[bytes, documents.StoredVersion]:
     async with db.reading(user_id) as reading:
@@ -325,21 +311,21 @@ async def _stored_before(
         return await documents.find_many(reading, user_id, identities=identities)
 
 
-async def _known(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
+async def _known_vectors(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
     async with db.reading(user_id) as reading:
         return await documents.known_vectors(reading, user_id, keys=keys)
 
 
 async def _put(
-    draft: DocumentDraft, user_id: str, known: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
+    draft: DocumentDraft, user_id: str, vectors: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
 ) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
-        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=known)
+        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=vectors)
         if status != "unchanged":
             await mention_extraction.link(writing, user_id, document_id, keys=keys)
     return document_id, status
 
 
-def _stored(document_id: UUID, status: Any, draft: DocumentDraft, batch: _Batch) -> IngestResult:
-    fresh = 0 if status == "unchanged" else sum(chunk.embedding_key in batch.embedded for chunk in draft.chunks)
-    return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), fresh, draft.warnings)
+def _result(document_id: UUID, status: Any, draft: DocumentDraft, batch: _Batch) -> IngestResult:
+    embedded = 0 if status == "unchanged" else sum(chunk.embedding_key in batch.embedded for chunk in draft.chunks)
+    return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), embedded, draft.warnings)

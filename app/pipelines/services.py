@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from app.pipelines.budget import Budget
+from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.entity_cache import EntityCache
-from app.pipelines.ingest import ChunkingOptions
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.breaker import Breaker
 from app.shapes import Guidance

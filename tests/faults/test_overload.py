@@ -26,7 +26,8 @@ from harness import Tenant
 from standing import SEARCH
 
 from app.config import Settings
-from app.pipelines import documents, ingest
+from app.pipelines import documents
+from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.chat import ChatLlm
 from app.providers.rerankers import HttpReranker
 from app.shapes import Upload
@@ -85,7 +86,7 @@ async def _filled(address: Any) -> None:
     paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
     notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
     database = db.connect(address.service_dsn, pool_wait_s=30)
-    tenant = Tenant(database, user_id="local", chunking_options=ingest.ChunkingOptions(target=80, overlap=0))
+    tenant = Tenant(database, user_id="local", chunking_options=ChunkingOptions(target=80, overlap=0))
     await tenant.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
     assert (await documents.stats("local", db=database)).chunks >= STORED
     await database.close()

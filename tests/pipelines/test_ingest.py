@@ -14,6 +14,7 @@ from harness import Tenant, uris
 
 from app import errors
 from app.pipelines import documents, ingest
+from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.fake import FakeEmbedder
 from app.shapes import Chunk, Document, Upload
 
@@ -152,9 +153,7 @@ async def test_many_leaves_what_was_stored_when_the_caller_stops_reading(tenant:
     outcomes = ingest.many(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
         tenant.user_id,
-        db=tenant.db,
-        embedder=tenant.embedder,
-        options=tenant.chunking_options,
+        tenant.services(),
     )
     async for outcome in outcomes:
         assert outcome.stored is not None
@@ -178,7 +177,7 @@ async def test_frontmatter_becomes_title_metadata_language_and_date(tenant: Tena
 
 
 async def test_offsets_map_into_the_stored_text(tenant: Tenant) -> None:
-    tenant.chunking_options = ingest.ChunkingOptions(40, 8)
+    tenant.chunking_options = ChunkingOptions(40, 8)
     stored = await tenant.add("\ufeff---\na: 1\n---\n" + LONG.replace("\n", "\r\n") + "\x00", "note")
     content = (await _document(tenant, stored.document_id)).content
     chunks = await _chunks(tenant, stored.document_id)
@@ -215,7 +214,7 @@ async def test_texts_that_are_hardly_words_are_stored(tenant: Tenant, content: s
 
 async def test_a_reader_during_replacements_sees_one_version_and_never_half(tenant: Tenant) -> None:
     """Every chunk of a version carries its mark; a search that saw two marks, or too few chunks, saw half."""
-    tenant.chunking_options = ingest.ChunkingOptions(40, 0)
+    tenant.chunking_options = ChunkingOptions(40, 0)
     marks = ("alpha", "beta")
     versions = {mark: "\n\n".join(f"# Part {n}\n\n" + f"{mark} stone {n}. " * 12 for n in range(6)) for mark in marks}
     sizes = {mark: (await tenant.add(versions[mark], "note")).chunk_count for mark in marks}
@@ -247,14 +246,7 @@ async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(tenant: Tenant
     one, _two = await tenant.add("One.", "one"), await tenant.add("Two.", "two")
 
     async def replace(document_id: Any, upload: Upload) -> Any:
-        return await ingest.replace(
-            document_id,
-            upload,
-            tenant.user_id,
-            db=tenant.db,
-            embedder=tenant.embedder,
-            options=tenant.chunking_options,
-        )
+        return await ingest.replace(document_id, upload, tenant.user_id, tenant.services())
 
     assert (await replace(one.document_id, Upload("One, again."))).status == "replaced"
     assert (await replace(one.document_id, Upload("One, again."))).status == "unchanged"

@@ -7,7 +7,8 @@ from typing import Any
 import linking
 from harness import Tenant
 
-from app.pipelines import documents, ingest
+from app.pipelines import documents
+from app.pipelines.chunking_options import ChunkingOptions
 
 
 async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(tenant: Tenant, owner: Any) -> None:
@@ -27,7 +28,7 @@ async def test_the_longest_name_hides_the_shorter_one_and_a_shared_alias_names_b
 
 
 async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(tenant: Tenant, owner: Any) -> None:
-    tenant.chunking_options = ingest.ChunkingOptions(target=40, overlap=0)
+    tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
     await linking.add_entity(tenant, "Ilse Brandt", "IB Works")
     text = "\n\n".join(f"Paragraph {n} speaks of stone and of nothing else at all, for a while." for n in range(8))
     await tenant.add(text, "a", title="Ilse Brandt (painter)")
@@ -57,7 +58,7 @@ async def test_metadata_names_people_and_things_and_users_entities_of_those_name
 
 
 async def test_the_keys_are_a_setting(tenant: Tenant, owner: Any) -> None:
-    tenant.chunking_options = ingest.ChunkingOptions(entity_keys=("vendor",))
+    tenant.chunking_options = ChunkingOptions(entity_keys=("vendor",))
     await tenant.add("We met.", "a", metadata={"attendees": ["Ana Silva"], "Vendor": "Lundby"})
     assert {m[2:6] for m in await linking.of_tenant(owner, tenant)} == {("vendor", "Lundby", "metadata", "metadata")}
 

@@ -11,7 +11,8 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.pipelines import documents, entities, ingest, mention_extraction, mention_refresh
+from app.pipelines import documents, entities, mention_extraction, mention_refresh
+from app.pipelines.chunking_options import ChunkingOptions
 from app.store import jobs, mentions, name_changes
 from app.text import tags
 
@@ -251,7 +252,7 @@ async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
 
 async def test_long_documents_are_linked_in_slices(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mention_refresh, "SLICE", 3)
-    tenant.chunking_options = ingest.ChunkingOptions(target=40, overlap=0)
+    tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
     stored = await tenant.add(
         "\n\n".join(f"Paragraph {n} is by Ana, of stone and of lime and more." for n in range(20))
     )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from harness import Tenant
 
-from app.pipelines import documents, entities, ingest, mention_extraction, multihop
+from app.pipelines import documents, entities, mention_extraction, multihop
+from app.pipelines.chunking_options import ChunkingOptions
 from app.shapes import Answer, Filters, LinkedChunk, Query
 from app.store import links
 from app.text import headings, names
@@ -65,7 +66,7 @@ class Shelf(Tenant):
 
 @pytest.fixture
 def shelf(database: Any) -> Shelf:
-    return Shelf(database, chunking_options=ingest.ChunkingOptions(target=16, overlap=0))
+    return Shelf(database, chunking_options=ChunkingOptions(target=16, overlap=0))
 
 
 async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
@@ -121,7 +122,7 @@ async def test_a_section_holds_what_stands_under_smaller_headings(shelf: Shelf, 
 
 
 async def test_small_sections_in_one_chunk_are_led_to_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
-    shelf.chunking_options = ingest.ChunkingOptions()
+    shelf.chunking_options = ChunkingOptions()
     await shelf.add(FILM, "film")
     await shelf.add("He knew Otto Falk.", "friend")
     await shelf.add(ALMANAC, "almanac")

@@ -1,0 +1,16 @@
+"""The options by which documents are cut into chunks and linked to entities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.text import tags
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkingOptions:
+    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities."""
+
+    target: int = 160
+    overlap: int = 24
+    entity_keys: tuple[str, ...] = tags.KEYS
