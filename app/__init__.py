@@ -1,29 +1,28 @@
-"""Stepwell: hybrid, multi-hop and entity-guided search over your documents.
+"""Stepwell: hybrid, multi-hop and entity-guided search over documents.
 
-A question walks downstairs once and an answer comes back up:
+A query passes through the layers once, and a response is returned:
 
     HTTP / CLI → pipelines → ( text · providers · store → SQL ) → ranking → response
 
 app/
 ├── __main__.py      python -m app
-├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: a file a family
-├── main.py          create_app(): the lifespan builds the pool and the providers; nothing happens at import
-├── runtime.py       what every entry point needs: a database, an embedder and the limits, opened and closed together
-├── config.py        one Settings; values are passed down, never imported by the rooms below
-├── errors.py        the error tree, drawn in the docstring; status and code on each class
-├── telemetry.py     logs and the request id
-├── shapes/          what travels between the rooms (frozen dataclasses): reading, writing, and words they share
-├── api/             THE DOOR      routers, wire models, auth, problem+json, metrics: HTTP in, HTTP out, nothing else
-├── pipelines/       THE CORRIDOR  one story a file: search, pass_one, two_pass, multihop, reranking, rerank (lists),
-│                                  similar, ingest, naming, entities, relinking, warming, documents, keys
-├── ranking/         THE SCALES    pure arithmetic on shapes: steering, confidence, blending, reranking, merge
-├── text/            THE DESK      pure text: analysis, cleaning, chunking, names, headings, terms, index text
-├── store/           THE CELLAR    the only room that knows Postgres, the embedded server too
-│   └── sql/         hybrid.sql and its sisters: the header says what it answers, its binds, its columns
-├── providers/       THE WINDOWS   the only room that looks outside or loads a model
+├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: one file per command group
+├── main.py          create_app(): the lifespan opens the pool and the providers; nothing happens at import
+├── runtime.py       opens and closes what every entry point needs: database, providers, limits
+├── config.py        one Settings; values are passed down, never imported by lower layers
+├── errors.py        the exception hierarchy, with status and code on each class
+├── telemetry.py     logs and request ids
+├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
+├── api/             HTTP: routers, wire models, auth, admission, problem+json, metrics
+├── pipelines/       use cases: search, multihop, linked search, rerank, merge lists, ingest, entities; one per file
+├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
+├── text/            pure text processing: query analysis, cleaning, chunking, name matching
+├── store/           the only package that knows Postgres, including the embedded server; ranked reads are .sql files
+│   └── sql/         the header of each file states its purpose, binds and columns
+├── providers/       the only package that calls other services or loads a model; one vendor per file
 ├── evaluation/      BEIR sets in, nDCG and recall out: a client of the pipelines like any other
 ├── samples/         the notes of a small fictional company, and questions about them
-└── web/             THE SHOPFRONT vendored Swagger UI
+└── web/             static assets: Swagger UI
 """
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Are the bundled notes whole, consistent with one another, and able to show what they are there to show?"""
+"""The sample notes are complete and consistent, and the sample questions need the searches that they demonstrate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app import samples
 from app.text import markdown
 
 PATHS = sorted(samples.NOTES.rglob("*.md"))
-NAMES_THAT_LEAD = {
+LINKING_NAMES = {
     "vendors/hexholm.md": "HX-31",
     "people/ines-brandauer.md": "Ines Brandauer",
     "vendors/stonehand.md": "Stonehand Guild",
@@ -46,7 +46,7 @@ def metadata(path: Path) -> dict[str, Any]:
 
 
 def stems(text: str) -> set[str]:
-    """Cruder than any stemmer, so that "supplier" and "supplies" count as the same word."""
+    """Returns truncated words, more coarsely than a stemmer, so that "supplier" and "supplies" are equal."""
     words = re.findall(r"[a-z]+", text.lower())
     return {word[:5].removesuffix("s") for word in words if len(word) > 2 and not STOP.fullmatch(word)}
 
@@ -78,7 +78,7 @@ def test_a_note_opens_with_one_top_heading_and_has_150_to_450_words(path: Path) 
 
 
 @pytest.mark.parametrize("path", sorted((samples.NOTES / "meetings").glob("*.md")), ids=name)
-def test_a_meeting_lists_who_came_and_carries_its_date_in_name_and_text(path: Path) -> None:
+def test_a_meeting_lists_its_attendees_and_has_its_date_in_file_name_and_text(path: Path) -> None:
     data, day = metadata(path), datetime.date.fromisoformat(path.name[:10])
     assert data["date"] == day
     assert f"{day.day} {day:%B %Y}" in body(path)
@@ -108,34 +108,34 @@ def test_a_multihop_answer_shares_no_content_word_with_its_question(question: sa
 
 
 @pytest.mark.parametrize("question", by_kind("multihop"), ids=lambda question: question.text)
-def test_a_multihop_answer_is_named_in_the_note_that_is_nearest_to_its_question(
+def test_a_multihop_answer_is_named_in_the_note_most_similar_to_its_question(
     question: samples.SampleQuestion,
 ) -> None:
-    asked, lead = stems(question.text), NAMES_THAT_LEAD[question.answers[0]]
-    shared = {path: len(asked & stems(body(path))) for path in PATHS}
+    question_stems, name_in_both = stems(question.text), LINKING_NAMES[question.answers[0]]
+    shared = {path: len(question_stems & stems(body(path))) for path in PATHS}
     nearest = max(PATHS, key=lambda path: shared[path])
-    assert lead in body(nearest)
-    assert lead in body(samples.NOTES / question.answers[0])
-    assert lead not in question.text
+    assert name_in_both in body(nearest)
+    assert name_in_both in body(samples.NOTES / question.answers[0])
+    assert name_in_both not in question.text
 
 
-def test_a_quoted_phrase_stands_in_its_answer_and_nowhere_else() -> None:
+def test_a_quoted_phrase_occurs_only_in_its_answers() -> None:
     for question in by_kind("phrase"):
         phrase = question.text.strip('"')
         assert [name(path) for path in PATHS if phrase in body(path)] == list(question.answers)
 
 
-def test_an_identifier_asked_for_stands_in_its_answers_and_nowhere_else() -> None:
+def test_an_identifier_occurs_only_in_its_answers() -> None:
     for question in by_kind("technical"):
         assert {name(path) for path in PATHS if question.text in body(path)} == set(question.answers)
 
 
-def test_two_people_share_a_first_name_and_both_are_spread_over_many_notes() -> None:
+def test_two_people_share_a_first_name_and_both_occur_in_many_notes() -> None:
     for person in ("Mara Tolland", "Mara Veit", "Cliff Clarke"):
         assert sum(person in path.read_text(encoding="utf-8") for path in PATHS) >= 6, person
 
 
-def test_every_person_in_a_team_or_meeting_is_named_in_full_somewhere_else() -> None:
+def test_every_person_in_a_team_or_meeting_is_named_in_full_in_another_note() -> None:
     people = {
         person for data in map(metadata, PATHS) for key in ("attendees", "people") for person in data.get(key, [])
     }

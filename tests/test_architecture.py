@@ -1,0 +1,120 @@
+"""Checks the source tree against its rules: imports, map, sizes, docstrings, names and settings."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import app
+from app import config
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "app"
+SOURCES = sorted(path for folder in ("app", "benchmarks", "migrations") for path in (ROOT / folder).rglob("*.py"))
+TEXTS = sorted(
+    {*SOURCES, *(ROOT / "tests").rglob("*.py"), *PACKAGE.rglob("*.sql"), *ROOT.glob("*.md"), *ROOT.glob("*.toml")}
+)
+MAX_FUNCTION_LINES = 60
+MAX_FILE_LINES = 350
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:" + "|".join(("work", "root", "Users", "opt/conda")) + r")/[a-z]")
+
+
+def relative(path: Path) -> str:
+    """Returns a path relative to the repository."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_the_import_contracts_are_kept() -> None:
+    # Runs in its own process because it disables all existing loggers.
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()", "--no-cache"]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout
+
+
+def test_the_map_lists_every_package_and_file_of_app() -> None:
+    assert app.__doc__ is not None
+    listed = set(re.findall(r"^(?:│   )?[├└]── ([\w.]+/?)", app.__doc__, re.MULTILINE)) - {"sql/"}
+    existing = {
+        path.name + "/" * path.is_dir()
+        for path in PACKAGE.iterdir()
+        if not path.name.startswith(("__pycache__", "__init__")) and (path.suffix == ".py" or any(path.rglob("*.*")))
+    }
+    assert listed == existing
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_files_and_functions_are_short(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    long = [f"{name}: {lines} lines" for name, lines in _functions(ast.parse(text)) if lines > MAX_FUNCTION_LINES]
+    assert long == []
+    if "versions" not in path.parts:
+        assert text.count("\n") <= MAX_FILE_LINES
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if "versions" not in path.parts], ids=relative)
+def test_every_module_has_a_docstring(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or path.name == "__main__.py"
+
+
+def test_the_configuration_page_has_one_row_for_each_setting() -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    expected = [
+        f"| `{variable}` | {f'`{default}`' if default else '–'} | {description} |"
+        for variable, default, description in config.Settings().described()
+    ]
+    assert sorted(rows) == sorted(expected)
+
+
+def test_every_setting_has_a_description() -> None:
+    assert all(description.endswith(".") for _variable, _default, description in config.Settings().described())
+
+
+def test_no_file_contains_a_path_of_a_machine() -> None:
+    found = [
+        f"{relative(path)}: {match[0]}"
+        for path in TEXTS
+        for match in MACHINE_PATH.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
+
+
+def test_no_module_has_a_name_without_meaning() -> None:
+    banned = {"utils", "helpers", "common", "core", "services_", "managers", "misc"}
+    assert [relative(path) for path in SOURCES if {part.removesuffix(".py") for part in path.parts} & banned] == []
+
+
+def test_no_test_module_imports_another_test_module() -> None:
+    found = [
+        f"{relative(path)}: {module}"
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for module in _imported(ast.parse(path.read_text(encoding="utf-8")))
+        if module.split(".")[0] == "tests" and any(part.startswith("test_") for part in module.split("."))
+    ]
+    assert found == []
+
+
+def test_no_file_refers_to_a_section_of_a_document_outside_the_repository() -> None:
+    reference = "SPEC" + " §"
+    texts = {*TEXTS, *(ROOT / "docs").rglob("*.md")}
+    assert [relative(path) for path in sorted(texts) if reference in path.read_text(encoding="utf-8")] == []
+
+
+def _imported(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _functions(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
