@@ -90,6 +90,15 @@ def test_no_module_has_a_name_without_meaning() -> None:
     assert [relative(path) for path in SOURCES if {part.removesuffix(".py") for part in path.parts} & banned] == []
 
 
+def test_no_class_name_is_defined_twice_in_app() -> None:
+    defined: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined.setdefault(node.name, []).append(relative(path))
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
+
+
 def test_no_test_module_imports_another_test_module() -> None:
     found = [
         f"{relative(path)}: {module}"

@@ -18,7 +18,7 @@ from app.evaluation import beir, runner
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 
 
-class Mode(StrEnum):
+class EvalMode(StrEnum):
     """The API's modes, `flat`, `two_pass` and `multihop`; `vector` and `text` are aliases."""
 
     auto = "auto"
@@ -75,12 +75,12 @@ def evaluate(
         Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
     ],
     mode: Annotated[
-        Mode,
+        EvalMode,
         typer.Option(
             help="A mode of the API; flat: auto without entities; two_pass: auto with hierarchy force; multihop. "
             "vector and text: aliases of semantic and lexical."
         ),
-    ] = Mode.auto,
+    ] = EvalMode.auto,
     fusion: Annotated[Fusion, typer.Option(help="As in the API.")] = Fusion.auto,
     hierarchy: Annotated[
         Hierarchy, typer.Option(help="As in the API; not with flat, two_pass and multihop.")

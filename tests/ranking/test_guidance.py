@@ -1,4 +1,4 @@
-"""Is the arithmetic of entities what it says: pass 1's scores, the blend, the lift, and when an answer has settled?"""
+"""Entity scores, blending, boosts and convergence follow their formulas."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def test_a_description_scores_by_its_cosine_between_0_and_080() -> None:
     assert (entity_scores.description(0.2), entity_scores.description(0.95)) == (0.0, 0.8)
 
 
-def test_facts_score_what_they_cover_and_a_single_word_says_little() -> None:
+def test_facts_score_by_coverage_and_less_for_a_single_word() -> None:
     assert entity_scores.fact(1.0, 3) == pytest.approx(0.55)
     assert entity_scores.fact(0.8, 5) == pytest.approx(0.44)
     assert entity_scores.fact(1.0, 1) == pytest.approx(0.55 / 3)
 
 
-def test_an_entity_keeps_its_best_match_and_the_surest_come_first() -> None:
+def test_an_entity_keeps_its_best_match_and_the_best_are_first() -> None:
     found = [match(A, 0.4, matched_by="fact"), match(A, 1.0), match(B, 0.7, matched_by="fuzzy"), match(C, 0.0)]
     assert [(m.entity_id, m.score, m.matched_by) for m in entity_scores.best(found, limit=5)] == [
         (A, 1.0, "name"),
@@ -98,7 +98,7 @@ def test_a_mention_lifts_by_a_tenth_and_many_by_half(mentions: int, factor: floa
     assert blending.boost_factor(mentions) == pytest.approx(factor)
 
 
-def test_lifted_hits_move_up_and_say_how_far_and_nothing_passes_1() -> None:
+def test_boosted_hits_rise_by_the_reported_ranks_and_scores_stay_at_most_1() -> None:
     lifted = blending.boosted([hit(A, 0.95), hit(B, 0.9), hit(C, 0.8)], {B: 2, C: 5}, {B: 1.2, C: 1.5})
     assert [(h.candidate.chunk_id, h.candidate.score) for h in lifted] == [(B, 1.0), (C, 1.0), (A, 0.95)]
     assert [(h.boost.factor, h.boost.mentions, h.boost.score_before, h.boost.moved) for h in lifted if h.boost] == [

@@ -1,4 +1,4 @@
-"""Is every merged order the arithmetic that it says it is?"""
+"""Merged orders follow their formulas."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_classic_adds_its_bonuses_to_the_rrf_score() -> None:
     assert scores[A].parts == {"rrf": 1 / 61, "hop_1": 0.0005, "single_document": 0.0002}
 
 
-def test_classic_knows_documents_that_appear_twice_and_chunks_that_two_hops_found() -> None:
+def test_classic_counts_repeated_documents_and_chunks_of_two_hops() -> None:
     scores = merge.classic([HopHit(A, D, 2, 2 / 61), HopHit(A, D, 1, 1 / 61), HopHit(B, D, 1, 1 / 62)])
     assert scores[A].score == pytest.approx(1 / 61 + 0.0005)
     assert scores[B].score == pytest.approx(1 / 62 + 0.0005)
@@ -49,7 +49,7 @@ def test_no_chunk_scores_more_than_the_best_possible() -> None:
     assert whole[A].score == pytest.approx(merge.MAX_LINKED_SCORE, rel=1e-3)
 
 
-def test_a_chunk_counts_for_the_words_that_no_chunk_above_it_holds() -> None:
+def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:
     scores = {A: Scored(2.0, {"cos": 2.0}), B: Scored(1.9, {"cos": 1.9}), C: Scored(1.0, {}), D: Scored(0.5, {})}
     held = {A: {"tide", "buoy"}, B: {"tide", "buoy"}, C: {"lamp"}}
     covered = merge.with_coverage(scores, held, {"tide": 1.0, "buoy": 2.0, "lamp": 1.0}, {})
@@ -82,7 +82,7 @@ def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() 
         assert [(one, covered[one].score) for one in merge.order(covered, {})] == chosen
 
 
-def test_nothing_is_covered_where_no_word_is_known() -> None:
+def test_coverage_is_zero_without_known_words() -> None:
     scores = {A: Scored(1.0, {}), B: Scored(2.0, {})}
     assert (
         merge.with_coverage(scores, {A: set()}, {}, {}) == merge.with_coverage(scores, {}, {"tide": 1.0}, {}) == scores

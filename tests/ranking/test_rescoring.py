@@ -1,4 +1,4 @@
-"""Are re-ranking and maximal marginal relevance the arithmetic that they say they are?"""
+"""Rescoring and maximal marginal relevance follow their formulas."""
 
 from __future__ import annotations
 

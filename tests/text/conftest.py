@@ -1,4 +1,4 @@
-"""Property tests judge answers, not the speed of the machine that runs them."""
+"""Hypothesis profile without deadlines: property tests check results, not the speed of the machine."""
 
 from __future__ import annotations
 

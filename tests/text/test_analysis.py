@@ -1,4 +1,4 @@
-"""Is a query taken apart as its writer meant it, and is nothing ever an error?"""
+"""Queries are parsed into words, phrases and operators, and no query is rejected."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_the_shape_of_a_query_names_its_type(query, kind):
         "-a " * 600,
     ],
 )
-def test_odd_queries_are_taken_as_they_are(query):
+def test_odd_queries_are_parsed_as_plain_text(query):
     assert isinstance(analysis.parse(query), ParsedQuery)
 
 

@@ -1,4 +1,4 @@
-"""Do passages cover the text, keep its structure, and stay within their limits?"""
+"""Passages cover the text, keep its structure and stay within their limits."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_content_is_the_slice_that_the_offsets_name(text):
 
 
 @given(ANY_TEXT)
-def test_no_passage_exceeds_its_limits_and_all_stand_in_reading_order(text):
+def test_no_passage_exceeds_its_limits_and_all_are_in_reading_order(text):
     passages = chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60)
     assert all(tokens.count(passage.content) <= 60 for passage in passages)
     assert all(len(passage.content) <= chunking.MAX_CHARACTERS for passage in passages)
@@ -207,7 +207,7 @@ def test_a_chat_is_cut_between_messages_and_a_time_stays_with_its_message():
     assert all(passage.content.startswith("Time:") and passage.content.endswith("bread") for passage in passages)
 
 
-def test_a_long_heading_path_takes_its_room_from_the_content():
+def test_a_long_heading_path_reduces_the_size_of_the_content():
     text = f"# {'long heading words ' * 8}\n\n{prose(600)}"
     for passage in chunking.split(text):
         assert tokens.count(passage.heading_path[0]) + tokens.count(passage.content) <= 230

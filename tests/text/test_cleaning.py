@@ -1,4 +1,4 @@
-"""Does cleaning keep what a reader sees and drop the rest, whatever the bytes?"""
+"""Cleaning keeps visible text and removes the rest, for any bytes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_cleaned_text_can_always_be_stored(text):
 
 
 @given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F)))
-def test_plain_words_come_through_untouched(text):
+def test_plain_words_are_unchanged(text):
     composed = unicodedata.normalize("NFC", text)
     assert cleaning.clean(composed).text == composed
 
@@ -88,7 +88,7 @@ def test_hyphens_outside_prose_are_left_alone(kept):
     assert cleaning.clean(kept).text == kept
 
 
-def test_every_removal_is_told():
+def test_every_removal_is_reported_as_a_warning():
     warnings = cleaning.clean("a\x00b\u200bc\ud800d\ufe0fe").warnings
     assert warnings == (
         "broken surrogates removed",
@@ -129,7 +129,7 @@ def test_bytes_are_read_in_the_encoding_they_were_written_in(raw, text):
     assert cleaning.decode(raw).text == text
 
 
-def test_a_guessed_encoding_is_told_and_utf8_is_not():
+def test_a_guessed_encoding_is_reported_and_utf8_is_not():
     assert cleaning.decode("grüße".encode()).warnings == ()
     assert cleaning.decode("grüße".encode("cp1252")).warnings == ("not UTF-8: read as Windows-1252",)
     assert cleaning.decode(b"\xff\xfea\x00b").warnings == ("read as UTF-16-LE", "undecodable bytes were replaced")
@@ -173,7 +173,7 @@ def test_what_can_be_seen_is_not_blank(visible):
 
 
 @pytest.mark.parametrize("piece", range(1, 12))
-def test_a_text_that_is_cleaned_in_pieces_comes_out_the_same(piece, monkeypatch):
+def test_a_text_cleaned_in_pieces_equals_one_cleaned_at_once(piece, monkeypatch):
     parts = [
         "e\u0301",
         "\u0301" * 40,

@@ -1,4 +1,4 @@
-"""Are misspelled names recognised, and strangers not?"""
+"""Misspelled names are matched, and other words are not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_short_text_finds_the_name_that_it_resembles(typed: str, key: str) -> 
     assert 0.75 <= similarity < 1
 
 
-def test_the_exact_name_comes_first_with_one() -> None:
+def test_the_exact_name_is_first_with_similarity_one() -> None:
     assert FuzzyNames.build(KEYS).similar("Ana Silva")[0] == ("ana silva", 1.0)
     assert FuzzyNames.build(KEYS).similar("ANA-SILVA", limit=1) == [("ana silva", 1.0)]
 
@@ -37,13 +37,13 @@ def test_what_resembles_nothing_finds_nothing(typed: str) -> None:
     assert FuzzyNames.build(KEYS).similar(typed) == []
 
 
-def test_a_span_of_a_question_resembles_a_name_and_says_where() -> None:
+def test_a_span_of_a_question_matches_a_similar_name_at_its_position() -> None:
     (found,) = FuzzyNames.build(KEYS).within("What has Steohen Brant been working on lately?")
     assert (found.key, found.start, found.end) == ("stephen brandt", 2, 4)
     assert 0.85 < found.similarity < 1
 
 
-def test_each_name_is_told_once_at_its_best_span() -> None:
+def test_each_name_is_returned_once_at_its_best_span() -> None:
     found = FuzzyNames.build(KEYS).within("did ana silvaa meet Ana Silva of york")
     assert [(alike.key, alike.similarity, alike.start) for alike in found] == [("ana silva", 1.0, 4), ("york", 1.0, 7)]
 
@@ -61,6 +61,6 @@ def test_a_patched_index_answers_as_one_that_is_built_anew() -> None:
     assert patched.changes > 0
 
 
-def test_nothing_is_known_of_an_empty_index() -> None:
+def test_an_empty_index_has_no_matches() -> None:
     assert FuzzyNames.build([]).within("Ana Silva") == []
     assert FuzzyNames.build([]).similar("Ana Silva") == []

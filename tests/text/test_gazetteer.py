@@ -1,4 +1,4 @@
-"""Are names found wherever they stand, and only there?"""
+"""Known names are found in any spelling of case and punctuation, and only there."""
 
 from __future__ import annotations
 
@@ -86,25 +86,25 @@ def test_several_entities_may_share_a_name() -> None:
     assert known.named("Ána") == found.entity_ids
 
 
-def test_a_joined_form_and_a_name_of_that_spelling_are_both_meant() -> None:
+def test_a_joined_form_and_a_name_of_that_spelling_both_match() -> None:
     (found,) = _of("Cliff Clarke", "Cliffclarke").find("cliffclarke")
     assert set(found.entity_ids) == {_id("Cliff Clarke"), _id("Cliffclarke")}
 
 
-def test_names_of_one_key_whose_case_tells_them_apart() -> None:
+def test_names_of_one_key_are_distinguished_by_case() -> None:
     known = _of("IT", "It")
     assert [found.entity_ids for found in known.find("It is IT, it is")] == [(_id("It"),), (_id("IT"),)]
     assert known.named("IT") == (_id("IT"),)
     assert known.named("it") == ()
 
 
-def test_a_found_name_tells_its_place_in_words() -> None:
+def test_a_match_has_its_position_in_words() -> None:
     (found,) = _of("Ana Silva").find("Yesterday (or so) Ana-Silva left.")
     assert (found.start, found.end) == (3, 5)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "!?", "—", "\u200b", "ﷺ" * 60])
-def test_what_holds_nothing_to_match_has_no_key(name: str) -> None:
+def test_a_name_without_letters_or_digits_has_no_key(name: str) -> None:
     assert gazetteer.key(name) is None
     assert len(_of(name)) == 0
 
@@ -146,7 +146,7 @@ def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]]
     assert [(found.start, found.end) for found in telling.find(" ".join(told))] == expected
 
 
-def test_a_joined_name_stands_where_its_parts_do() -> None:
+def test_a_joined_name_matches_its_parts() -> None:
     known = Gazetteer.build([("LiHua", _id("a")), ("ChaeSong-hwa", _id("b")), ("ANA", _id("c"))])
     assert [(f.entity_ids, f.key) for f in known.find("Hi Li Hua, did Chae Song-hwa call lihua? A N A")] == [
         ((_id("a"),), "lihua"),

@@ -1,4 +1,4 @@
-"""In which sections does a chunk stand, and which headings are names?"""
+"""The sections of a chunk are found, and headings become names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from app.text import headings
 
 
-def test_a_chunk_stands_in_every_section_of_its_path_and_in_those_that_it_holds() -> None:
+def test_a_chunk_belongs_to_every_section_of_its_path_and_to_those_that_it_contains() -> None:
     content = "First words.\n\n## Silent Harbour\n\nA film.\n\n### Cast\n\nIlse.\n\n## Lundby\n\nA port."
     assert headings.sections(("Almanac", "Part One"), content) == [
         ("Almanac",),
@@ -37,9 +37,7 @@ def test_what_looks_like_a_heading_inside_code_is_none() -> None:
         ("What we would do otherwise if all of this came again", None),
     ],
 )
-def test_a_heading_names_its_section_without_its_number_unless_it_tells_only_a_date(
-    heading: str, key: str | None
-) -> None:
+def test_a_heading_names_its_section_without_its_number_unless_it_is_a_date(heading: str, key: str | None) -> None:
     found = headings.name(heading)
     assert (found and found.key) == key
 

@@ -1,4 +1,4 @@
-"""Do documents and queries fall into the same words, whatever their spelling?
+"""Documents and queries are rewritten into the same words.
 
 Expected texts were checked against `to_tsvector` of Postgres 18.4 (encoding UTF-8, locale C.UTF-8).
 """

@@ -1,4 +1,4 @@
-"""Does a document's own account of itself come through, and its body whatever that account holds?"""
+"""Frontmatter is read, and the body is returned whatever the frontmatter contains."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_dates_are_read_in_utc(value, moment):
     assert markdown.parse(f"---\ncreated_at: {value}\n---\nx").created_at == moment
 
 
-def test_a_date_that_is_none_is_told_and_ignored():
+def test_an_invalid_date_is_reported_and_ignored():
     parsed = markdown.parse("---\ndate: soon\n---\nx")
     assert parsed.created_at is None
     assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)

@@ -1,4 +1,4 @@
-"""Which names stand in a text, and which two are the same?"""
+"""Names are found in texts, and equal names have equal keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are names in a query told from ordinary words?"""
+"""Names in a query are distinguished from ordinary words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which stored stems does a word find that nobody stored?"""
+"""Stored stems similar to a misspelled word are found."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_words_that_resemble_nothing_find_nothing() -> None:
         assert not set(spelling.nearest(word, STORED)) - {known for known in STORED if known.startswith(word)}
 
 
-def test_a_stem_too_short_for_the_word_does_not_stand_for_it() -> None:
+def test_a_stem_too_short_for_the_word_does_not_match() -> None:
     assert spelling.nearest("timekeepers", ["time"]) == []
     assert spelling.nearest("timer", ["tim"]) == ["tim"]
     assert spelling.nearest("timely", ["tim"]) == []

@@ -1,4 +1,4 @@
-"""Are headings, fences, tables, lists and sentences found where a reader sees them?"""
+"""Headings, fences, tables, lists and sentences are found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def kinds(text: str) -> list[tuple[str, str]]:
     return [(block.kind, text[block.start : block.end]) for block in structure.blocks(text)]
 
 
-def test_each_kind_of_block_is_told_apart():
+def test_each_kind_of_block_is_recognised():
     text = "# Head\npara\nmore\n\n- a\n- b\n\n  still b\n| x | y |\n|---|---|\n\n```\n# code\n\n```\nlast"
     assert kinds(text) == [
         ("heading", "# Head"),

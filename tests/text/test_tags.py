@@ -1,4 +1,4 @@
-"""Which names does metadata give?"""
+"""Names are read from metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which terms lead on, and what of a model's proposals may be searched for?"""
+"""Expansion terms are ranked by rarity, and proposals of a model are filtered."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_of_terms_that_contain_one_another_the_first_is_kept() -> None:
     assert len(terms.distinct(f"Name{n}" for n in range(9))) == terms.MAX_TERMS
 
 
-def test_a_proposal_that_stands_in_a_passage_and_not_in_the_question_is_used() -> None:
+def test_a_proposal_that_occurs_in_a_passage_and_not_in_the_question_is_used() -> None:
     proposed = ["Stonehand Works", " mara   tolland ", "Gannet"]
     assert terms.usable(proposed, [PASSAGE], "Who builds the Gannet?") == ["Stonehand Works", "mara tolland"]
 
