@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ from app.providers.minilm import MiniLM
 from app.providers.rerankers import ADDRESSES, HttpReranker
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
-from app.store.db import Database, TimeLimits
+from app.store.db import Database, ServerHooks, TimeLimits
 
 if TYPE_CHECKING:
     from app.providers.gemini import GeminiLlm
@@ -96,17 +96,17 @@ async def open_database(settings: Settings, *, pool_size: int | None = None) -> 
 async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIterator[tuple[Database, Database | None]]:
     """Opens the database as the service's role, and as the owner where the server is embedded."""
     async with AsyncExitStack() as stack:
-        on_lost: Callable[[], Awaitable[None]] | None = None
-        is_full: Callable[[], bool] | None = None
+        hooks = ServerHooks()
         owner: Database | None = None
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
             server = await stack.enter_async_context(embedded.EmbeddedPostgres(data_dir(settings)))
             await _upgraded(settings, server.owner_dsn)
-            dsn, on_lost = server.service_dsn, server.ensure_running
-            is_full = functools.partial(health.is_full, data_dir(settings))
-            owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, on_lost=on_lost)
+            dsn = server.service_dsn
+            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, data_dir(settings)))
+            restart_only = ServerHooks(server.ensure_running)
+            owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only)
             stack.push_async_callback(owner.close)
         limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
         database = db.connect(
@@ -114,8 +114,7 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             pool_size=pool_size or settings.pool_size,
             pool_wait_s=settings.pool_wait_s,
             limits=limits,
-            on_lost=on_lost,
-            is_full=is_full,
+            hooks=hooks,
         )
         stack.push_async_callback(database.close)
         yield database, owner

@@ -60,7 +60,9 @@ async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
 @pytest.fixture
 async def survivor(killable: embedded.EmbeddedPostgres) -> AsyncIterator[Database]:
     """The database as the service uses it: told to have the server brought back when it is lost."""
-    opened = db.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, on_lost=killable.ensure_running)
+    opened = db.connect(
+        killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=db.ServerHooks(killable.ensure_running)
+    )
     yield opened
     await opened.close()
 

@@ -24,7 +24,7 @@ from app.api.entity_models import (
 )
 from app.pipelines import entities, offload
 from app.pipelines import entity_lines as lines
-from app.shapes import Entity
+from app.shapes import Entity, EntityFilter
 
 router = APIRouter(prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute)
 
@@ -128,10 +128,10 @@ async def page(
     With `q` there is one page.
     """
     if q is not None:
-        found = await entities.find(q, user_id, db=use.db, limit=limit, type=type, origin=origin)
+        found = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
         return await replies.json(_size(found), lambda: _page(found, None))
     after = cursors.read_name(cursor) if cursor else None
-    found = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, type=type, origin=origin)
+    found = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
     shown = found[:limit]
     more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(found) > limit else None
     return await replies.json(_size(shown), lambda: _page(shown, more))

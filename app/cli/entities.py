@@ -20,7 +20,7 @@ from app.config import Settings
 from app.pipelines import entities as pipeline
 from app.pipelines import entity_lines as lines
 from app.pipelines import mention_refresh
-from app.shapes import Entity, LinkedDocument
+from app.shapes import Entity, EntityFilter, LinkedDocument
 from app.store.db import Database
 
 app = typer.Typer(help="Entities: import, list, show.", no_args_is_help=True)
@@ -64,8 +64,8 @@ def listed(
 
     async def found(db: Database) -> list[Entity]:
         if q is not None:
-            return await pipeline.find(q, user_id, db=db, limit=limit, type=type)
-        return await pipeline.page(user_id, db=db, limit=limit, type=type)
+            return await pipeline.find(q, user_id, db=db, limit=limit, only=EntityFilter(type))
+        return await pipeline.page(user_id, db=db, limit=limit, only=EntityFilter(type))
 
     shown = owning.run_as_service(data_dir, found)
     if as_json:

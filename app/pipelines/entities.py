@@ -15,7 +15,7 @@ from app import errors
 from app.pipelines import gazetteers, offload
 from app.providers import base
 from app.providers.base import Embedder
-from app.shapes import Entity, EntityDraft, LinkedDocument, Origin, Vector
+from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument, Vector
 from app.store import audit, entities, mentions, name_changes, vectors
 from app.store.audit import Event
 from app.store.db import Database, Reading, Writing
@@ -111,17 +111,14 @@ async def page(
     db: Database,
     limit: int,
     after: tuple[str, UUID] | None = None,
-    type: str | None = None,
-    origin: Origin | None = None,
+    only: EntityFilter | None = None,
 ) -> list[Entity]:
     """Entities by name; one that was found in documents is left out where the user has one of the same name."""
     async with db.reading(user_id) as reading:
-        return await entities.page(reading, user_id, limit=limit, after=after, type=type, origin=origin)
+        return await entities.page(reading, user_id, limit=limit, after=after, only=only)
 
 
-async def find(
-    text: str, user_id: str, *, db: Database, limit: int, type: str | None = None, origin: Origin | None = None
-) -> list[Entity]:
+async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias like the text, the most similar first. Titles are found by whole name only."""
     async with db.reading(user_id) as reading:
         known = await gazetteers.current(reading, user_id)
@@ -131,8 +128,9 @@ async def find(
         named = await entities.named(reading, user_id, alike)
         ids = dict.fromkeys(entity for key in alike for entity in named.get(key, ()))
         found = await entities.of_ids(reading, user_id, list(ids))
-    fitting = [e for e in found if type in (None, e.type) and origin in (None, e.origin)]
-    return fitting[:limit]
+    only = only or EntityFilter()
+    matching = [e for e in found if only.type in (None, e.type) and only.origin in (None, e.origin)]
+    return matching[:limit]
 
 
 async def documents(

@@ -11,8 +11,8 @@ from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
 from app.shapes import EntityMatch, ParsedQuery, Query, Vector
 from app.store import entity_lookup
-from app.store.db import Reading, version
-from app.store.entity_lookup import Match
+from app.store.db import SearchTransaction, version
+from app.store.entity_lookup import Match, MatchRequest
 from app.text import lexical, names, query_words
 from app.text.query_words import QueryWords
 
@@ -48,7 +48,7 @@ class EntityMatches:
 
 
 async def run(
-    db: Reading, query: Query, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
+    db: SearchTransaction, query: Query, parsed: ParsedQuery, vector: Vector | None, *, cache: EntityCache
 ) -> EntityMatches:
     """The entities that match the query, and whether they guide it.
 
@@ -82,21 +82,21 @@ def _not_asked(query: Query) -> str:
 
 
 async def _matches(
-    db: Reading, user_id: str, parsed: ParsedQuery, vector: Vector | None, *, limit: int
+    db: SearchTransaction, user_id: str, parsed: ParsedQuery, vector: Vector | None, *, limit: int
 ) -> list[EntityMatch]:
     """Matches by names in the query, by names of similar spelling, and by role, team, facts and description."""
     text = parsed.text
     sequences = names.sequences(text)
     query_names = await _names_in(db, user_id, text)
-    found = await entity_lookup.matching(
-        db,
+    request = MatchRequest(
         user_id,
         keys={*sequences, *query_names.exact},
-        near={key: similar.words for key, similar in query_names.similar.items()},
+        similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=sequences,
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
+    found = await entity_lookup.matching(db, request)
     stored_keys = {match.key for match in found if match.by == "name" and match.key}
     longest = {key: len(key.split(" ")) for key in query_words.longest_names(query_names.query, stored_keys)}
     query_names = replace(query_names, exact={**longest, **query_names.exact})
@@ -122,7 +122,7 @@ class _QueryNames:
     similar: Mapping[str, _SimilarName]
 
 
-async def _names_in(db: Reading, user_id: str, text: str) -> _QueryNames:
+async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNames:
     known = await gazetteers.current(db, user_id, version=version(db).names)
     query = query_words.read(text)
     if not len(known.gazetteer):

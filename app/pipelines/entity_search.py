@@ -18,7 +18,7 @@ from app.pipelines.entity_match import EntityMatches
 from app.ranking import blending
 from app.shapes import Answer, EntityMatch, Guidance, Hit, HybridRequest, HybridResult, Link, Query
 from app.store import entity_lookup, recall
-from app.store.db import Reading
+from app.store.db import Reading, SearchTransaction
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class GuidedResult:
 
 
 async def run(
-    db: Reading, query: Query, request: HybridRequest, matches: EntityMatches, *, cache: EntityCache
+    db: SearchTransaction, query: Query, request: HybridRequest, matches: EntityMatches, *, cache: EntityCache
 ) -> GuidedResult:
     """Retrieve inside the documents linked to the entities if these guide the search, else everywhere."""
     guidance = query.guidance

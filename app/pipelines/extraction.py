@@ -81,7 +81,7 @@ async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
 
 async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
     best = list(request.chunk_ids[:PASSAGES])
-    async with context.services.db.reading(request.user_id, plain=True) as reading:
+    async with context.services.db.searching(request.user_id) as reading:
         stored_names = await links.names(reading, request.user_id, best)
         chunks = await links.chunks(reading, request.user_id, best, vector=None)
     candidates = {chunk_id: chunks[chunk_id][0] for chunk_id in best if chunk_id in chunks}

@@ -13,7 +13,7 @@ from uuid import UUID
 from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Fusion, HybridRequest, LinkedChunk, Query
+from app.shapes import Fusion, HybridRequest, LinkedChunk, LinkRequest, Query
 from app.store import links, recall
 from app.store.db import Reading
 from app.text import headings, names
@@ -95,17 +95,17 @@ class Linked:
         self, sources: Mapping[UUID, float], compared: set[UUID], state: HopState, db: Reading
     ) -> list[LinkedChunk]:
         text = state.first.parsed.text
-        return await links.follow(
-            db,
+        request = LinkRequest(
             self.query.user_id,
             sources=sources,
             keys=names.sequences(text),
-            headings=headings.question_keys(text),
+            heading_keys=headings.question_keys(text),
             vector=state.first.request.vector,
-            also=compared,
+            compared=compared,
             filters=self.query.filters,
             exclude_chunk_ids=self.query.exclude_chunk_ids,
         )
+        return await links.follow(db, request)
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""

@@ -15,7 +15,7 @@ from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import convergence
 from app.shapes import Candidate, EntityMatch, Filters, HybridRequest, HybridResult, LegScores, Link
 from app.store import entity_lookup, links, recall
-from app.store.db import Reading, version
+from app.store.db import Reading, SearchTransaction, version
 
 UNBATCHED_DOCUMENTS = 500
 """Linked documents up to which all are scored by one statement."""
@@ -44,7 +44,12 @@ class _ScoredChunk:
 
 
 async def run(
-    db: Reading, request: HybridRequest, matches: Sequence[EntityMatch], *, alpha: float, cache: EntityCache
+    db: SearchTransaction,
+    request: HybridRequest,
+    matches: Sequence[EntityMatch],
+    *,
+    alpha: float,
+    cache: EntityCache,
 ) -> LinkedResult | None:
     """Candidates from the linked documents that pass the filters; None if no document is linked."""
     scored = tuple((match.entity_id, match.score) for match in matches)

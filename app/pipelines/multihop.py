@@ -128,7 +128,7 @@ class _MultihopSearch:
         """Run the hop's statements in one transaction; returns the chunks that are new."""
         expanded = self.strategy.expanded_request(await self._expanded(found, state), state)
         db = self.context.services.db
-        async with db.reading(self.query.user_id, candidates=self.query.candidates, plain=True) as reading:
+        async with db.searching(self.query.user_id, candidates=self.query.candidates) as reading:
             return await self.strategy.collect(hop, expanded, sources, state, reading)
 
     async def _expanded(self, found: Extraction, state: HopState) -> HybridRequest:
@@ -201,7 +201,7 @@ class _MultihopSearch:
         missing = [chunk.chunk_id for chunk in chunks if chunk.candidate is None]
         if not missing:
             return
-        async with self.context.services.db.reading(self.query.user_id, plain=True) as reading:
+        async with self.context.services.db.searching(self.query.user_id) as reading:
             read = await links.chunks(reading, self.query.user_id, missing, vector=None)
         for chunk_id, (candidate, _similarity) in read.items():
             state.chunks[chunk_id].candidate = candidate

@@ -43,7 +43,7 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
 
 @retry_read
 async def _hybrid(request: HybridRequest, db: Database) -> HybridResult:
-    async with db.reading(request.user_id, candidates=request.candidates, plain=True) as reading:
+    async with db.searching(request.user_id, candidates=request.candidates) as reading:
         return await recall.hybrid(reading, request)
 
 

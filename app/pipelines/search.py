@@ -40,7 +40,7 @@ async def _guided_recall(
 ) -> tuple[EntityMatches, GuidedResult]:
     """Match the query's entities and run the hybrid statement, guided by them or not, in one transaction."""
     services = context.services
-    async with services.db.reading(query.user_id, candidates=query.candidates, plain=True) as reading:
+    async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
         with context.timed("pass1"):
             matches = await entity_match.run(
                 reading, query, understood.parsed, understood.request.vector, cache=services.entity_cache

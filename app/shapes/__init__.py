@@ -4,7 +4,7 @@ Reading: Query → Candidate → Hit → Answer. Writing: Upload → DocumentDra
 dataclasses, each constructed in one package.
 """
 
-from app.shapes.entities import Entity, EntityDraft, LinkedDocument, MentionKind, Origin
+from app.shapes.entities import Entity, EntityDraft, EntityFilter, LinkedDocument, MentionKind, Origin
 from app.shapes.kinds import (
     Confidence,
     Degraded,
@@ -19,11 +19,11 @@ from app.shapes.kinds import (
     SearchMode,
     Vector,
 )
+from app.shapes.links import ChunkName, LinkedChunk, LinkRequest
 from app.shapes.reading import (
     Answer,
     Boost,
     Candidate,
-    ChunkName,
     EntityMatch,
     Filters,
     Guidance,
@@ -35,7 +35,6 @@ from app.shapes.reading import (
     LegScores,
     LexicalQuery,
     Link,
-    LinkedChunk,
     Parent,
     ParsedQuery,
     Query,
@@ -70,6 +69,7 @@ __all__ = [
     "DocumentDraft",
     "Entity",
     "EntityDraft",
+    "EntityFilter",
     "EntityMatch",
     "Filters",
     "Fusion",
@@ -85,6 +85,7 @@ __all__ = [
     "LegScores",
     "LexicalQuery",
     "Link",
+    "LinkRequest",
     "LinkedChunk",
     "LinkedDocument",
     "MatchedBy",

@@ -46,6 +46,14 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
+class EntityFilter:
+    """Restricts a list of entities to one type, one origin, or both."""
+
+    type: str | None = None
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LinkedDocument:
     """A document that mentions an entity: its mentions by kind, and the strength of the link."""
 

@@ -205,37 +205,6 @@ class LegScores:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedChunk:
-    """A chunk linked by names, with the weight of each kind of link and its name; see `links.sql`."""
-
-    chunk_id: UUID
-    document_id: UUID
-    similarity: float | None
-    named_name: str | None = None
-    named_heading: bool | None = None
-    linked: float | None = None
-    linked_chunks: int | None = None
-    linked_steps: int | None = None
-    linked_name: str | None = None
-    linked_heading: bool | None = None
-    linked_source: UUID | None = None
-    shared: float | None = None
-    shared_chunks: int | None = None
-    shared_name: str | None = None
-    shared_source: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkName:
-    """A name in a set of chunks: its words, the number of chunks with it, and the first chunk of the set with it."""
-
-    name: str
-    name_key: str
-    chunks: int
-    chunk_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class Via:
     """The link by which a later hop reached a chunk: the name, its source chunk, the number of chunks and of steps.
 

@@ -1,8 +1,8 @@
 """Opens transactions on Postgres with the user's row-level security, time limits and translated errors.
 
-`reading(user)` is one READ ONLY transaction, `writing(user)` one read-write transaction. Both set the user and the
-search settings through the schema's `enter` function, and only they commit. Every wait is bounded on the client too: a
-frozen server, or a network that drops packets, leaves sockets open and enforces no timeout.
+`reading(user)` is a READ ONLY transaction, `searching(user)` one with the settings of a search, and `writing(user)` a
+read-write transaction. They set the user through the schema's `enter` functions, and nothing else commits. Every wait
+is also limited on the client, because a frozen server, or a network that drops packets, enforces no timeout.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from sqlalchemy import exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app import errors
-from app.store import bounded, tls_parameters
+from app.store import bounded, driver_errors, tls_parameters
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Reading = NewType("Reading", AsyncConnection)
+SearchTransaction = NewType("SearchTransaction", Reading)
+"""A reading transaction that has read the user's `version` and plans each statement once a connection."""
 Writing = NewType("Writing", Reading)
 
 _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
 _STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
 _ENTER = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}")
-_ENTER_PLAIN = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
+_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
 _ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}")
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
-_PLAN_EACH = sa.text("SELECT stepwell.plan_each()")
-_PLAIN, _ENTERED = "stepwell_plain", "stepwell_entered"
-_NO_TEMPORARY_SPACE = "The database's disk is full, and this search needs temporary space on it: ask for less."
-_DISK_FULL = "The database's disk is full: nothing was stored. Make room on it, then try again; searches go on."
+_USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
+_GENERIC_PLANS, _ENTERED = "stepwell_generic_plans", "stepwell_entered"
 CONNECT_S = 5.0
 DISPOSE_S = 2.0
 TURN_S = 2.0
@@ -73,6 +73,18 @@ class _ConnectionClosed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class ServerHooks:
+    """Callbacks to a server that this process manages.
+
+    `on_lost` is awaited when the server cannot be reached, so that it is restarted. `is_full` returns whether its disk
+    has no room for writes.
+    """
+
+    on_lost: Callable[[], Awaitable[None]] | None = None
+    is_full: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Entry:
     """How a transaction begins: its first statement with its values, and the time limit of those that follow."""
 
@@ -83,40 +95,44 @@ class _Entry:
 
 
 class Database:
-    """A pool of connections as the service's role.
+    """A pool of connections to one database.
 
-    Writes hold at most half of the connections, and those of one user one: they would wait for one another's locks
-    anyway. `on_lost` is awaited when the server cannot be reached, so that an embedded server is restarted. `is_full`
-    says whether the server's disk has no room for writes, where that can be seen.
+    Writes hold at most half of the connections, and the writes of one user hold one, because they wait for one
+    another's locks in any case.
     """
 
     def __init__(
-        self,
-        engine: AsyncEngine,
-        *,
-        limits: TimeLimits | None = None,
-        on_lost: Callable[[], Awaitable[None]] | None = None,
-        is_full: Callable[[], bool] | None = None,
+        self, engine: AsyncEngine, *, limits: TimeLimits | None = None, hooks: ServerHooks | None = None
     ) -> None:
-        self._is_full = is_full
         self._engine = engine
         self._limits = limits or TimeLimits()
-        self._on_lost = on_lost
+        self._hooks = hooks or ServerHooks()
         self._writers = asyncio.Semaphore(max(1, self._pooled() // 2))
         self._writers_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
 
     @asynccontextmanager
-    async def reading(self, user_id: str, *, candidates: int = 100, plain: bool = False) -> AsyncIterator[Reading]:
-        """Open a READ ONLY transaction that sees one user's rows and walks HNSW for so many candidates.
+    async def reading(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[Reading]:
+        """Open a READ ONLY transaction that sees one user's rows and scans HNSW for this many candidates.
 
-        In a plain one every statement is planned once a connection, which saves a quarter of a search's time; one that
-        needs a plan of its own calls `plan_each` first. Raises DatabaseUnavailable, DeadlineExceeded.
+        Raises DatabaseUnavailable, DeadlineExceeded.
         """
+        async with self._transaction(self._read_entry(_ENTER, user_id, candidates)) as connection:
+            yield Reading(connection)
+
+    @asynccontextmanager
+    async def searching(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[SearchTransaction]:
+        """Open a transaction like `reading` that has read the user's `version` and uses generic plans.
+
+        A statement is planned once a connection, which saves a quarter of a search's time; one whose plan depends on
+        its binds needs `use_custom_plans` first. Raises DatabaseUnavailable, DeadlineExceeded.
+        """
+        async with self._transaction(self._read_entry(_ENTER_SEARCH, user_id, candidates)) as connection:
+            yield SearchTransaction(Reading(connection))
+
+    def _read_entry(self, first: sa.TextClause, user_id: str, candidates: int) -> _Entry:
         timeout_ms = self._limits.read_ms
         values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
-        entry = _Entry(_ENTER_PLAIN if plain else _ENTER, values, bounded.limit_s(timeout_ms), read_only=True)
-        async with self._transaction(entry) as connection:
-            yield Reading(connection)
+        return _Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
 
     @asynccontextmanager
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
@@ -145,13 +161,8 @@ class Database:
 
     def check_room(self) -> None:
         """Refuse a write early, while the disk still has room for what has begun. Raises DiskFull."""
-        if self._is_full is not None and self._is_full():
-            raise errors.DiskFull(_DISK_FULL)
-
-    async def ping(self) -> None:
-        """Reach the server once; raises DatabaseUnavailable."""
-        async with self.shared():
-            pass
+        if self._hooks.is_full is not None and self._hooks.is_full():
+            raise errors.DiskFull(driver_errors.DISK_FULL)
 
     async def close(self) -> None:
         """Close all connections within DISPOSE_S; whatever does not answer by then is dropped."""
@@ -203,11 +214,11 @@ class Database:
                 await stack.enter_async_context(bounded.transaction(connection, entry.limit_s))
                 connection.info[_ENTERED] = (await connection.execute(entry.first, entry.values)).one()[0]
             except (exc.DBAPIError, *bounded.UNREACHABLE) as error:
-                if not _is_lost(error):
+                if not driver_errors.is_lost(error):
                     raise
                 await connection.invalidate()
                 raise _ConnectionClosed(error) from error
-            connection.info[_PLAIN] = entry.first is _ENTER_PLAIN
+            connection.info[_GENERIC_PLANS] = entry.first is _ENTER_SEARCH
             connection.limit_s = entry.limit_s
             return connection, stack.pop_all()
 
@@ -234,65 +245,27 @@ class Database:
         try:
             yield
         except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
-            raise await self._translate(error, read_only=read_only) from error
-
-    async def _translate(self, error: BaseException, *, read_only: bool) -> BaseException:
-        cause = _root(error)
-        if isinstance(cause, asyncpg.QueryCanceledError):
-            return errors.DeadlineExceeded("The database did not answer within the time limit.")
-        if isinstance(cause, asyncpg.DiskFullError):
-            return errors.DatabaseUnavailable(_NO_TEMPORARY_SPACE) if read_only else errors.DiskFull(_DISK_FULL)
-        if isinstance(cause, asyncpg.InvalidCatalogNameError):
-            return errors.SchemaMismatch("The server has no database of this name: check DATABASE_URL.")
-        if isinstance(cause, asyncpg.ClientConfigurationError):
-            return errors.SchemaMismatch(f"The TLS parameters of DATABASE_URL cannot be used: {cause}")
-        if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
-            return errors.SchemaMismatch("The server refuses the role in DATABASE_URL, or its password.")
-        if isinstance(cause, exc.TimeoutError):
-            return errors.DatabaseUnavailable("All database connections are busy; try again shortly.")
-        if isinstance(
-            cause, asyncpg.LockNotAvailableError | asyncpg.DeadlockDetectedError | asyncpg.SerializationError
-        ):
-            return errors.Busy("Another change to the same data is running; try again shortly.")
-        if _is_lost(error):
-            log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
-            if self._on_lost is not None:
-                await asyncio.shield(self._on_lost())
-            return errors.ConnectionLost("The database cannot be reached; try again shortly.")
-        return error
+            translated = driver_errors.translated(error, read_only=read_only)
+            if isinstance(translated, errors.ConnectionLost) and self._hooks.on_lost is not None:
+                await asyncio.shield(self._hooks.on_lost())
+            raise translated from error
 
 
-def version(db: Reading) -> Version:
-    """The user's version as a plain transaction sees it; 0 before anything was stored."""
+def version(db: SearchTransaction) -> Version:
+    """The user's version in the transaction's snapshot; zeros if the user has never stored anything."""
     return Version(*db.info[_ENTERED])
 
 
-async def plan_each(db: Reading) -> None:
-    """Plan every further statement of a plain transaction for its own values; no effect in other transactions."""
-    if db.info.get(_PLAIN):
-        await db.execute(_PLAN_EACH)
-        db.info[_PLAIN] = False
+async def use_custom_plans(db: Reading) -> None:
+    """Plan every further statement of a search transaction for its own binds; no effect on other transactions."""
+    if db.info.get(_GENERIC_PLANS):
+        await db.execute(_USE_CUSTOM_PLANS)
+        db.info[_GENERIC_PLANS] = False
 
 
 def pool_of(db: Reading) -> object:
     """A key for what a process caches about the database behind a transaction."""
     return db.sync_engine
-
-
-def _root(error: BaseException) -> BaseException:
-    """The driver's own exception under SQLAlchemy's wrappers."""
-    seen: BaseException = error
-    while isinstance(seen, exc.DBAPIError) or type(seen).__module__.startswith("sqlalchemy.dialects"):
-        inner = seen.orig if isinstance(seen, exc.DBAPIError) else seen.__cause__
-        if inner is None:
-            break
-        seen = inner
-    return seen
-
-
-def _is_lost(error: BaseException) -> bool:
-    invalidated = isinstance(error, exc.DBAPIError) and error.connection_invalidated
-    return invalidated or isinstance(_root(error), bounded.UNREACHABLE)
 
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
@@ -303,7 +276,10 @@ def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
         try:
             return await read(*args, **kwargs)
         except errors.ConnectionLost:
-            log.info("reading again", extra={"action": "reread", "call": read.__qualname__})
+            log.info(
+                "read retried after the connection was lost",
+                extra={"action": "read_retried", "call": read.__qualname__},
+            )
             return await read(*args, **kwargs)
 
     return retried
@@ -323,15 +299,14 @@ def connect(
     pool_size: int = 10,
     pool_wait_s: float = 1.0,
     limits: TimeLimits | None = None,
-    on_lost: Callable[[], Awaitable[None]] | None = None,
-    is_full: Callable[[], bool] | None = None,
+    hooks: ServerHooks | None = None,
 ) -> Database:
-    """A Database on `dsn`; nothing is opened yet.
+    """A Database on `dsn`; no connection is opened yet.
 
-    The pool is last in, first out: the connection that was used last has its plans, and its server process its caches.
+    The pool is last in, first out, because the connection used last has its plans and its server process its caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
-    return Database(engine(dsn, **pool), limits=limits, on_lost=on_lost, is_full=is_full)
+    return Database(engine(dsn, **pool), limits=limits, hooks=hooks)
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:

@@ -101,8 +101,9 @@ async def put(
         document_id = known.document_id
     else:
         document_id = uuid4()
-    await _write_document(db, user_id, document_id, draft, replace=known is not None)
-    await _write_chunks(db, user_id, document_id, draft, first_no, vectors_by_key)
+    write = _DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
+    await _write_document(db, write, replace=known is not None)
+    await _write_chunks(db, write)
     return document_id, "replaced" if known else "added"
 
 
@@ -124,8 +125,9 @@ async def replace(
     if other and other.same_as(draft):
         return "unchanged"
     await _clear(db, user_id, document_id)
-    await _write_document(db, user_id, document_id, draft, replace=True)
-    await _write_chunks(db, user_id, document_id, draft, first_no, vectors_by_key)
+    write = _DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
+    await _write_document(db, write, replace=True)
+    await _write_chunks(db, write)
     return "replaced"
 
 
@@ -229,7 +231,19 @@ async def _clear(db: Writing, user_id: str, document_id: UUID) -> None:
     await mentions.prune(db, user_id, mentioned)
 
 
-async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, *, replace: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class _DocumentWrite:
+    """A document to write; its chunks are numbered from `first_no`."""
+
+    user_id: str
+    document_id: UUID
+    draft: DocumentDraft
+    first_no: int
+    vectors_by_key: Mapping[UUID, VectorValue]
+
+
+async def _write_document(db: Writing, write: _DocumentWrite, *, replace: bool) -> None:
+    user_id, document_id, draft = write.user_id, write.document_id, write.draft
     values: dict[str, Any] = {
         "uri": draft.uri,
         "title": draft.title,
@@ -250,25 +264,20 @@ async def _write_document(db: Writing, user_id: str, document_id: UUID, draft: D
         await db.execute(sa.insert(tables.documents).values(user_id=user_id, document_id=document_id, **values))
 
 
-async def _write_chunks(
-    db: Writing,
-    user_id: str,
-    document_id: UUID,
-    draft: DocumentDraft,
-    first_no: int,
-    vectors_by_key: Mapping[UUID, VectorValue],
-) -> None:
+async def _write_chunks(db: Writing, write: _DocumentWrite) -> None:
+    draft = write.draft
     if not draft.chunks:
         return
-    binds = {"user_id": user_id, "document_id": document_id}
-    place = {**binds, "first_no": first_no}
+    binds = {"user_id": write.user_id, "document_id": write.document_id}
+    columns = _columns(write.document_id, draft.chunks)
     await db.execute(
-        sql.statement("insert_chunks"), {**place, "config": draft.config, **_columns(document_id, draft.chunks)}
+        sql.statement("insert_chunks"), {**binds, "first_no": write.first_no, "config": draft.config, **columns}
     )
     for start in range(0, len(draft.chunks), SLICE):
-        written = [vectors_by_key[chunk.embedding_key] for chunk in draft.chunks[start : start + SLICE]]
-        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in written]
-        await db.execute(sql.statement("insert_embeddings"), {**binds, "first_no": first_no + start, "vectors": texts})
+        values = [write.vectors_by_key[chunk.embedding_key] for chunk in draft.chunks[start : start + SLICE]]
+        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
+        first_no = write.first_no + start
+        await db.execute(sql.statement("insert_embeddings"), {**binds, "first_no": first_no, "vectors": texts})
     await db.execute(sql.statement("index_document"), binds)
     await db.execute(sql.statement("count_document"), {**binds, "sign": 1})
 

@@ -16,7 +16,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Entity, EntityDraft, LinkedDocument, Origin
+from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store import sql, tables
 from app.store.db import Reading, Writing
 
@@ -80,14 +80,17 @@ async def page(
     *,
     limit: int,
     after: tuple[str, UUID] | None = None,
-    type: str | None = None,
-    origin: Origin | None = None,
+    only: EntityFilter | None = None,
 ) -> list[Entity]:
-    """Entities by name, from just behind `after`; an automatic one hides behind a user's own of the same name."""
+    """Entities by name and id, those after the position `after`.
+
+    An automatic entity is left out if the user has an own one of the same name.
+    """
+    only = only or EntityFilter()
     name, entity_id = after or (None, None)
-    binds = {"after_name": name, "after_id": entity_id, "type": type, "origin": origin}
-    given = {"after": after, "type": type, "origin": origin}
-    parts = [part for part, value in given.items() if value is not None]
+    binds = {"after_name": name, "after_id": entity_id, "type": only.type, "origin": only.origin}
+    restrictions = {"after": after, "type": only.type, "origin": only.origin}
+    parts = [part for part, value in restrictions.items() if value is not None]
     statement = sql.statement("list_entities", *parts)
     used = {bind: value for bind, value in binds.items() if value is not None}
     rows = await db.execute(statement, {"user_id": user_id, "limit": limit, **used})

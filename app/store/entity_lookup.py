@@ -5,7 +5,7 @@ Runs `matching_entities.sql`, `documents_of_entities.sql` and `mentions_in_chunk
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,9 +15,9 @@ from app.store import entities as stored
 from app.store import sql, vectors
 from app.store.db import Reading
 
-MOST_MATCHES = 50
+MAX_MATCHES = 50
 """Entities returned for each kind of match."""
-MOST_DOCUMENTS = 20_000
+MAX_DOCUMENTS = 20_000
 """Linked documents that scope a search; weaker links are left out."""
 
 
@@ -35,29 +35,34 @@ class Match:
     terms: int | None
 
 
-async def matching(
-    db: Reading,
-    user_id: str,
-    *,
-    keys: Iterable[str],
-    near: Mapping[str, str],
-    roles: Iterable[str],
-    words: str,
-    vector: Vector | None,
-) -> list[Match]:
-    """The entities that the query names (by these keys), or whose role, team, facts or description match it.
+@dataclass(frozen=True, slots=True)
+class MatchRequest:
+    """A query as the lookup of entities reads it.
 
-    `near` are keys of names that words of the query resemble, with those words as the text index reads them.
+    `keys` are keys of names in the query, `roles` its word sequences, and `words` its words as the English text index
+    reads them. `similar` maps keys of names with a similar spelling to the words that resemble them. Without `vector`
+    descriptions are not compared.
     """
+
+    user_id: str
+    keys: Collection[str]
+    similar: Mapping[str, str]
+    roles: Collection[str]
+    words: str
+    vector: Vector | None
+
+
+async def matching(db: Reading, request: MatchRequest) -> list[Match]:
+    """The entities that the query refers to by name, role or team, or that match it by facts or description."""
     binds: dict[str, Any] = {
-        "user_id": user_id,
-        "keys": [key.encode() for key in keys],
-        "near_keys": [key.encode() for key in near],
-        "near_words": list(near.values()),
-        "roles": [stored.ROLE + role for role in roles],
-        "words": words,
-        "embedding": None if vector is None else vectors.as_text(vector),
-        "most": MOST_MATCHES,
+        "user_id": request.user_id,
+        "keys": [key.encode() for key in request.keys],
+        "near_keys": [key.encode() for key in request.similar],
+        "near_words": list(request.similar.values()),
+        "roles": [stored.ROLE + role for role in request.roles],
+        "words": request.words,
+        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "most": MAX_MATCHES,
     }
     rows = await db.execute(sql.statement("matching_entities"), binds)
     return [Match(**row._mapping) for row in rows]
@@ -69,7 +74,7 @@ async def documents(db: Reading, user_id: str, scores: Sequence[tuple[UUID, floa
         "user_id": user_id,
         "entity_ids": [entity_id for entity_id, _score in scores],
         "scores": [score for _entity_id, score in scores],
-        "most": MOST_DOCUMENTS,
+        "most": MAX_DOCUMENTS,
     }
     return [Link(**row._mapping) for row in await db.execute(sql.statement("documents_of_entities"), binds)]
 

@@ -10,7 +10,7 @@ import asyncpg
 import sqlalchemy as sa
 
 from app import errors
-from app.store import catalogue, db, sql, tables
+from app.store import catalogue, db, driver_errors, sql, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -89,7 +89,7 @@ def address(dsn: str) -> str:
 
 def reason(error: BaseException) -> str:
     """Why the database could not be used, without its address."""
-    cause = db._root(error)
+    cause = driver_errors.root(error)
     if isinstance(cause, _WRONG_PASSWORD):
         return "Postgres refuses the role or its password."
     if isinstance(cause, asyncpg.InvalidCatalogNameError):

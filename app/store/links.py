@@ -5,92 +5,59 @@ Runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `lexemes_of_chun
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import Candidate, ChunkName, Filters, LinkedChunk, Vector
+from app.shapes import Candidate, ChunkName, LinkedChunk, LinkRequest, Vector
 from app.store import recall, sql, vectors
 from app.store.db import Reading
 
-MOST_SOURCES = 10
-MOST_NAMES = 12
-RAREST, COMMONEST = 2, 50
-"""Chunks that must hold a name for it to count as shared: fewer give nothing, more are not specific."""
-COUNTED = 2_000
+MAX_SOURCES = 10
+MAX_NAMES = 12
+MIN_CHUNKS, MAX_CHUNKS = 2, 50
+"""Number of chunks that contain a shared name: a name in one chunk links nothing, a name in more is not specific."""
+MAX_COUNTED = 2_000
 """Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
-MOST_SECTIONS = 3
-"""Sections over which a heading is a name; one over more ("Members", "Next steps") is ignored."""
+MAX_SECTIONS = 3
+"""Sections up to which a heading is treated as a name; one over more ("Members", "Next steps") is ignored."""
 SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
 
 
-async def follow(
-    db: Reading,
-    user_id: str,
-    *,
-    sources: Mapping[UUID, float],
-    keys: Iterable[str],
-    headings: Container[str] = (),
-    vector: Vector | None,
-    also: Iterable[UUID] = (),
-    filters: Filters,
-    exclude_chunk_ids: Sequence[UUID] = (),
-) -> list[LinkedChunk]:
-    """The chunks that names in the source chunks (weights 0 to 1) and in the query lead to, with their similarity.
-
-    `keys` are the keys of the query's word sequences, `headings` those that may be a heading; `also` are chunks whose
-    similarity is returned even if no name leads to them.
-    """
-    given = binds(
-        sources,
-        keys=keys,
-        headings=headings,
-        vector=vector,
-        also=also,
-        filters=filters,
-        exclude_chunk_ids=exclude_chunk_ids,
-    )
-    rows = await db.execute(sql.statement("links"), {"user_id": user_id, **given})
+async def follow(db: Reading, request: LinkRequest) -> list[LinkedChunk]:
+    """The chunks linked by names in the source chunks and in the query, with their similarity to the query vector."""
+    rows = await db.execute(sql.statement("links"), binds(request))
     return [LinkedChunk(**row._mapping) for row in rows]
 
 
-def binds(
-    sources: Mapping[UUID, float],
-    *,
-    keys: Iterable[str],
-    headings: Container[str] = (),
-    vector: Vector | None = None,
-    also: Iterable[UUID] = (),
-    filters: Filters | None = None,
-    exclude_chunk_ids: Sequence[UUID] = (),
-) -> dict[str, Any]:
-    """The statement's binds but for the user."""
-    sequences = list(keys)
-    filtering = recall.filter_binds(filters or Filters())
-    filtering["filtered"] = bool(filters)
+def binds(request: LinkRequest) -> dict[str, Any]:
+    """The binds of `links.sql`."""
+    keys = list(request.keys)
     return {
-        "source_chunk_ids": list(sources),
-        "weights": list(sources.values()),
-        "also_ids": list(also),
-        "keys": [key.encode() for key in sequences],
-        "heading": [key in headings for key in sequences],
-        "embedding": None if vector is None else vectors.as_text(vector),
-        "most_sources": MOST_SOURCES,
-        "most_names": MOST_NAMES,
-        "rarest": RAREST,
-        "commonest": COMMONEST,
-        "counted": COUNTED,
-        "most_sections": MOST_SECTIONS,
+        "user_id": request.user_id,
+        "source_chunk_ids": list(request.sources),
+        "weights": list(request.sources.values()),
+        "also_ids": list(request.compared),
+        "keys": [key.encode() for key in keys],
+        "heading": [key in request.heading_keys for key in keys],
+        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "most_sources": MAX_SOURCES,
+        "most_names": MAX_NAMES,
+        "rarest": MIN_CHUNKS,
+        "commonest": MAX_CHUNKS,
+        "counted": MAX_COUNTED,
+        "most_sections": MAX_SECTIONS,
         "second_steps": SECOND_STEPS,
         "second_weight": SECOND_WEIGHT,
-        "exclude_chunk_ids": list(exclude_chunk_ids),
-        **filtering,
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        "filtered": bool(request.filters),
+        **recall.filter_binds(request.filters),
     }
 
 
 async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that hold each."""
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": COUNTED}
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
     return [ChunkName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
 
 

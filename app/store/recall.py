@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Candidate, Filters, HybridRequest, HybridResult, IndexText, LegScores, LexicalQuery, Term, Vector
 from app.store import sql, vectors
-from app.store.db import Reading, plan_each
+from app.store.db import Reading, use_custom_plans
 
 EXACT_FLOOR = 4_000
 """Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
@@ -41,14 +41,14 @@ async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
     """Run both legs, their fusion and the fetch of the content as one statement."""
     needed = needed_parts(ask)
     if not PLAIN.issuperset(needed):
-        await plan_each(db)
+        await use_custom_plans(db)
     result = await db.execute(sql.statement("hybrid", *needed), binds(ask))
     return _recalled([row._mapping for row in result], ask)
 
 
 async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
     """The scores of the same chunks, unordered, as one row, so that thousands can be read."""
-    await plan_each(db)
+    await use_custom_plans(db)
     row = (await db.execute(sql.statement("hybrid", *needed_parts(ask), "bare"), binds(ask))).one()
     columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
     return [LegScores(*fields) for fields in zip(*columns, strict=True)]

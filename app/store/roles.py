@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
 from app import errors
-from app.store import db, sql
+from app.store import db, driver_errors, sql
 from app.store.embedded import SERVICE_ROLE
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def restrict(owner: Connection) -> None:
             with owner.begin_nested():
                 owner.exec_driver_sql(statement)
         except sa.exc.DBAPIError as error:
-            if not isinstance(db._root(error), asyncpg.InsufficientPrivilegeError):
+            if not isinstance(driver_errors.root(error), asyncpg.InsufficientPrivilegeError):
                 raise
             log.warning("this role may not restrict the service's: as a superuser, run: %s", statement)
 

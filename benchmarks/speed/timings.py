@@ -84,7 +84,7 @@ class Target:
         }
 
     async def _recall(self, question: BenchmarkQuestion, weights: Weights) -> float:
-        async with self.db.reading(USER, candidates=CANDIDATES, plain=True) as reading:
+        async with self.db.searching(USER, candidates=CANDIDATES) as reading:
             start = time.perf_counter()
             await recall.hybrid(reading, request(question, weights))
             return _since(start)
@@ -126,7 +126,7 @@ def request(
 
 async def retrieve(db: Database, asked: HybridRequest) -> HybridResult:
     """Runs the hybrid statement."""
-    async with db.reading(asked.user_id, candidates=asked.candidates, plain=True) as reading:
+    async with db.searching(asked.user_id, candidates=asked.candidates) as reading:
         return await recall.hybrid(reading, asked)
 
 

@@ -46,7 +46,7 @@ async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_t
             assert not full, "nothing is embedded that cannot be stored"
             return await super().embed_documents(texts)
 
-    opened = db.connect(address.service_dsn, pool_size=2, is_full=lambda: full)
+    opened = db.connect(address.service_dsn, pool_size=2, hooks=db.ServerHooks(is_full=lambda: full))
     services = await harness.services(opened, Embedder())
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
@@ -136,7 +136,7 @@ async def _written_until_full(server: embedded.EmbeddedPostgres, ballast: Path) 
 
     await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     # No threshold: the writes themselves meet the end of the disk.
-    database = db.connect(server.service_dsn, pool_size=2, on_lost=server.ensure_running)
+    database = db.connect(server.service_dsn, pool_size=2, hooks=db.ServerHooks(server.ensure_running))
     tenant = harness.Tenant(database)
     fill(ballast, leave=30_000_000)
     stored = [uri async for uri in _stored_until_refused(tenant)]

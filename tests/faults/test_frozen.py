@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import harness
@@ -151,7 +151,9 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
 
 async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: embedded.EmbeddedPostgres) -> None:
     database = db.connect(freezable.service_dsn)
-    await asyncio.gather(*(database.ping() for _ in range(8)))
+    async with AsyncExitStack() as transactions:
+        for _ in range(8):
+            await transactions.enter_async_context(database.shared())
     with _frozen(freezable):
         async with asyncio.timeout(db.DISPOSE_S + bounded.CLOSE_S + 1):
             await database.close()

@@ -12,6 +12,7 @@ from harness import Tenant
 
 from app import errors
 from app.pipelines import entities, mention_refresh
+from app.shapes import EntityFilter
 from app.store import db
 from app.store.db import Database
 from app.text import tags
@@ -36,7 +37,8 @@ async def _filled(database: Database, name: str) -> Tenant:
 
 
 async def _names(tenant: Tenant) -> list[str]:
-    return [entity.name for entity in await entities.page(tenant.user_id, db=tenant.db, limit=50, origin="user")]
+    listed = await entities.page(tenant.user_id, db=tenant.db, limit=50, only=EntityFilter(origin="user"))
+    return [entity.name for entity in listed]
 
 
 async def test_a_change_that_failed_in_the_middle_leaves_nothing_to_the_next_user(alone: Database) -> None:

@@ -10,7 +10,7 @@ from harness import Tenant
 
 from app.pipelines import documents, entities, mention_extraction, multihop
 from app.pipelines.chunking_options import ChunkingOptions
-from app.shapes import Answer, Filters, LinkedChunk, Query
+from app.shapes import Answer, Filters, LinkedChunk, LinkRequest, Query
 from app.store import links
 from app.text import headings, names
 
@@ -52,15 +52,14 @@ class Shelf(Tenant):
         """Where the names in the chunk at `source` lead ("uri/heading"), by such places."""
         places = {row["chunk_id"]: row["place"] for row in await owner.fetch(_CHUNKS, self.user_id)}
         async with self.db.reading(self.user_id) as reading:
-            found = await links.follow(
-                reading,
+            request = LinkRequest(
                 self.user_id,
                 sources={chunk_id: 1.0 for chunk_id, place in places.items() if place == source},
                 keys=names.sequences(question),
-                headings=headings.question_keys(question),
-                vector=None,
-                **{"filters": Filters(), **given},
+                heading_keys=headings.question_keys(question),
+                **given,
             )
+            found = await links.follow(reading, request)
         return {places[led.chunk_id]: led for led in found if led.linked or led.named_name}
 
 
@@ -107,9 +106,7 @@ async def test_a_chunk_that_a_question_names_twice_comes_once(shelf: Shelf, owne
     await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
     async with shelf.db.reading(shelf.user_id) as reading:
         keys = headings.question_keys("who was young ilse brandt?")
-        found = await links.follow(
-            reading, shelf.user_id, sources={}, keys=keys, headings=keys, vector=None, filters=Filters()
-        )
+        found = await links.follow(reading, LinkRequest(shelf.user_id, keys=keys, heading_keys=keys))
     named = [led.chunk_id for led in found if led.named_name]
     assert named
     assert len(named) == len(set(named))
@@ -183,7 +180,7 @@ async def test_a_heading_over_a_few_sections_shares_its_weight_and_over_more_lea
     for count in range(1, 5):
         await shelf.add(f"# Plan {count}\n\n## Next Steps\n\nGo on in spring.", f"plan{count}")
         led = await shelf.led(owner, "film")
-        few = count <= links.MOST_SECTIONS
+        few = count <= links.MAX_SECTIONS
         assert set(led) == ({f"plan{n}/Next Steps" for n in range(1, count + 1)} if few else set())
         assert [found.linked for found in led.values()] == pytest.approx([WHOLE / count] * len(led))
 

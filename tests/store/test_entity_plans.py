@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from app.pipelines import entities
 from app.providers.fake import FakeEmbedder
-from app.shapes import EntityDraft
+from app.shapes import EntityDraft, LinkRequest
 from app.store import headings, links, mentions, sql
 from app.store.db import Database
 from app.store.headings import HeadingChunk
@@ -76,14 +76,20 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
         "links": (
             (),
             links.binds(
-                dict.fromkeys(chunks, 1.0), keys=[f"person {n}" for n in range(20)], headings={"person 1"}, also=chunks
+                LinkRequest(
+                    user_id="",
+                    sources=dict.fromkeys(chunks, 1.0),
+                    keys=[f"person {n}" for n in range(20)],
+                    heading_keys={"person 1"},
+                    compared=chunks,
+                )
             ),
         ),
         "mentions_in_chunks": ((), {"chunk_ids": chunks, "entity_ids": ids[:5], "given_ids": ids[:5]}),
     }
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["planned for its binds", "planned once"])
+@pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
 @pytest.mark.parametrize("counted", [False, True], ids=["statistics of before", "statistics of now"])
 @pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)], [])))
 async def test_no_statement_reads_all_of_a_users_rows(
@@ -92,15 +98,15 @@ async def test_no_statement_reads_all_of_a_users_rows(
     many: tuple[str, list[UUID], list[UUID]],
     name: str,
     counted: bool,
-    plain: bool,
+    generic: bool,
 ) -> None:
     user, ids, chunks = many
     if counted:
         await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions, stepwell.headings")
     parts, binds = _binds(ids, chunks)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
-    async with database.reading(user, plain=plain) as reading:
-        told = (await reading.execute(statement, {"user_id": user, **binds})).scalar_one()
+    async with database.searching(user) if generic else database.reading(user) as reading:
+        told = (await reading.execute(statement, {**binds, "user_id": user})).scalar_one()
     (plan,) = json.loads(told) if isinstance(told, str) else told
     read = {node.get("Relation Name"): 0 for node in _nodes(plan["Plan"])}
     for node in _nodes(plan["Plan"]):

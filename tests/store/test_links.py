@@ -11,7 +11,7 @@ import pytest
 
 from app.pipelines import mention_extraction
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, LinkedChunk, Vector
+from app.shapes import Filters, LinkedChunk, LinkRequest, Vector
 from app.store import links
 from app.store.db import Database
 from app.text import names
@@ -47,16 +47,15 @@ class Shelf:
         self, sources: dict[str, float], question: str = "", vector: Vector | None = None, **given: Any
     ) -> dict[str, LinkedChunk]:
         """Where names lead, by title."""
-        told = {"filters": Filters(), **given}
+        request = LinkRequest(
+            self.user,
+            sources={self.chunks[title]: weight for title, weight in sources.items()},
+            keys=names.sequences(question),
+            vector=vector,
+            **given,
+        )
         async with self.db.reading(self.user) as reading:
-            led = await links.follow(
-                reading,
-                self.user,
-                sources={self.chunks[title]: weight for title, weight in sources.items()},
-                keys=names.sequences(question),
-                vector=vector,
-                **told,
-            )
+            led = await links.follow(reading, request)
         titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
         return {titles[chunk.chunk_id]: chunk for chunk in led}
 
@@ -122,7 +121,7 @@ async def test_without_a_vector_names_lead_all_the_same(shelf: Shelf) -> None:
 
 async def test_chunks_that_are_only_compared_carry_nothing_but_their_likeness(shelf: Shelf) -> None:
     vector = await shelf.embedder.embed_query("a port of the north")
-    led = await shelf.follow({}, vector=vector, also=[shelf.chunks["Lundby"]])
+    led = await shelf.follow({}, vector=vector, compared=[shelf.chunks["Lundby"]])
     assert set(led) == {"Lundby"}
     assert led["Lundby"].similarity == pytest.approx(1.0, abs=1e-4)
     assert (led["Lundby"].linked, led["Lundby"].shared, led["Lundby"].named_name) == (None, None, None)

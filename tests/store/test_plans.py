@@ -266,7 +266,7 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
     statement = sa.text(
         f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(ask)).text}"
     )
-    async with database.reading(big, plain=True) as reading:
+    async with database.searching(big) as reading:
         found = (await reading.execute(statement, recall.binds(ask))).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
     planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
@@ -279,7 +279,7 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
 
 async def test_a_filtered_search_in_a_plain_transaction_is_planned_for_its_own_binds(database, big, embedder) -> None:
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
-    async with database.reading(big, plain=True) as reading:
+    async with database.searching(big) as reading:
         await recall.hybrid(reading, ask)
         before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
         await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))

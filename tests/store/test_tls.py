@@ -87,7 +87,8 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 async def test_the_database_is_reached_over_tls(over_tls, parameters: str) -> None:
     address, certificate = over_tls
     database = db.connect(f"{address}?{parameters.format(certificate)}", pool_size=1)
-    await database.ping()
+    async with database.shared():
+        pass
     await database.close()
 
 
@@ -100,7 +101,8 @@ async def test_a_server_without_tls_or_with_an_untrusted_certificate_is_not_used
     other, _ = _certificate(tmp_path / "other")
     database = db.connect(f"{address}?{parameters.format(other)}", pool_size=1)
     with pytest.raises(errors.DatabaseUnavailable):
-        await database.ping()
+        async with database.shared():
+            pass
     await database.close()
 
 
