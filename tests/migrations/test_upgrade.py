@@ -1,0 +1,140 @@
+"""A populated database of every older revision keeps its rows and its search results when it is upgraded."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import asyncpg
+import pytest
+from alembic.script import ScriptDirectory
+
+from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkRequest, Weights
+from app.store import db, entities, links, recall, schema
+
+MODEL, DIMENSION = "fake", 64
+REVISIONS = [script.revision for script in ScriptDirectory(str(schema.scripts())).walk_revisions()][::-1]
+NEAR, FAR = (f"[{','.join(map(str, [*first, *[0] * (DIMENSION - 2)]))}]" for first in ((0.6, 0.8), (1, 0)))
+HARBOUR, BRANDT, ENTITY = (UUID(int=number) for number in (1, 2, 9))
+
+ROWS = {
+    "0001": f"""
+        INSERT INTO stepwell.tenants (user_id, version, next_chunk_no) VALUES ('ana', 7, 3), ('bob', 1, 2);
+        INSERT INTO stepwell.embedding_identity (model, dimension) VALUES ('{MODEL}', {DIMENSION})
+        ON CONFLICT DO NOTHING;
+        INSERT INTO stepwell.sources (user_id, source_id, path, glob)
+        VALUES ('ana', '{UUID(int=5)}', '/notes', '*.md');
+        INSERT INTO stepwell.documents (user_id, document_id, source_id, identity, uri, title, config, metadata,
+                                        content, content_hash, attributes_hash, chunk_count)
+        VALUES ('ana', '{HARBOUR}', '{UUID(int=5)}', 'a', 'harbour.md', 'Silent Harbour', 'english', '{{"a": "b"}}',
+                'lantern lantern harbour, by Ilse Brandt', 'h', 'a', 1),
+               ('ana', '{BRANDT}', NULL, 'b', NULL, 'Ilse Brandt', 'english', '{{}}', 'lantern maker', 'h', 'a', 1),
+               ('bob', '{HARBOUR}', NULL, 'a', NULL, 'Silent Harbour', 'english', '{{}}', 'lantern', 'h', 'a', 1);
+        INSERT INTO stepwell.chunks (user_id, chunk_id, chunk_no, document_id, chunk_index, content, start_offset,
+                                     end_offset, heading_path, config, tsv, length, embedding_key)
+        SELECT d.user_id, d.document_id, row_number() OVER (PARTITION BY d.user_id ORDER BY d.document_id),
+               d.document_id, 0, d.content, 0, length(d.content), '{{Top}}', d.config,
+               to_tsvector('english', d.content),
+               (SELECT sum(cardinality(t.positions)) FROM unnest(to_tsvector('english', d.content)) AS t), d.document_id
+        FROM stepwell.documents AS d;
+        INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
+        SELECT user_id, chunk_no, document_id, CASE document_id WHEN '{HARBOUR}' THEN '{FAR}' ELSE '{NEAR}' END::vector
+        FROM stepwell.chunks;
+        INSERT INTO stepwell.text_statistics (user_id, config, chunks, tokens)
+        SELECT user_id, config, count(*), sum(length) FROM stepwell.chunks GROUP BY user_id, config;
+        INSERT INTO stepwell.postings (user_id, lexeme, first_no, items)
+        SELECT c.user_id, t.lexeme, min(c.chunk_no),
+               array_agg(c.chunk_no << 24 | cardinality(t.positions)::bigint << 16 | c.length ORDER BY c.chunk_no)
+        FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t GROUP BY c.user_id, t.lexeme;
+        INSERT INTO stepwell.lexemes (user_id, lexeme, df, tail_no, tail_size)
+        SELECT user_id, lexeme, cardinality(items), first_no, cardinality(items) FROM stepwell.postings;
+        INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin)
+        VALUES ('ana', '{ENTITY}', 'name', 'Ilse Brandt', 'title');
+        INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name)
+        VALUES ('ana', 'ilse brandt', '{ENTITY}', 'Ilse Brandt');
+        INSERT INTO stepwell.mentions (user_id, entity_id, chunk_no, kind, document_id, count)
+        VALUES ('ana', '{ENTITY}', 1, 'text', '{HARBOUR}', 1), ('ana', '{ENTITY}', 2, 'title', '{BRANDT}', 1);
+        INSERT INTO stepwell.api_keys (key_id, user_id, secret_hash, scopes, name)
+        VALUES ('0123456789ab', 'ana', 'secret', '{{search}}', 'old');
+        INSERT INTO stepwell.jobs (job_id, user_id, kind) VALUES ('{UUID(int=6)}', 'ana', 'relink');
+        """,
+    "0002": "UPDATE stepwell.documents SET names_version = 1 WHERE user_id = 'ana'",
+    "0003": f"""
+        UPDATE stepwell.tenants SET names_version = 3 WHERE user_id = 'ana';
+        INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id) VALUES ('ana', 'maker', '{ENTITY}');
+        INSERT INTO stepwell.entity_vectors (user_id, entity_id, embedding) VALUES ('ana', '{ENTITY}', '{NEAR}');
+        INSERT INTO stepwell.entity_changes (user_id, name_key, name, version)
+        VALUES ('ana', 'ilse brandt', 'Ilse Brandt', 3);
+        """,
+    "0004": f"""
+        INSERT INTO stepwell.headings (user_id, entity_id, section_no, chunk_no, document_id)
+        VALUES ('ana', '{ENTITY}', 2, 2, '{BRANDT}')
+        """,
+}
+"""Rows that can be inserted from a revision on."""
+
+
+@pytest.fixture
+async def empty(new_database):
+    return await new_database()
+
+
+@pytest.mark.parametrize("revision", REVISIONS[:-1])
+async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_database(empty, revision) -> None:
+    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
+    owner, database = await empty.connect(), db.connect(empty.service_dsn, pool_size=1)
+    try:
+        for script in (rows for since, rows in ROWS.items() if since <= revision):
+            await owner.execute(script)
+        columns = await _columns(owner)
+        rows, results = await _rows(owner, columns), await _results(database)
+        assert results == {"ana": [BRANDT, HARBOUR], "bob": [HARBOUR]}
+        assert await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION) == REVISIONS[-1]
+        await schema.check(database, model=MODEL, dimension=DIMENSION)
+        assert await _rows(owner, columns) == rows
+        assert await _results(database) == results
+        assert await _linked(database) == {BRANDT: "Ilse Brandt"}
+    finally:
+        await database.close()
+        await owner.close()
+
+
+async def _columns(owner: asyncpg.Connection) -> dict[str, list[str]]:
+    """The columns of each table of the schema."""
+    found = await owner.fetch(
+        "SELECT table_name, array_agg(quote_ident(column_name) ORDER BY ordinal_position) AS columns "
+        "FROM information_schema.columns WHERE table_schema = 'stepwell' AND table_name <> 'alembic_version' "
+        "GROUP BY table_name"
+    )
+    return {row["table_name"]: row["columns"] for row in found}
+
+
+async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Every row of each table as text, limited to the given columns."""
+    query = "SELECT ROW({})::text AS row FROM stepwell.{} ORDER BY 1"
+    return {
+        table: [row["row"] for row in await owner.fetch(query.format(", ".join(names), table))]
+        for table, names in columns.items()
+    }
+
+
+async def _results(database: db.Database) -> dict[str, list[UUID]]:
+    """The chunks that a hybrid search returns to each user, best first; the vector leg decides."""
+    vector = [0.6, 0.8, *[0.0] * (DIMENSION - 2)]
+    found: dict[str, list[UUID]] = {}
+    for user in ("ana", "bob"):
+        words = LexicalQuery(IndexText("lantern", "lantern"))
+        request = HybridRequest(user, vector, words, Weights(vector=2.0, text=1.0), "rrf", limit=10)
+        async with database.reading(user) as reading:
+            result = await recall.hybrid(reading, request)
+        assert result.text_found == result.vector_found == len(result.candidates)
+        found[user] = [candidate.chunk_id for candidate in result.candidates]
+    return found
+
+
+async def _linked(database: db.Database) -> dict[UUID, str | None]:
+    """The names that link the first document to other chunks, by chunk."""
+    async with database.searching("ana") as reading:
+        assert db.version(reading).data == 7
+        assert [entity.name for entity in await entities.page(reading, "ana", limit=9)] == ["Ilse Brandt"]
+        chunks = await links.follow(reading, LinkRequest("ana", sources={HARBOUR: 1.0}))
+        return {chunk.chunk_id: chunk.linked_name for chunk in chunks if chunk.linked}
