@@ -102,14 +102,16 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 @asynccontextmanager
 async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
     """Background workers: linking stored texts to changed names, reading names by new rules, lag, key uses."""
-    keys, counted = services.chunking_options.entity_keys, app.state.metrics.relinked
+    keys, count_chunks = services.chunking_options.entity_keys, app.state.metrics.relinked
     workers = [
-        asyncio.create_task(mention_refresh.run_forever(services.db, keys=keys, counted=counted)),
+        asyncio.create_task(mention_refresh.run_forever(services.db, keys=keys, count_chunks=count_chunks)),
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
     ]
     if services.owner is not None:
-        workers.append(asyncio.create_task(mention_extraction.catch_up(services.owner, keys=keys, db=services.db)))
+        workers.append(
+            asyncio.create_task(mention_extraction.backfill_with_retries(services.owner, keys=keys, db=services.db))
+        )
     try:
         yield
     finally:

@@ -46,7 +46,7 @@ async def open_services(
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
     An embedded database is started and migrated first. The mentions of documents that older versions stored there are
-    extracted again, unless the caller does so later (`mention_extraction.catch_up` with `owner`). Raises
+    extracted again, unless the caller does so later (`mention_extraction.backfill_with_retries` with `owner`). Raises
     SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:

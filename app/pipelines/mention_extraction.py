@@ -1,9 +1,13 @@
-"""Links a stored document to the entities it names, and other documents to its title and headings.
+"""Links a stored document to the entities that its texts, title and metadata name, and stores the links as mentions.
 
-Runs in the transaction that stores the document, under the user's lock. Names that a user or metadata gave are looked
-for in every text, the longest at each place; titles, and headings of several words, in every spelling of case; other
-names where they are written large. Documents that were stored before, or read by older rules, are read by `backfill`,
-one transaction each, so that it can be interrupted and goes on where it was, beside a service that answers.
+Runs in the transaction that stores the document, under the user's lock. How a name is matched depends on its origin:
+
+- Names that the user or metadata gave are matched in every text, the longest at each position.
+- Titles, and headings of several words, are matched in every text in any case.
+- Other names are matched where they are capitalised.
+
+A new title or heading is also matched in the texts that were stored before. `backfill` links documents that were stored
+by an earlier version.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from app.store import headings, mentions, name_changes
 from app.store.db import Database, Reading, Writing
 from app.store.headings import HeadingChunk
 from app.store.mentions import ChunkText, Mention, NameEntity
-from app.text import headings as sections
+from app.text import headings as text_headings
 from app.text import lexical, names, tags
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
@@ -31,70 +35,89 @@ from app.text.tags import Tag
 log = logging.getLogger(__name__)
 
 SLICE = 64
-"""Chunks that are read at once."""
-LOOKED_BACK = 200
-"""New headings of a document that are looked for in any case in older texts: a search for each, 1 to 70 ms, while the
-user's other writes wait. Further ones are found there where they are written large, and in all later texts."""
+"""Chunks whose names are extracted at once."""
+MAX_NEW_HEADINGS = 200
+"""New headings of a document that are matched in older texts: each takes a search of 1 to 70 ms, while the user's other
+writes wait. Further ones are matched there where they are capitalised, and in all later texts."""
 BATCH = 500
-"""Documents that the backfill takes up at once."""
+"""Documents that the backfill lists at once."""
 RETRY_S = 30.0
-"""How long a backfill beside the service waits after a failure."""
-FOLDING, KEEPING = "english", "german"
+"""Pause of the background backfill after a failure."""
+ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
+
+
+@dataclass(frozen=True, slots=True)
+class _Matcher:
+    """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata."""
+
+    title: Name | None
+    gazetteer: Gazetteer
+    keys: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _ChunkNames:
-    """What stands in a chunk: names written large, every sequence of words, and names that are looked for."""
+    """The names in a chunk: capitalised ones, all sequences of words with counts, and entities of the gazetteer."""
 
-    place: ChunkText
-    large: list[Name]
+    chunk: ChunkText
+    capitalised: list[Name]
     sequences: Counter[str]
-    told: Counter[UUID]
+    entities: Counter[UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class _SectionChunk:
+    """A chunk in a section: the name of the section's heading and the number of the section's first chunk."""
+
+    name: Name
+    section: int
+    chunk_no: int
 
 
 async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
-    """Store the names in a document's chunks, its title, and what its metadata names under `keys`, as mentions."""
+    """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
     opening = await mentions.begin(db, user_id, document_id, version=names.VERSION)
     title = names.title_name(opening.title)
     if title is not None:
         await _link_title(db, user_id, document_id, title)
-    await _name_tags(db, user_id, tags.from_metadata(opening.metadata, keys))
-    known = (await gazetteers.uncommitted(db, user_id)).gazetteer
-    whole = await mentions.chunk_texts(db, user_id, document_id)
-    await _link_headings(db, user_id, document_id, title, await asyncio.to_thread(_sections, whole))
-    for start in range(0, len(whole), SLICE):
-        places = whole[start : start + SLICE]
-        read = await asyncio.to_thread(_read, places, known)
-        await _link_slice(db, user_id, read, title, known, keys)
+    await _add_metadata_entities(db, user_id, tags.from_metadata(opening.metadata, keys))
+    matcher = _Matcher(title, (await gazetteers.uncommitted(db, user_id)).gazetteer, keys)
+    chunks = await mentions.chunk_texts(db, user_id, document_id)
+    in_sections = await asyncio.to_thread(_section_chunks, chunks)
+    await _link_headings(db, user_id, document_id, [one for one in in_sections if not _is_title(one.name, title)])
+    for start in range(0, len(chunks), SLICE):
+        extracted = await asyncio.to_thread(_extract, chunks[start : start + SLICE], matcher.gazetteer)
+        new = {name.key: _name_entity(name) for one in extracted for name in one.capitalised}
+        await mentions.ensure(db, user_id, list(new.values()), origin="text")
+        await mentions.add(db, user_id, await _mentions(db, user_id, extracted, matcher))
 
 
 async def expected(
     db: Reading, user_id: str, document_id: UUID, *, keys: Sequence[str]
 ) -> tuple[set[Mention], set[HeadingChunk]] | None:
-    """The mentions and headings that `link` would store for a document now; None if it has no chunks. Writes nothing.
+    """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks.
 
-    Not for a user whose names have changed since the stored texts were linked.
+    Only valid if all changes of the user's names have been applied to the stored texts.
     """
-    whole = await mentions.chunk_texts(db, user_id, document_id)
-    if not whole or whole[0].opening is None:
+    chunks = await mentions.chunk_texts(db, user_id, document_id)
+    if not chunks or chunks[0].opening is None:
         return None
-    title = names.title_name(whole[0].opening.title)
-    known = (await gazetteers.current(db, user_id)).gazetteer
-    found: set[Mention] = set()
-    for start in range(0, len(whole), SLICE):
-        read = await asyncio.to_thread(_read, whole[start : start + SLICE], known)
-        titles = await mentions.known_titles(db, user_id, {key for one in read for key in one.sequences})
-        found.update(_mentioned(read, titles, title, known, keys))
-    standing = await asyncio.to_thread(_sections, whole)
-    return found, {
-        HeadingChunk(name.entity_id, section, chunk, document_id)
-        for name, section, chunk in standing
-        if title is None or name.key != title.key
+    title = names.title_name(chunks[0].opening.title)
+    matcher = _Matcher(title, (await gazetteers.current(db, user_id)).gazetteer, keys)
+    expected_mentions: set[Mention] = set()
+    for start in range(0, len(chunks), SLICE):
+        extracted = await asyncio.to_thread(_extract, chunks[start : start + SLICE], matcher.gazetteer)
+        expected_mentions.update(await _mentions(db, user_id, extracted, matcher))
+    in_sections = await asyncio.to_thread(_section_chunks, chunks)
+    return expected_mentions, {
+        HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
+        for one in in_sections
+        if not _is_title(one.name, title)
     }
 
 
 async def relink(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
-    """Replace the mentions and headings of a stored document. Under the user's lock.
+    """Replace the mentions and headings of a stored document, under the user's lock.
 
     Returns the entities that it mentioned before, which the caller prunes.
     """
@@ -105,10 +128,11 @@ async def relink(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence
 
 
 async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> int:
-    """Read the names of all documents that lack them; returns how many were read.
+    """Link all documents that were not linked by the current rules; returns their number.
 
-    The documents are listed as the database's owner and read through `db`, by default as the owner too. With `db`, no
-    session of the owner stays open. What is replaced, deleted or read by somebody else meanwhile is left alone.
+    Each document is linked in a transaction of its own, so that it can be interrupted and continued. Documents are
+    listed as the database's owner and linked through `db`, by default as the owner too; with `db`, the owner's
+    connections are closed in between. Documents that another process replaced, deleted or linked are skipped.
     """
     done = 0
     while True:
@@ -121,11 +145,11 @@ async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None 
         if not unread:
             return done
         for user_id, document_id in unread:
-            done += await _read_again(db or owner, user_id, document_id, keys)
-        log.info("names read", extra={"action": "names_read", "documents": done})
+            done += await _backfill_document(db or owner, user_id, document_id, keys)
+        log.info("documents linked by the backfill: %d", done, extra={"action": "backfill_progress", "documents": done})
 
 
-async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Sequence[str]) -> bool:
+async def _backfill_document(db: Database, user_id: str, document_id: UUID, keys: Sequence[str]) -> bool:
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
@@ -135,149 +159,148 @@ async def _read_again(db: Database, user_id: str, document_id: UUID, keys: Seque
         return True
 
 
-async def catch_up(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> None:
-    """Do `backfill` while the service answers, again after a failure."""
+async def backfill_with_retries(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> None:
+    """Run `backfill` until it succeeds, with a pause of RETRY_S after a failure."""
     while True:
         try:
             await backfill(owner, keys=keys, db=db)
             return
         except errors.StepwellError as error:
-            log.warning("reading names waits: %s", error.code, extra={"action": "names_wait"})
+            log.warning("backfill of mentions postponed: %s", error.code, extra={"action": "backfill_postponed"})
         except Exception:
-            log.exception("reading names failed", extra={"action": "names_failed"})
+            log.exception("backfill of mentions failed", extra={"action": "backfill_failed"})
         await asyncio.sleep(RETRY_S)
 
 
-def text_mentions(place: ChunkText, known: Gazetteer) -> Counter[UUID]:
-    """How often a chunk's text names each entity that is looked for; a document's title counts for its first chunk."""
-    text = f"{place.opening.title}\n{place.content}" if place.opening else place.content
-    return Counter(entity for found in known.find(text) for entity in found.entity_ids)
+def text_mentions(chunk: ChunkText, gazetteer: Gazetteer) -> Counter[UUID]:
+    """How often a chunk's text contains names of each entity; the first chunk's text includes the document's title."""
+    text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
+    return Counter(entity for match in gazetteer.find(text) for entity in match.entity_ids)
 
 
-def document_mentions(place: ChunkText, known: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
-    """The user's own entities that a document names in its metadata or its title, as mentions in its first chunk."""
-    if place.opening is None:
+def document_mentions(chunk: ChunkText, gazetteer: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
+    """Mentions in a document's first chunk of the user's own entities that its metadata or its title names."""
+    if chunk.opening is None:
         return
-    for tag in tags.from_metadata(place.opening.metadata, keys):
-        for entity in known.named(tag.text):
+    for tag in tags.from_metadata(chunk.opening.metadata, keys):
+        for entity in gazetteer.named(tag.text):
             if entity != tag.entity_id:
-                yield Mention(entity, place.chunk_no, place.document_id, tag.kind, 1)
-    titled = {e: found.key for found in known.find(place.opening.title) for e in found.entity_ids}
-    for entity, name in titled.items():
-        if entity != names.Name(name, name).entity_id:
-            yield Mention(entity, place.chunk_no, place.document_id, "title", 1)
+                yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
+    in_title = {entity: match.key for match in gazetteer.find(chunk.opening.title) for entity in match.entity_ids}
+    for entity, key in in_title.items():
+        if entity != names.Name(key, key).entity_id:
+            yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
 
 
-def _tagged(place: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
-    if place.opening is not None:
-        for tag in tags.from_metadata(place.opening.metadata, keys):
-            yield Mention(tag.entity_id, place.chunk_no, place.document_id, tag.kind, 1)
+def is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
+    """Whether metadata names the entity whose id is derived from the name with this key."""
+    return any(entity == entity_id for _name, entity in gazetteer.entries(key))
 
 
-def is_metadata_entity(name: str, entity_id: UUID, known: Gazetteer) -> bool:
-    """Whether the entity that a name (its key) alone makes is one that metadata names."""
-    return any(entity == entity_id for _name, entity in known.entries(name))
+def _tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
+    """Mentions of the entities that are made from a document's metadata, in its first chunk."""
+    if chunk.opening is not None:
+        for tag in tags.from_metadata(chunk.opening.metadata, keys):
+            yield Mention(tag.entity_id, chunk.chunk_no, chunk.document_id, tag.kind, 1)
 
 
-def _read(places: Sequence[ChunkText], known: Gazetteer) -> list[_ChunkNames]:
+def _extract(chunks: Sequence[ChunkText], gazetteer: Gazetteer) -> list[_ChunkNames]:
     return [
-        _ChunkNames(place, names.find(place.content), names.sequences(place.content), text_mentions(place, known))
-        for place in places
+        _ChunkNames(chunk, names.find(chunk.content), names.sequences(chunk.content), text_mentions(chunk, gazetteer))
+        for chunk in chunks
     ]
 
 
-def _sections(places: Sequence[ChunkText]) -> list[tuple[Name, int, int]]:
-    """The names of the sections in which a document's chunks stand: name, number of the first chunk, of the chunk."""
-    begun: dict[tuple[str, ...], int] = {}
-    found: dict[tuple[str, int, int], Name] = {}
-    for place in places:
-        for path in sections.sections(place.heading_path, place.content):
-            first = begun.setdefault(path, place.chunk_no)
-            name = sections.name(path[-1])
+def _section_chunks(chunks: Sequence[ChunkText]) -> list[_SectionChunk]:
+    """The sections of each chunk, those with a usable name only."""
+    first_chunks: dict[tuple[str, ...], int] = {}
+    found: dict[tuple[str, int, int], _SectionChunk] = {}
+    for chunk in chunks:
+        for path in text_headings.sections(chunk.heading_path, chunk.content):
+            first = first_chunks.setdefault(path, chunk.chunk_no)
+            name = text_headings.name(path[-1])
             if name is not None:
-                found.setdefault((name.key, first, place.chunk_no), name)
-    return [(name, first, chunk) for (_key, first, chunk), name in found.items()]
+                found.setdefault((name.key, first, chunk.chunk_no), _SectionChunk(name, first, chunk.chunk_no))
+    return list(found.values())
 
 
-async def _name_tags(db: Writing, user_id: str, tagged: Sequence[Tag]) -> None:
-    """Make what metadata names entities that are looked for."""
-    given = [NameEntity(tag.entity_id, tag.key, tag.text, tag.type) for tag in tagged]
-    new = await mentions.ensure(db, user_id, given, origin="metadata")
-    await name_changes.record(db, user_id, {tag.key: tag.text for tag in tagged if tag.entity_id in new})
+def _is_title(name: Name, title: Name | None) -> bool:
+    return title is not None and name.key == title.key
+
+
+async def _add_metadata_entities(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
+    """Store the entities that metadata names, and record the new names for other documents."""
+    entities = [NameEntity(tag.entity_id, tag.key, tag.text, tag.type) for tag in found]
+    new = await mentions.ensure(db, user_id, entities, origin="metadata")
+    await name_changes.record(db, user_id, {tag.key: tag.text for tag in found if tag.entity_id in new})
 
 
 async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
-    """Make the title a name that is matched everywhere, and link the chunks that held it before."""
-    known = await _looked_for(db, user_id, [title])
-    await mentions.ensure(db, user_id, [_named(title)], origin="title")
+    """Store the title as an entity; if it is new, link the older chunks that contain it."""
+    known = await _matched_in_any_case(db, user_id, [title])
+    await mentions.ensure(db, user_id, [_name_entity(title)], origin="title")
     if not known:
-        await _link_back(db, user_id, document_id, title)
+        await _link_older_chunks(db, user_id, document_id, title)
 
 
-async def _link_headings(
-    db: Writing, user_id: str, document_id: UUID, title: Name | None, standing: Sequence[tuple[Name, int, int]]
-) -> None:
-    """Note in which sections the chunks stand, and link the chunks that held a new name of several words before."""
-    named = {name.entity_id: name for name, _section, _chunk in standing if title is None or name.key != title.key}
-    if not named:
+async def _link_headings(db: Writing, user_id: str, document_id: UUID, in_sections: Sequence[_SectionChunk]) -> None:
+    """Store the headings over each chunk; link the older chunks that contain a new heading of several words."""
+    if not in_sections:
         return
-    known = await _looked_for(db, user_id, list(named.values()))
-    await mentions.ensure(db, user_id, [_named(name) for name in named.values()], origin="text")
-    rows = [
-        HeadingChunk(n.entity_id, section, chunk, document_id) for n, section, chunk in standing if n.entity_id in named
-    ]
+    by_entity = {one.name.entity_id: one.name for one in in_sections}
+    known = await _matched_in_any_case(db, user_id, list(by_entity.values()))
+    await mentions.ensure(db, user_id, [_name_entity(name) for name in by_entity.values()], origin="text")
+    rows = [HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id) for one in in_sections]
     await headings.add(db, user_id, rows)
-    new = [name for entity_id, name in named.items() if entity_id not in known and sections.matches_any_case(name)]
-    for name in new[:LOOKED_BACK]:
-        await _link_back(db, user_id, document_id, name)
+    new = [
+        name for entity_id, name in by_entity.items() if entity_id not in known and text_headings.matches_any_case(name)
+    ]
+    for name in new[:MAX_NEW_HEADINGS]:
+        await _link_older_chunks(db, user_id, document_id, name)
 
 
-async def _looked_for(db: Writing, user_id: str, named: Sequence[Name]) -> set[UUID]:
-    """Those of the entities that these names alone make which texts mention in any case already."""
-    several = [name.entity_id for name in named if sections.matches_any_case(name)]
-    titles = await mentions.matched(db, user_id, [name.entity_id for name in named])
-    return titles | await headings.heading_entities(db, user_id, several)
+async def _matched_in_any_case(db: Writing, user_id: str, candidates: Sequence[Name]) -> set[UUID]:
+    """The entities of these names that are titles or headings already, and so are matched in any case."""
+    several_words = [name.entity_id for name in candidates if text_headings.matches_any_case(name)]
+    titles = await mentions.matched(db, user_id, [name.entity_id for name in candidates])
+    return titles | await headings.heading_entities(db, user_id, several_words)
 
 
-async def _link_back(db: Writing, user_id: str, document_id: UUID, name: Name) -> None:
-    """Link the chunks of other documents that held the name before it was looked for in any case."""
-    phrase = IndexText(lexical.index_text(name.text, FOLDING), lexical.index_text(name.text, KEEPING))
-    places = await mentions.chunks_with_phrase(db, user_id, phrase, besides=document_id)
-    counts = [(place, names.sequences(place.content)[name.key]) for place in places]
-    found = [Mention(name.entity_id, p.chunk_no, p.document_id, "text", count) for p, count in counts if count]
+async def _link_older_chunks(db: Writing, user_id: str, document_id: UUID, name: Name) -> None:
+    """Store mentions of a name in the chunks of other documents that contain it in any case."""
+    phrase = IndexText(lexical.index_text(name.text, ACCENTS_FOLDED), lexical.index_text(name.text, ACCENTS_KEPT))
+    chunks = await mentions.chunks_with_phrase(db, user_id, phrase, besides=document_id)
+    counts = [(chunk, names.sequences(chunk.content)[name.key]) for chunk in chunks]
+    found = [Mention(name.entity_id, c.chunk_no, c.document_id, "text", count) for c, count in counts if count]
     await mentions.add(db, user_id, found)
 
 
-async def _link_slice(
-    db: Writing, user_id: str, read: Sequence[_ChunkNames], title: Name | None, known: Gazetteer, keys: Sequence[str]
-) -> None:
-    distinct = {name.key: _named(name) for one in read for name in one.large}
-    await mentions.ensure(db, user_id, list(distinct.values()), origin="text")
-    titles = await mentions.known_titles(db, user_id, {key for one in read for key in one.sequences})
-    await mentions.add(db, user_id, _mentioned(read, titles, title, known, keys))
-
-
-def _mentioned(
-    read: Sequence[_ChunkNames],
-    titles: Mapping[str, Sequence[UUID]],
-    title: Name | None,
-    known: Gazetteer,
-    keys: Sequence[str],
-) -> list[Mention]:
-    """The mentions in chunks; `titles` are the names among their sequences of words that are matched in any case."""
+async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames], matcher: _Matcher) -> list[Mention]:
+    """All mentions in the chunks, in the order of their keys."""
+    any_case = await mentions.known_titles(db, user_id, {key for one in extracted for key in one.sequences})
     found: dict[tuple[UUID, int, str], Mention] = {}
-    for one in read:
-        place = one.place
-        counts = {n.entity_id: n.count for n in one.large if not is_metadata_entity(n.key, n.entity_id, known)}
-        counts |= {e: one.sequences[key] for key in titles.keys() & one.sequences.keys() for e in titles[key]}
-        counts |= one.told
-        kinds = [(entity, "text", count) for entity, count in counts.items()]
-        kinds += [(title.entity_id, "title", 1)] if title else []
-        new = [Mention(entity, place.chunk_no, place.document_id, kind, count) for entity, kind, count in kinds]
-        for mention in (*new, *_tagged(place, keys), *document_mentions(place, known, keys)):
+    for one in extracted:
+        for mention in _chunk_mentions(one, any_case, matcher):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return [found[key] for key in sorted(found)]
 
 
-def _named(name: Name) -> NameEntity:
+def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], matcher: _Matcher) -> Iterator[Mention]:
+    """The mentions in one chunk; `any_case` has the entities whose names are matched in any case, by key.
+
+    A later mention of the same entity, chunk and kind replaces an earlier one.
+    """
+    chunk, gazetteer = one.chunk, matcher.gazetteer
+    counts = {n.entity_id: n.count for n in one.capitalised if not is_metadata_entity(n.key, n.entity_id, gazetteer)}
+    counts |= {entity: one.sequences[key] for key in any_case.keys() & one.sequences.keys() for entity in any_case[key]}
+    counts |= one.entities
+    for entity, count in counts.items():
+        yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
+    if matcher.title is not None:
+        yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
+    yield from _tag_mentions(chunk, matcher.keys)
+    yield from document_mentions(chunk, gazetteer, matcher.keys)
+
+
+def _name_entity(name: Name) -> NameEntity:
     return NameEntity(name.entity_id, name.key, name.text)

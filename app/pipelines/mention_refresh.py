@@ -1,8 +1,9 @@
-"""Links stored texts again after an entity was added, renamed or removed.
+"""Updates the mentions in stored texts after names were added, changed or removed, as a background job per user.
 
-A job of each user whose names changed: chunks that may hold a changed name are read again with the names of now, a
-slice in a transaction, under the user's lock. What comes in meanwhile is read with the names of its own moment, so that
-in the end every chunk mentions what it would mention if it were stored now. A job that dies is taken up by another.
+The chunks that may contain a changed name are matched again with the current names, a slice per transaction, under the
+user's lock. Documents that are stored meanwhile are matched with the names of their own transaction. Afterwards every
+chunk has the mentions that it would have if it were stored now. If a worker dies, another one takes over its job when
+the lease has expired.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,11 +20,11 @@ from uuid import UUID
 from app import errors
 from app.pipelines import gazetteers, mention_extraction
 from app.store import headings, jobs, mentions, name_changes, stale_mentions
-from app.store.db import Database, Writing
+from app.store.db import Database, Reading, Writing
 from app.store.jobs import Job
 from app.store.mentions import ChunkText, Mention
 from app.store.name_changes import NameChange
-from app.text import headings as sections
+from app.text import headings as text_headings
 from app.text import lexical, names
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
@@ -31,59 +32,58 @@ from app.text.names import Name
 log = logging.getLogger(__name__)
 
 SLICE = 256
-"""Chunks that are read again in one transaction."""
-MOST_NAMES = 200
-"""Changed names up to which the chunks that may hold them are looked up; after more, all are read."""
+"""Chunks that are matched in one transaction."""
+MAX_NAMES = 200
+"""Changed names up to which the chunks that may contain them are looked up; for more, all chunks are matched."""
 LEASE_S = 60.0
 RETRY_S = 5.0
 IDLE_S = 1.0
-"""How long a worker that found nothing to do waits before it looks again."""
-Counted = Callable[[int], None]
+"""Pause of a worker between two looks for jobs."""
 
 
-async def run_forever(db: Database, *, keys: Sequence[str], counted: Counted) -> None:
-    """Do whatever waits, for ever; `counted` is told after each job how many chunks were read again."""
+async def run_forever(db: Database, *, keys: Sequence[str], count_chunks: Callable[[int], None]) -> None:
+    """Run the jobs of all users until cancelled; `count_chunks` is called after each with its number of chunks."""
     while True:
         await asyncio.sleep(IDLE_S)
         try:
             while (done := await run_next(db, keys=keys)) is not None:
-                counted(done)
+                count_chunks(done)
         except errors.StepwellError as error:
-            log.warning("relinking waits: %s", error.code, extra={"action": "relink_waits"})
+            log.warning("refresh of mentions postponed: %s", error.code, extra={"action": "refresh_postponed"})
         except Exception:
-            log.exception("relinking failed", extra={"action": "relink_failed"})
+            log.exception("refresh of mentions failed", extra={"action": "refresh_failed"})
 
 
 async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
-    """Do what waits for one user now; returns how many chunks were read again."""
-    read = 0
+    """Run the waiting jobs of one user; returns the number of chunks that were matched."""
+    chunks = 0
     while (done := await run_next(db, keys=keys, user_id=user_id)) is not None:
-        read += done
-    return read
+        chunks += done
+    return chunks
 
 
 async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
-    """Do what waits for one user, and wait for what another process has begun; returns the chunks read again here."""
-    read = 0
+    """Run the jobs of one user and wait for those of other processes; returns the chunks that were matched here."""
+    chunks = 0
     while True:
-        read += await drain(db, user_id, keys=keys)
+        chunks += await drain(db, user_id, keys=keys)
         async with db.shared() as shared:
             if not await jobs.count(shared, user_id, name_changes.JOB):
-                return read
+                return chunks
         await asyncio.sleep(IDLE_S / 5)
 
 
 async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
-    """Do the job that has waited longest; returns how many chunks were read again, None where no job waits.
+    """Run the oldest waiting job; returns the number of chunks that were matched, None if no job waits.
 
-    A job that fails waits for another attempt, and what made it fail is raised.
+    A job that fails is retried later, and its exception is raised.
     """
     async with db.shared() as shared:
         job = await jobs.claim(shared, kinds=[name_changes.JOB], lease_s=LEASE_S, user_id=user_id)
     if job is None:
         return None
     try:
-        return await _relink(db, job, keys)
+        return await _refresh(db, job, keys)
     except asyncio.CancelledError:
         with suppress(errors.StepwellError):
             async with db.shared() as shared:
@@ -97,123 +97,143 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
 
 @dataclass(frozen=True, slots=True)
 class _Refresh:
-    """Names that changed, up to a version, and the chunks that have to be read again.
+    """Names that changed, up to a version, and the chunks to match again.
 
-    `alone` are names that metadata gave and gives no more, by the entities that they alone make.
+    `no_metadata` are names that metadata has ceased to give, by the ids of the entities that are derived from them.
     """
 
     changed: Sequence[NameChange]
     version: int
     chunk_nos: Sequence[int]
-    alone: dict[UUID, str]
+    no_metadata: Mapping[UUID, str]
 
 
-async def _relink(db: Database, job: Job, keys: Sequence[str]) -> int:
-    work_ = await _found(db, job.user_id)
-    resumed = job.progress.get("version") == work_.version
-    waiting = [no for no in sorted(work_.chunk_nos) if not resumed or no > job.progress["after"]]
+@dataclass(frozen=True, slots=True)
+class _PlainName:
+    """An entity that no metadata names any more: only its capitalised name is matched, or its name in any case."""
+
+    entity_id: UUID
+    key: str
+    any_case: bool
+
+
+async def _refresh(db: Database, job: Job, keys: Sequence[str]) -> int:
+    refresh = await _plan(db, job.user_id)
+    resumed = job.progress.get("version") == refresh.version
+    waiting = [no for no in sorted(refresh.chunk_nos) if not resumed or no > job.progress["after"]]
     for start in range(0, len(waiting), SLICE):
         chunk_nos = waiting[start : start + SLICE]
-        await _relink_slice(db, job.user_id, work_.alone, chunk_nos, keys)
-        progress = {"version": work_.version, "after": chunk_nos[-1], "done": start + len(chunk_nos)}
+        await _refresh_slice(db, job.user_id, refresh.no_metadata, chunk_nos, keys)
+        progress = {"version": refresh.version, "after": chunk_nos[-1], "done": start + len(chunk_nos)}
         async with db.shared() as shared:
             if not await jobs.renew(shared, job, progress=progress, lease_s=LEASE_S):
                 return start + len(chunk_nos)
     async with db.writing(job.user_id) as writing:
         await mentions.lock(writing, job.user_id)
-        await name_changes.mark_followed(writing, job.user_id, work_.version)
+        await name_changes.mark_followed(writing, job.user_id, refresh.version)
         await jobs.finish(writing, job)
         await jobs.delete_finished(writing, job.user_id, job.kind)
-    log.info("texts linked anew", extra={"action": "relinked", "chunks": len(waiting), "names": len(work_.changed)})
+    counts = {"chunks": len(waiting), "names": len(refresh.changed)}
+    log.info("mentions refreshed", extra={"action": "mentions_refreshed", **counts})
     return len(waiting)
 
 
-async def _found(db: Database, user_id: str) -> _Refresh:
-    """What has changed, and where it may stand."""
+async def _plan(db: Database, user_id: str) -> _Refresh:
+    """The changed names, and the chunks that may contain them."""
     async with db.reading(user_id) as reading:
         version = await name_changes.version(reading, user_id)
         changed = await name_changes.pending(reading, user_id, version)
-        known = (await gazetteers.current(reading, user_id)).gazetteer
-        ids = {_automatic(change.key): change.key for change in changed if change.lowered}
-        lost = {
-            entity: key for entity, key in ids.items() if not mention_extraction.is_metadata_entity(key, entity, known)
-        }
-        alone = {entity: lost[entity] for entity in await stale_mentions.origins(reading, user_id, list(lost))}
-        probes = [_probes(change.key) for change in changed[: MOST_NAMES + 1]]
-        found = None
-        if len(changed) <= MOST_NAMES and all(probes):
-            found = await stale_mentions.chunks_with_names(reading, user_id, list(itertools.chain(*probes)))
-        if found is None:
-            return _Refresh(changed, version, await stale_mentions.chunks(reading, user_id), alone)
-        tagged = await stale_mentions.linked_chunks(reading, user_id, [_automatic(change.key) for change in changed])
-        return _Refresh(changed, version, [*{*found, *tagged}], alone)
+        gazetteer = (await gazetteers.current(reading, user_id)).gazetteer
+        lowered = {_derived_id(change.key): change.key for change in changed if change.lowered}
+        lost = _without_metadata(lowered, gazetteer)
+        no_metadata = {entity: lost[entity] for entity in await stale_mentions.origins(reading, user_id, list(lost))}
+        chunk_nos = await _chunks_to_match(reading, user_id, changed)
+    return _Refresh(changed, version, chunk_nos, no_metadata)
+
+
+def _without_metadata(keys: Mapping[UUID, str], gazetteer: Gazetteer) -> dict[UUID, str]:
+    """Those of the entities, by id with the key of their name, that no metadata names."""
+    return {
+        entity: key for entity, key in keys.items() if not mention_extraction.is_metadata_entity(key, entity, gazetteer)
+    }
+
+
+async def _chunks_to_match(db: Reading, user_id: str, changed: Sequence[NameChange]) -> Sequence[int]:
+    """The numbers of the chunks that may contain a changed name; all chunks if the index cannot tell."""
+    probes = [_probes(change.key) for change in changed[: MAX_NAMES + 1]]
+    found = None
+    if len(changed) <= MAX_NAMES and all(probes):
+        found = await stale_mentions.chunks_with_names(db, user_id, list(itertools.chain(*probes)))
+    if found is None:
+        return await stale_mentions.chunks(db, user_id)
+    linked = await stale_mentions.linked_chunks(db, user_id, [_derived_id(change.key) for change in changed])
+    return [*{*found, *linked}]
 
 
 def _probes(key: str) -> list[str]:
-    """A name's words, and its joined form, as the index reads them; none where the index may cut them otherwise."""
-    told = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.MAX_WORD_LENGTH]
+    """A name's words, and the words joined, as index text; none if the index may split the name differently."""
+    words = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.MAX_WORD_LENGTH]
+    if not words:
+        return []
     joined = key.replace(" ", "")
-    return [lexical.index_text(text, "english") for text in dict.fromkeys([" ".join(told), joined])] if told else []
+    return [lexical.index_text(text, "english") for text in dict.fromkeys([" ".join(words), joined])]
 
 
-def _automatic(key: str) -> UUID:
-    """The id of the entity that a name alone makes."""
+def _derived_id(key: str) -> UUID:
+    """The id of the entity that is derived from a name."""
     return Name(key, key).entity_id
 
 
-async def _relink_slice(
-    db: Database, user_id: str, alone: dict[UUID, str], chunk_nos: Sequence[int], keys: Sequence[str]
+async def _refresh_slice(
+    db: Database, user_id: str, no_metadata: Mapping[UUID, str], chunk_nos: Sequence[int], keys: Sequence[str]
 ) -> None:
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
-        known = (await gazetteers.current(writing, user_id)).gazetteer
-        lowered = await _lowered(writing, user_id, alone, known)
-        places = await mentions.chunk_texts_of(writing, user_id, chunk_nos)
-        wanted = await asyncio.to_thread(_wanted, places, known, lowered, keys)
-        standing = await stale_mentions.stored_mentions(
-            writing, user_id, chunk_nos, besides=[entity for entity, _ in lowered]
-        )
-        old = [mention for mention in standing if mention not in wanted]
-        await stale_mentions.replace_mentions(
-            writing, user_id, old=old, new=sorted(wanted - standing.keys(), key=_order)
-        )
-        unsure = {mention.entity_id for mention in old if standing[mention] != "user"}
-        await mentions.prune(writing, user_id, sorted(unsure | {entity for entity, _ in lowered}))
+        gazetteer = (await gazetteers.current(writing, user_id)).gazetteer
+        plain = await _plain_names(writing, user_id, _without_metadata(no_metadata, gazetteer))
+        plain_ids = [name.entity_id for name in plain]
+        chunks = await mentions.chunk_texts_of(writing, user_id, chunk_nos)
+        wanted = await asyncio.to_thread(_wanted, chunks, gazetteer, plain, keys)
+        stored = await stale_mentions.stored_mentions(writing, user_id, chunk_nos, besides=plain_ids)
+        old = [mention for mention in stored if mention not in wanted]
+        new = sorted(wanted - stored.keys(), key=_order)
+        await stale_mentions.replace_mentions(writing, user_id, old=old, new=new)
+        unsure = {mention.entity_id for mention in old if stored[mention] != "user"}
+        await mentions.prune(writing, user_id, sorted(unsure.union(plain_ids)))
 
 
-async def _lowered(db: Writing, user_id: str, alone: dict[UUID, str], known: Gazetteer) -> dict[tuple[UUID, str], bool]:
-    """Those of the entities that names alone make, which still nobody gives, with key and whether in any case."""
-    lost = {
-        entity: key for entity, key in alone.items() if not mention_extraction.is_metadata_entity(key, entity, known)
-    }
+async def _plain_names(db: Writing, user_id: str, lost: Mapping[UUID, str]) -> list[_PlainName]:
+    """The stored entities among `lost`, each with how its name is matched."""
     if not lost:
-        return {}
-    several = [entity for entity, key in lost.items() if sections.matches_any_case(Name(key, key))]
-    heading = await headings.heading_entities(db, user_id, several)
+        return []
+    several_words = [entity for entity, key in lost.items() if text_headings.matches_any_case(Name(key, key))]
+    heading = await headings.heading_entities(db, user_id, several_words)
     origins = await stale_mentions.origins(db, user_id, list(lost))
-    return {(entity, lost[entity]): origin == "title" or entity in heading for entity, origin in origins.items()}
+    return [
+        _PlainName(entity, lost[entity], origin == "title" or entity in heading) for entity, origin in origins.items()
+    ]
 
 
 def _wanted(
-    places: Sequence[ChunkText], known: Gazetteer, lowered: dict[tuple[UUID, str], bool], keys: Sequence[str]
+    chunks: Sequence[ChunkText], gazetteer: Gazetteer, plain: Sequence[_PlainName], keys: Sequence[str]
 ) -> set[Mention]:
-    """What the chunks would mention of these entities if they were stored now."""
+    """The mentions that the chunks would have, of entities of the gazetteer and of these names, if stored now."""
     found: dict[tuple[UUID, int, str], Mention] = {}
-    for place in places:
-        counts = mention_extraction.text_mentions(place, known) + (_plainly(place, lowered) if lowered else Counter())
-        new = [Mention(e, place.chunk_no, place.document_id, "text", count) for e, count in counts.items()]
-        for mention in (*new, *mention_extraction.document_mentions(place, known, keys)):
+    for chunk in chunks:
+        counts = mention_extraction.text_mentions(chunk, gazetteer) + _counts(chunk, plain)
+        new = [Mention(entity, chunk.chunk_no, chunk.document_id, "text", count) for entity, count in counts.items()]
+        for mention in (*new, *mention_extraction.document_mentions(chunk, gazetteer, keys)):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return set(found.values())
 
 
-def _plainly(place: ChunkText, lowered: dict[tuple[UUID, str], bool]) -> Counter[UUID]:
-    """How often a chunk holds names, in any case or written large."""
-    sequences = names.sequences(place.content)
-    large = {name.key: name.count for name in names.find(place.content)}
-    counts = {
-        entity: sequences[key] if in_any_case else large.get(key, 0) for (entity, key), in_any_case in lowered.items()
-    }
+def _counts(chunk: ChunkText, plain: Sequence[_PlainName]) -> Counter[UUID]:
+    """How often a chunk contains each name, in any case or capitalised."""
+    if not plain:
+        return Counter()
+    sequences = names.sequences(chunk.content)
+    capitalised = {name.key: name.count for name in names.find(chunk.content)}
+    counts = {name.entity_id: sequences[name.key] if name.any_case else capitalised.get(name.key, 0) for name in plain}
     return Counter({entity: count for entity, count in counts.items() if count})
 
 

@@ -184,7 +184,7 @@ async def test_reading_beside_the_service_goes_on_after_a_failure(
     monkeypatch.setattr(mention_extraction, "link", failing_twice)
     as_owner = store_db.connect(address.owner_dsn, pool_size=1)
     try:
-        await mention_extraction.catch_up(as_owner, keys=tags.KEYS)
+        await mention_extraction.backfill_with_retries(as_owner, keys=tags.KEYS)
     finally:
         await as_owner.close()
     assert not failures

@@ -111,7 +111,7 @@ async def test_names_that_only_metadata_gave_are_texts_names_again_when_it_is_go
 async def test_any_order_of_changes_and_texts_ends_alike(
     database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch, most: int, seed: int
 ) -> None:
-    monkeypatch.setattr(mention_refresh, "MOST_NAMES", most)
+    monkeypatch.setattr(mention_refresh, "MAX_NAMES", most)
     monkeypatch.setattr(mention_refresh, "SLICE", 2)
     tenant, dice = Tenant(database), random.Random(seed)
     steps: list[Any] = [*"abcd", *PEOPLE.items(), None, None]
@@ -170,7 +170,7 @@ async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
         await tenant.add(f"Ana {n}.", f"{n}")
     await linking.add_entity(tenant, "Ana")
     slices = 0
-    whole = mention_refresh._relink_slice
+    whole = mention_refresh._refresh_slice
 
     async def dying(*given: Any) -> None:
         nonlocal slices
@@ -179,7 +179,7 @@ async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
             raise Killed
         await whole(*given)
 
-    monkeypatch.setattr(mention_refresh, "_relink_slice", dying)
+    monkeypatch.setattr(mention_refresh, "_refresh_slice", dying)
     with pytest.raises(Killed):
         await linking.refresh(tenant)
     assert len(await linking.of_name(owner, tenant, "Ana")) == 3
@@ -201,7 +201,7 @@ async def test_a_worker_that_is_stopped_hands_its_job_on_at_once(
         await asyncio.Event().wait()
 
     with monkeypatch.context() as slow:
-        slow.setattr(mention_refresh, "_relink_slice", hanging)
+        slow.setattr(mention_refresh, "_refresh_slice", hanging)
         worker = asyncio.create_task(linking.refresh(tenant))
         await reached.wait()
         worker.cancel()
@@ -215,13 +215,13 @@ async def test_a_worker_that_lost_its_lease_stops(tenant: Tenant, owner: Any, mo
     for n in range(3):
         await tenant.add(f"Ana {n}.", f"{n}")
     await linking.add_entity(tenant, "Ana")
-    whole = mention_refresh._relink_slice
+    whole = mention_refresh._refresh_slice
 
     async def overtaken(*given: Any) -> None:
         await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", tenant.user_id)
         await whole(*given)
 
-    monkeypatch.setattr(mention_refresh, "_relink_slice", overtaken)
+    monkeypatch.setattr(mention_refresh, "_refresh_slice", overtaken)
     assert await linking.refresh(tenant) == 1
     pending = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1 AND pending"
     assert await owner.fetchval(pending, tenant.user_id) == 1
@@ -238,7 +238,7 @@ async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
         raise errors.DatabaseUnavailable("down")
 
     with monkeypatch.context() as broken:
-        broken.setattr(mention_refresh, "_relink_slice", failing)
+        broken.setattr(mention_refresh, "_refresh_slice", failing)
         for _ in range(5):
             with pytest.raises(errors.DatabaseUnavailable):
                 await linking.refresh(tenant)

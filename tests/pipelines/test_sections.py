@@ -161,7 +161,7 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
 async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_all_in_later_ones(
     shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mention_extraction, "LOOKED_BACK", 1)
+    monkeypatch.setattr(mention_extraction, "MAX_NEW_HEADINGS", 1)
     told = "See the refund policy, the dress code, and our Dress Code for guests."
     small = "See the refund policy and the dress code."
     await shelf.add(told, "large")
