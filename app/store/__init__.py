@@ -1,1 +1,1 @@
-"""THE CELLAR: the only room that knows Postgres."""
+"""Reads and writes Postgres; no other package uses its driver or its SQL."""

@@ -1,4 +1,4 @@
-"""What do the columns of all tables have in common?"""
+"""Defines the columns and the HNSW index that several tables share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ metadata = MetaData(
 
 
 def tenant() -> list[Column[str] | CheckConstraint]:
-    """Whose a row is."""
+    """The column of the user who owns a row, with its check."""
     return [Column("user_id", Text, nullable=False), CheckConstraint("user_id <> ''", name="user_id")]
 
 

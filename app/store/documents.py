@@ -44,7 +44,7 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A stored document, as far as a writer must know it."""
+    """The id, hashes and size of a stored document."""
 
     document_id: UUID
     content_hash: bytes
@@ -88,7 +88,7 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
 async def put(
     db: Writing, user_id: str, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> tuple[UUID, Literal["added", "replaced", "unchanged"]]:
-    """Store `draft` in the place of whatever has its identity; nothing happens if that is already the same.
+    """Store `draft`, replacing the document with the same identity; an identical document is left unchanged.
 
     `vectors_by_key` holds a vector for every chunk's embedding key.
     """
@@ -213,7 +213,7 @@ async def stats(db: Reading, user_id: str) -> Stats:
 
 
 def not_found() -> errors.NotFound:
-    """The one answer for ids that do not exist and ids of somebody else."""
+    """The error for an id that does not exist or belongs to another user."""
     return errors.NotFound("No such document.")
 
 

@@ -65,7 +65,7 @@ async def get(db: Reading, user_id: str, entity_id: UUID) -> Entity:
 
 
 async def of_ids(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[Entity]:
-    """Those of the entities that exist, in the order of the ids."""
+    """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
         rows = await db.execute(_selected(user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
@@ -118,7 +118,7 @@ async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dic
 
 
 async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
-    """Those of the ids that name an entity."""
+    """The ids among these that are ids of an entity."""
     found: set[UUID] = set()
     for wanted in _slices(list(entity_ids)):
         among = _e.entity_id == _any(wanted, sa.Uuid)
@@ -150,7 +150,7 @@ async def save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> No
 
 
 async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
-    """Everything but the members, which may be among entities that are stored later."""
+    """Store everything but the members, which may be entities that are stored later."""
     await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
@@ -173,7 +173,7 @@ async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> N
 
 
 async def delete(db: Writing, user_id: str, entity_id: UUID) -> int:
-    """Remove one of the user's own entities with all that hangs on it; returns how many mentions that were."""
+    """Delete one of the user's own entities with its dependent rows; returns the number of deleted mentions."""
     mentions = await db.scalar(sa.select(sa.func.count()).where(_m.user_id == user_id, _m.entity_id == entity_id))
     await db.execute(sa.delete(tables.entities).where(_e.user_id == user_id, _e.entity_id == entity_id))
     return int(mentions or 0)

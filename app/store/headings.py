@@ -1,7 +1,7 @@
-"""What are the sections called in which chunks stand?
+"""Stores which entities have names that are headings of the sections of chunks.
 
-A heading names its section as a title names its document, but is no mention: it says nothing of the document, is never
-listed, and guides no search. Every change runs under the user's lock.
+A heading names its section as a title names its document, but it is not a mention: it does not link the document to
+the entity, is never listed, and does not guide a search. Every change requires the user's lock.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _e = tables.entities.c
 
 @dataclass(frozen=True, slots=True)
 class HeadingChunk:
-    """A chunk in a section that the entity's name heads; a section is known by its first chunk."""
+    """A chunk in a section that an entity's name heads; `section_no` is the number of the section's first chunk."""
 
     entity_id: UUID
     section_no: int
@@ -30,12 +30,12 @@ class HeadingChunk:
 
 
 async def delete(db: Writing, user_id: str, document_id: UUID) -> None:
-    """Forget what a document's sections are called."""
+    """Delete the headings of a document."""
     await db.execute(sa.delete(tables.headings).where(_h.user_id == user_id, _h.document_id == document_id))
 
 
 async def add(db: Writing, user_id: str, found: Iterable[HeadingChunk]) -> None:
-    """Store what a document's sections are called, whose entities are there."""
+    """Store the headings of a document; their entities must exist."""
     rows = [
         {
             "user_id": user_id,
@@ -51,13 +51,13 @@ async def add(db: Writing, user_id: str, found: Iterable[HeadingChunk]) -> None:
 
 
 async def of_document(db: Reading, user_id: str, document_id: UUID) -> set[UUID]:
-    """The entities whose names head a document's sections."""
+    """The entities whose names are headings of a document."""
     query = sa.select(_h.entity_id).distinct().where(_h.user_id == user_id, _h.document_id == document_id)
     return set(await db.scalars(query))
 
 
 async def heading_entities(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the entities whose name heads a section."""
+    """The entities among these whose names are headings."""
     if not entity_ids:
         return set()
     wanted = _h.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
@@ -65,5 +65,5 @@ async def heading_entities(db: Reading, user_id: str, entity_ids: Sequence[UUID]
 
 
 def is_heading(user_id: str) -> sa.Exists:
-    """Whether a row of the entities has a name that heads a section."""
+    """The SQL condition that a name of an entity row is a heading."""
     return sa.select(_h.entity_id).where(_h.user_id == user_id, _h.entity_id == _e.entity_id).exists()

@@ -1,8 +1,8 @@
 """Stores background jobs and hands each to one worker at a time.
 
-The table has no row-level security, because a worker takes whatever is next of any user; `claim` is the one function
-that does so. A worker holds a job for as long as its lease runs and renews it as it gets on; a lease that ran out frees
-the job for the next one, so that work survives whoever began it.
+The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. A worker
+holds a job until its lease expires and renews the lease while it works. Another worker can claim a job with an expired
+lease, so a job survives the process that started it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from app.store import sql, tables
 from app.store.db import Reading, Writing
 
 _j = tables.jobs.c
-MOST_ATTEMPTS = 5
+MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A claimed job. `attempts` counts this one, and tells one claim of a job from another."""
+    """A claimed job. `attempts` includes this one and identifies the claim."""
 
     job_id: UUID
     user_id: str
@@ -35,14 +35,14 @@ class Job:
 
 
 async def enqueue(db: Writing, user_id: str, kind: str) -> None:
-    """Have one job of this kind wait for the user; the caller holds the user's lock, so that two never see none."""
+    """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
         await db.execute(sa.insert(tables.jobs).values(job_id=uuid4(), user_id=user_id, kind=kind))
 
 
 async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None) -> Job | None:
-    """Take the job that has waited longest, of one user if given; one whose lease ran out counts as waiting."""
+    """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting."""
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
     if row is None:
@@ -51,31 +51,31 @@ async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: s
 
 
 async def renew(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
-    """Note how far a job got and hold it for longer; false if it is no longer this worker's."""
+    """Store the progress of a job and extend its lease; false if the claim was lost."""
     leased = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, lease_s)
     return await _change(db, job, progress=dict(progress), leased_until=leased)
 
 
 async def finish(db: Writing, job: Job) -> bool:
-    """Note that a job is done; false if it is no longer this worker's."""
+    """Mark a job as done; false if the claim was lost."""
     return await _change(db, job, status="done", leased_until=None, finished_at=sa.func.now())
 
 
 async def release(db: Writing, job: Job) -> bool:
-    """Let another worker go on with a job at once, as if it had never been claimed."""
+    """Return a job to the queue at once, without counting the attempt."""
     return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
 
 
 async def retry_later(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
-    """Let a job that failed wait for its next attempt, or end as failed after five."""
-    if job.attempts >= MOST_ATTEMPTS:
+    """Queue a failed job for its next attempt, or mark it as failed after MAX_ATTEMPTS."""
+    if job.attempts >= MAX_ATTEMPTS:
         return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
     later = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, after_s)
     return await _change(db, job, status="queued", error=error, leased_until=None, run_at=later)
 
 
 async def delete_finished(db: Writing, user_id: str, kind: str) -> None:
-    """Remove the user's finished jobs of a kind: nobody asks for them."""
+    """Delete the user's finished jobs of a kind."""
     await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.kind == kind, _j.status == "done"))
 
 

@@ -1,4 +1,4 @@
-"""Which names stand where?
+"""Stores mentions of entities in chunks, and the entities that names create.
 
 Every change runs under the user's lock, in the transaction that stores or removes the document.
 """
@@ -20,14 +20,14 @@ _m = tables.mentions.c
 _e = tables.entities.c
 _c = tables.chunks.c
 _d = tables.documents.c
-MOST_CHUNKS = 2_000
-"""Chunks in which a new title is looked for: a name that more chunks hold leads nowhere."""
+MAX_CHUNKS = 2_000
+"""Chunks that are searched for a new title; a name in more chunks is not specific enough to link them."""
 _AUTOMATIC = ("metadata", "title", "text")
 
 
 @dataclass(frozen=True, slots=True)
 class NameEntity:
-    """An entity that a name alone makes."""
+    """An entity that is created for a name."""
 
     entity_id: UUID
     key: str
@@ -48,7 +48,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class DocumentHead:
-    """What a document says of itself, which counts as said by its first chunk."""
+    """Title and metadata of a document; the names in them count as mentions in its first chunk."""
 
     title: str
     metadata: Mapping[str, Any]
@@ -56,7 +56,7 @@ class DocumentHead:
 
 @dataclass(frozen=True, slots=True)
 class ChunkText:
-    """A chunk in which names are looked for; `opening` if it is its document's first."""
+    """A chunk that is searched for names; `opening` is set on the first chunk of a document."""
 
     chunk_no: int
     document_id: UUID
@@ -66,12 +66,12 @@ class ChunkText:
 
 
 async def lock(db: Writing, user_id: str) -> None:
-    """Take the user's lock, as whoever stores or removes a document does."""
+    """Take the user's lock, which every change of documents and entities requires."""
     await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})
 
 
 async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> DocumentHead:
-    """Forget what was found in a document, note that it is being read anew, and return what it says of itself."""
+    """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
     old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
     await db.execute(old)
     await headings.delete(db, user_id, document_id)
@@ -87,22 +87,22 @@ async def chunk_texts(db: Reading, user_id: str, document_id: UUID) -> list[Chun
 
 
 async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[ChunkText]:
-    """Those of the chunks that are still there."""
+    """The chunks among these that still exist."""
     wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
     return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
 
 
 async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
-    """Those of the entities that are titles or more, to which texts are linked wherever the name stands in them."""
+    """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
     wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
     query = sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")
     return set(await db.scalars(query))
 
 
 async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
-    """Give every name an entity; returns those that were not of this origin before.
+    """Ensure that every name has an entity; returns those that did not have this origin before.
 
-    An origin only rises: text, title, metadata. Nothing touches a user's own entities.
+    An origin is only raised, in the order text, title, metadata. The user's own entities are not changed.
     """
     if not named:
         return set()
@@ -117,7 +117,7 @@ async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, orig
 
 
 async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The titles among the keys, which are matched in any spelling of case, with whom they name."""
+    """The entities of the keys that are titles or multi-word headings, which match in any case."""
     rows = await db.execute(
         sql.statement("any_case_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
     )
@@ -128,14 +128,14 @@ async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[s
 
 
 async def chunks_with_phrase(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[ChunkText]:
-    """Up to MOST_CHUNKS chunks of other documents than `besides` that hold the phrase as the text index reads it."""
-    binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MOST_CHUNKS}
+    """Up to MAX_CHUNKS chunks of documents other than `besides` that contain the phrase in the text index."""
+    binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MAX_CHUNKS}
     rows = await db.execute(sql.statement("chunks_holding_phrase"), {"user_id": user_id, **binds})
     return [ChunkText(row.chunk_no, row.document_id, row.content) for row in rows]
 
 
 async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
-    """Store mentions; of one that is there already the larger count stays."""
+    """Store mentions; an existing mention keeps the larger count."""
     if not found:
         return
     binds = {
@@ -149,15 +149,15 @@ async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
 
 
 async def of_document(db: Reading, user_id: str, document_id: UUID) -> list[UUID]:
-    """The entities that a document mentions, is titled by, or has a section of."""
+    """The entities that a document mentions, or whose names are its title or its headings."""
     query = sa.select(_m.entity_id).distinct().where(_m.user_id == user_id, _m.document_id == document_id)
     return list({*await db.scalars(query), *await headings.of_document(db, user_id, document_id)})
 
 
 async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
-    """Forget those of the entities that names made and nothing mentions now, and lower the origin of the others.
+    """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
-    One that no metadata names is a title, one that titles nothing a name from texts, which may head sections.
+    An entity without mentions in metadata becomes a title; one that is no title either gets the origin `text`.
     """
     if not entity_ids:
         return
@@ -182,13 +182,13 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
 
 
 async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
-    """Documents of any user whose names were read by an older version of the rules, or never. The owner's to ask."""
+    """Documents of any user with a names_version below `version`; requires the database's owner."""
     query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)
     return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
 
 
 async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: int) -> bool:
-    """Whether the document is there and its names were read by an older version of the rules, or never."""
+    """Whether the document exists and its names_version is below `version`."""
     read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == user_id, _d.document_id == document_id))
     return read is not None and read < version
 

@@ -1,4 +1,4 @@
-"""How does a vector cross into Postgres?"""
+"""Formats vectors as pgvector text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which words do a user's documents hold?"""
+"""Reads the lexemes of a user's documents."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sqlalchemy as sa
 from app.store import tables
 from app.store.db import Reading
 
-MOST = 2_000
+MAX_LEXEMES = 2_000
 
 
 async def starting_like(db: Reading, user_id: str, *, word: str) -> list[str]:
-    """Up to 2,000 stored lexemes that begin with the word's first two letters, the most frequent first.
+    """Up to 2,000 stored lexemes that start with the word's first two letters, by descending document frequency.
 
     A range on a column under collation C: LIKE would not use its index under row-level security.
     """
@@ -21,7 +21,7 @@ async def starting_like(db: Reading, user_id: str, *, word: str) -> list[str]:
         sa.select(column.lexeme)
         .where(column.user_id == user_id, column.lexeme >= start, column.lexeme < _after(start))
         .order_by(column.df.desc(), column.lexeme)
-        .limit(MOST)
+        .limit(MAX_LEXEMES)
     )
     return list(await db.scalars(query))
 

@@ -1,4 +1,4 @@
--- Which tables have row-level security and a policy?
+-- Lists the tables that have row-level security and a policy.
 -- Columns: name.
 -- :schema text  the schema
 SELECT c.relname AS name
