@@ -28,10 +28,10 @@ WHERE x.indisunique AND r.relnamespace = CAST($1 AS regnamespace)
 FOREIGN = """
 SELECT r.relname AS table, t.relname AS target, c.conname AS name,
        c.confdeltype AS on_delete, c.confupdtype AS on_update,
-       ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k (n, address)
-             JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.n ORDER BY k.place) AS own,
-       ARRAY(SELECT a.attname FROM unnest(c.confkey) WITH ORDINALITY AS k (n, address)
-             JOIN pg_attribute AS a ON a.attrelid = c.confrelid AND a.attnum = k.n ORDER BY k.place) AS theirs
+       ARRAY(SELECT a.attname FROM unnest(c.conkey) WITH ORDINALITY AS k (n, ordinal)
+             JOIN pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.n ORDER BY k.ordinal) AS own,
+       ARRAY(SELECT a.attname FROM unnest(c.confkey) WITH ORDINALITY AS k (n, ordinal)
+             JOIN pg_attribute AS a ON a.attrelid = c.confrelid AND a.attnum = k.n ORDER BY k.ordinal) AS theirs
 FROM pg_constraint AS c
 JOIN pg_class AS r ON r.oid = c.conrelid
 JOIN pg_class AS t ON t.oid = c.confrelid
