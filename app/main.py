@@ -1,6 +1,6 @@
-"""How is the application put together?
+"""Creates the FastAPI application: routers, middleware, background workers and lifespan.
 
-Nothing happens at import: the lifespan opens the database and the providers, unless the caller opened them already.
+Nothing is opened at import: the lifespan opens the database and the providers, unless the caller has opened them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from app.api import (
     documents,
     entities,
     health,
+    ingest_gate,
     loop_lag,
     metrics,
     multihop,
@@ -32,29 +33,28 @@ from app.api import (
     traces,
 )
 from app.api.fair_queue import FairQueue
-from app.api.ingest_gate import IngestGate
 from app.config import Settings
 from app.pipelines import audit, mention_extraction, mention_refresh
 from app.pipelines.services import Services
 
 DESCRIPTION = """
-Hybrid search over your documents: by meaning (vectors) and by words (true BM25), fused in one statement.
+Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
 
-Every operation has an example that can be run as it is.
+Every operation has an example that can be sent unchanged.
 """
 TAGS = [
-    {"name": "search", "description": "Find passages."},
-    {"name": "documents", "description": "Put documents in, look at them, take them out."},
-    {"name": "entities", "description": "Say who and what the documents are about."},
-    {"name": "health", "description": "For whoever runs the service."},
+    {"name": "search", "description": "Search for passages."},
+    {"name": "documents", "description": "Store, read and delete documents."},
+    {"name": "entities", "description": "Describe the people, projects and things that documents mention."},
+    {"name": "health", "description": "Monitor the service."},
 ]
 
 
 def create_app(settings: Settings | None = None, *, opened: tuple[Services, AsyncExitStack] | None = None) -> FastAPI:
     """The application.
 
-    `opened` holds services that are running already and the stack that closes them; without it they are opened when
-    the application starts. Either way they are closed when it stops.
+    `opened` contains services that are already open and the stack that closes them; by default they are opened when
+    the application starts. In both cases they are closed when it stops.
     """
     chosen = settings or config.load()
 
@@ -63,7 +63,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         telemetry.configure(chosen.log_level, chosen.log_json)
         services, stack = opened or await _open(chosen)
         app.state.services = services
-        async with stack, _working(app, services):
+        async with stack, _background_workers(app, services):
             yield
 
     app = FastAPI(
@@ -75,33 +75,34 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        responses=problems.EVERY_REQUEST,
         lifespan=lifespan,
         telemetry=traces.configuration(export=chosen.otel),
         generate_unique_id_function=_operation_id,
     )
     app.state.settings = chosen
     app.state.key_uses = audit.KeyUses()
-    app.state.ingest_gate = IngestGate()
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for part in (search, multihop, documents, entities, health):
-        app.include_router(part.router)
+    for module in (search, multihop, documents, entities, health):
+        app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)
     traces.install(app)
     problems.install(app)
     metrics.install(app, access=chosen.metrics)
     request_ids.install(app)
-    admission.install(app, _searches(chosen))
+    admission.install(app, _search_queue(chosen))
+    ingest_gate.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 
 
 @asynccontextmanager
-async def _working(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Background workers: linking stored texts to changed names, reading names by new rules, lag, key uses."""
+async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
+    """Run the workers that refresh mentions, extract mentions by new rules, measure loop lag and store key uses."""
     keys, count_chunks = services.chunking_options.entity_keys, app.state.metrics.relinked
     workers = [
         asyncio.create_task(mention_refresh.run_forever(services.db, keys=keys, count_chunks=count_chunks)),
@@ -125,7 +126,7 @@ async def _open(settings: Settings) -> tuple[Services, AsyncExitStack]:
     return await stack.enter_async_context(runtime.open_services(settings, names_later=True)), stack
 
 
-def _searches(settings: Settings) -> FairQueue:
+def _search_queue(settings: Settings) -> FairQueue:
     timeout_s = min(settings.queue_timeout_s, settings.search_timeout_s)
     return FairQueue(settings.searches_at_once, max_waiting=settings.max_waiting_searches, timeout_s=timeout_s)
 

@@ -1,4 +1,4 @@
-"""The JSON models of documents."""
+"""Defines the request and response models of documents."""
 
 from __future__ import annotations
 
@@ -14,36 +14,39 @@ from app.api import wire
 from app.shapes import Chunk, Document, IngestResult, Upload
 from app.text import cleaning
 
-MOST_AT_ONCE = 500
+MAX_DOCUMENTS = 500
 EXAMPLE_DOCUMENT = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 
 
-def _not_blank(given: str) -> str:
-    if cleaning.is_blank(given):
-        raise PydanticCustomError("blank_content", "Must hold some visible text.")
-    return given
+def _not_blank(content: str) -> str:
+    if cleaning.is_blank(content):
+        raise PydanticCustomError("blank_content", "Must contain visible text.")
+    return content
 
 
 class DocumentInput(wire.WireModel):
-    """A document: plain text or Markdown, with frontmatter if you like."""
+    """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
 
     content: Annotated[str, AfterValidator(_not_blank)] = Field(
-        description="The text.", examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."]
+        description="Text of the document.",
+        examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."],
     )
     title: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="Default: the frontmatter's title, else the first heading."
+        None, description="Title; by default that of the frontmatter, else the first heading."
     )
     uri: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
-        None, description="Its identity: the same uri again replaces it. Without one, its text is its identity."
+        None,
+        description="Identifier: a document with the same URI is replaced. By default the text identifies it.",
     )
-    metadata: wire.Metadata = Field(default_factory=dict, description="Anything to filter by, as JSON.")
+    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
     language: Annotated[str, Field(max_length=40)] | None = Field(
-        None, description="Name or ISO 639 code; default English. Unknown languages are indexed word by word."
+        None,
+        description="Language name or ISO 639 code; default English. Other languages are indexed without stemming.",
     )
-    created_at: wire.Moment | None = Field(None, description="Default: now.")
+    created_at: wire.Moment | None = Field(None, description="Creation time; default now.")
 
     def shape(self) -> Upload:
-        """The document as the pipelines take it."""
+        """The document as a core type."""
         return Upload(
             content=self.content,
             title=self.title,
@@ -55,119 +58,121 @@ class DocumentInput(wire.WireModel):
 
 
 class DocumentResult(BaseModel):
-    """What became of one document."""
+    """The result of storing a document."""
 
-    document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
-    uri: str | None
-    title: str
-    chunk_count: int
-    embedded: int = Field(description="Chunks that had to be embedded; the others' vectors were known.")
-    warnings: list[str]
+    document_id: UUID = Field(description="Id of the document.")
+    status: Literal["added", "replaced", "unchanged"] = Field(description="Whether the document was new or changed.")
+    uri: str | None = Field(description="URI of the document.")
+    title: str = Field(description="Title of the document.")
+    chunk_count: int = Field(description="Number of its chunks.")
+    embedded: int = Field(description="Number of chunks that were embedded; the others reuse stored vectors.")
+    warnings: list[str] = Field(description="Problems that did not prevent storing, such as invalid frontmatter.")
 
     @classmethod
     def of(cls, stored: IngestResult) -> DocumentResult:
-        """As the wire shows it."""
+        """The response model of a core type."""
         return cls(**{**_fields(stored), "warnings": list(stored.warnings)})
 
 
 class DocumentFailure(BaseModel):
-    """A document that was not stored."""
+    """A document of a list that was not stored."""
 
-    index: int = Field(description="Its place in the request, from 0.")
-    uri: str | None
-    code: str
-    detail: str
+    index: int = Field(description="Index of the document in the request, from 0.")
+    uri: str | None = Field(description="URI of the document.")
+    code: str = Field(description="Stable code of the error.")
+    detail: str = Field(description="What is wrong and how to fix it.")
 
     @classmethod
     def of(cls, index: int, error: errors.StepwellError, uri: str | None = None) -> Self:
-        """The reason as the wire has it."""
+        """The response model of an error."""
         return cls(index=index, uri=uri, code=error.code, detail=error.message)
 
 
 class DocumentResultList(BaseModel):
-    """What became of several documents."""
+    """The result of storing several documents."""
 
-    documents: list[DocumentResult]
-    failed: list[DocumentFailure]
-    added: int
-    replaced: int
-    unchanged: int
+    documents: list[DocumentResult] = Field(description="Documents that are stored, in the order of the request.")
+    failed: list[DocumentFailure] = Field(description="Documents that were not stored.")
+    added: int = Field(description="Number of new documents.")
+    replaced: int = Field(description="Number of documents that replaced an earlier version.")
+    unchanged: int = Field(description="Number of documents that were stored already.")
 
 
 class StoredDocument(BaseModel):
     """A stored document."""
 
-    document_id: UUID
-    source_id: UUID | None
-    uri: str | None
-    title: str
-    metadata: dict[str, Any]
-    language: str = Field(description="The text-search configuration that indexes it.")
-    content_hash: str = Field(description="SHA-256 of the cleaned text.")
-    chunk_count: int
-    created_at: datetime
-    updated_at: datetime
-    content: str | None = Field(None, description="The cleaned text; offsets of chunks count its code points.")
+    document_id: UUID = Field(description="Id of the document.")
+    source_id: UUID | None = Field(description="Id of the source it was read from; null if it was uploaded.")
+    uri: str | None = Field(description="URI of the document.")
+    title: str = Field(description="Title of the document.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    language: str = Field(description="Postgres text search configuration that indexes it.")
+    content_hash: str = Field(description="SHA-256 of the cleaned text, in hexadecimal.")
+    chunk_count: int = Field(description="Number of its chunks.")
+    created_at: datetime = Field(description="Creation time given with the document, else time of its first upload.")
+    updated_at: datetime = Field(description="Time of its last change.")
+    content: str | None = Field(
+        None, description="The cleaned text, in which offsets of chunks count code points; null in listings."
+    )
 
     @classmethod
     def of(cls, document: Document) -> StoredDocument:
-        """As the wire shows it."""
+        """The response model of a core type."""
         return cls(**{**_fields(document), "metadata": dict(document.metadata)})
 
 
 class DocumentPage(BaseModel):
-    """Documents, newest first."""
+    """A page of documents, newest first."""
 
-    documents: list[StoredDocument]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
+    documents: list[StoredDocument] = Field(description="Documents of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
 
 
 class StoredChunk(BaseModel):
     """A chunk of a document."""
 
-    chunk_id: UUID
-    document_id: UUID
-    chunk_index: int
-    content: str
-    start_offset: int
-    end_offset: int
-    heading_path: list[str]
+    chunk_id: UUID = Field(description="Id of the chunk.")
+    document_id: UUID = Field(description="Id of its document.")
+    chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
+    content: str = Field(description="Text of the chunk.")
+    start_offset: int = Field(description="Offset of its first code point in the document's text.")
+    end_offset: int = Field(description="Offset of the code point after its last.")
+    heading_path: list[str] = Field(description="Headings above the chunk, outermost first.")
 
     @classmethod
     def of(cls, chunk: Chunk) -> StoredChunk:
-        """As the wire shows it."""
+        """The response model of a core type."""
         return cls(**{**_fields(chunk), "heading_path": list(chunk.heading_path)})
 
 
 class ChunkPage(BaseModel):
-    """A document's chunks in order."""
+    """A page of a document's chunks, in order."""
 
-    chunks: list[StoredChunk]
-    total: int
+    chunks: list[StoredChunk] = Field(description="Chunks of the page.")
+    total: int = Field(description="Number of chunks of the document.")
 
 
 class DocumentDeletion(BaseModel):
-    """What a deletion removed."""
+    """Numbers of deleted rows."""
 
-    documents_deleted: int
-    chunks_deleted: int
-    vectors_deleted: int
-    mentions_deleted: int
+    documents_deleted: int = Field(description="Number of deleted documents.")
+    chunks_deleted: int = Field(description="Number of deleted chunks.")
+    vectors_deleted: int = Field(description="Number of deleted vectors.")
+    mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
 
 class StorageStats(BaseModel):
-    """What the caller has stored."""
+    """Numbers of what the user has stored."""
 
-    documents: int
-    chunks: int
-    vectors: int
-    tokens: int
-    lexemes: int
-    sources: int
-    languages: dict[str, int]
-    embedding_model: str
-    embedding_dimension: int
+    documents: int = Field(description="Number of documents.")
+    chunks: int = Field(description="Number of chunks.")
+    vectors: int = Field(description="Number of vectors.")
+    tokens: int = Field(description="Number of indexed words in all chunks.")
+    lexemes: int = Field(description="Number of different lexemes.")
+    sources: int = Field(description="Number of sources.")
+    languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
+    embedding_model: str = Field(description="Model that computed the vectors.")
+    embedding_dimension: int = Field(description="Numbers per vector.")
 
 
 def _fields(shape: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from app import errors
 from app.api import auditing, auth, bodies, cursors, disconnects, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
-    MOST_AT_ONCE,
+    MAX_DOCUMENTS,
     ChunkPage,
     DocumentDeletion,
     DocumentFailure,
@@ -31,7 +31,9 @@ from app.pipelines import documents, ingest, offload
 from app.pipelines.services import Services
 from app.shapes import Chunk, Upload
 
-router = APIRouter(prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute)
+router = APIRouter(
+    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+)
 
 _NOTE = {
     "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
@@ -45,7 +47,7 @@ _EXAMPLES = {
         "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
     },
 }
-_Several = Annotated[list[DocumentInput], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_Several = Annotated[list[DocumentInput], *wire.at_most(MAX_DOCUMENTS, at_least=1)]
 _ONE, _SEVERAL = TypeAdapter(DocumentInput), TypeAdapter(_Several)
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -58,7 +60,7 @@ _BODY: dict[str, Any] = {
                         {
                             "type": "array",
                             "items": {"$ref": "#/components/schemas/DocumentInput"},
-                            "maxItems": MOST_AT_ONCE,
+                            "maxItems": MAX_DOCUMENTS,
                         },
                     ]
                 },
@@ -83,8 +85,6 @@ DocumentId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
     ),
 ]
-_WRITES = problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 502, 503, 507)
-_READS = problems.responses(401, 403, 404, 422, 429, 503)
 
 
 @router.post(
@@ -93,7 +93,7 @@ _READS = problems.responses(401, 403, 404, 422, 429, 503)
     summary="Add documents",
     status_code=201,
     responses={
-        **_WRITES,
+        **problems.WRITE,
         200: {
             "model": DocumentResult | DocumentResultList,
             "description": "Nothing was added or replaced.",
@@ -116,7 +116,7 @@ async def add(
         return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
 
 
-@router.get("/documents", operation_id="list_documents", summary="List documents", responses=_READS)
+@router.get("/documents", operation_id="list_documents", summary="List documents", responses=problems.responses(404))
 async def page(
     user_id: auth.Searcher,
     use: auth.Use,
@@ -139,7 +139,7 @@ async def page(
     operation_id="get_document",
     summary="Get a document",
     response_model=StoredDocument,
-    responses=_READS,
+    responses=problems.responses(404),
 )
 async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> Response:
     """One document with its cleaned text."""
@@ -151,7 +151,7 @@ async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) ->
     "/documents/{document_id}",
     operation_id="replace_document",
     summary="Replace a document",
-    responses={**_WRITES, **problems.responses(404, 409)},
+    responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def replace(
     document_id: DocumentId,
@@ -178,7 +178,7 @@ async def replace(
     "/documents/{document_id}",
     operation_id="delete_document",
     summary="Delete a document",
-    responses={**_READS, **problems.responses(507)},
+    responses=problems.responses(404, 507),
 )
 async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DocumentDeletion:
     """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
@@ -191,7 +191,7 @@ async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer
     operation_id="list_chunks",
     summary="List a document's chunks",
     response_model=ChunkPage,
-    responses=_READS,
+    responses=problems.responses(404),
 )
 async def chunks(
     document_id: DocumentId,
@@ -213,7 +213,9 @@ def _chunk_page(found: Sequence[Chunk], total: int) -> ChunkPage:
 
 
 @router.get(
-    "/stats", operation_id="stats", summary="Count what is stored", responses=problems.responses(401, 403, 429, 503)
+    "/stats",
+    operation_id="stats",
+    summary="Count what is stored",
 )
 async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
     """How much you have stored, and which model embedded it."""

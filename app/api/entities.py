@@ -1,4 +1,4 @@
-"""Serves the endpoints for entities."""
+"""Serves the endpoints for entities and for bulk upserts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from app.api import auditing, auth, bodies, cursors, entity_lines, problems, replies, wire
 from app.api.entity_models import (
     EXAMPLE_ENTITY,
-    MOST_AT_ONCE,
+    MAX_ENTITIES,
     EntityChange,
     EntityDeletion,
     EntityDocument,
@@ -26,7 +26,9 @@ from app.pipelines import entities, offload
 from app.pipelines import entity_lines as lines
 from app.shapes import Entity, EntityFilter
 
-router = APIRouter(prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute)
+router = APIRouter(
+    prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+)
 
 _ANA = {
     "type": "person",
@@ -55,10 +57,8 @@ EntityId = Annotated[
         openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_ENTITY}},
     ),
 ]
-_Several = Annotated[list[EntityInput], *wire.at_most(MOST_AT_ONCE, at_least=1)]
+_Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")]
-_WRITES = problems.responses(400, 401, 403, 408, 409, 413, 415, 422, 429, 502, 503, 507)
-_READS = problems.responses(401, 403, 404, 422, 429, 503)
 
 
 @router.post(
@@ -67,7 +67,7 @@ _READS = problems.responses(401, 403, 404, 422, 429, 503)
     summary="Add entities",
     status_code=201,
     response_model=StoredEntity | EntityList,
-    responses=_WRITES,
+    responses={**problems.WRITE, **problems.responses(409)},
 )
 async def add(
     given: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
@@ -88,7 +88,7 @@ async def add(
     operation_id="upsert_entities",
     summary="Add or replace many entities",
     response_model=UpsertResult,
-    responses=_WRITES,
+    responses={**problems.WRITE, **problems.responses(409)},
     openapi_extra=_NDJSON,
 )
 async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
@@ -108,7 +108,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     operation_id="list_entities",
     summary="List entities",
     response_model=EntityPage,
-    responses=_READS,
+    responses=problems.responses(404),
 )
 async def page(
     user_id: auth.Searcher,
@@ -150,7 +150,9 @@ def _listed(stored: Sequence[Entity]) -> EntityList:
     return EntityList(entities=[StoredEntity.of(entity) for entity in stored])
 
 
-@router.get("/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=_READS)
+@router.get(
+    "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
+)
 async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
     """One entity with all that is known of it."""
     return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
@@ -160,7 +162,7 @@ async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> Sto
     "/entities/{entity_id}",
     operation_id="change_entity",
     summary="Change an entity",
-    responses={**_WRITES, **problems.responses(404)},
+    responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def change(
     entity_id: EntityId,
@@ -178,7 +180,7 @@ async def change(
     "/entities/{entity_id}",
     operation_id="delete_entity",
     summary="Delete an entity",
-    responses={**_READS, **problems.responses(409, 507)},
+    responses=problems.responses(404, 409, 507),
 )
 async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeletion:
     """Remove an entity of your own with its links; what documents themselves name stays."""
@@ -190,7 +192,7 @@ async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, us
     "/entities/{entity_id}/documents",
     operation_id="list_entity_documents",
     summary="List an entity's documents",
-    responses=_READS,
+    responses=problems.responses(404),
 )
 async def documents(
     entity_id: EntityId,

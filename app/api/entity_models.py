@@ -1,4 +1,4 @@
-"""Request and response models for entities."""
+"""Defines the request and response models of entities."""
 
 from __future__ import annotations
 
@@ -15,39 +15,41 @@ from app.pipelines.entity_lines import Line
 from app.shapes import Entity, EntityDraft, LinkedDocument
 from app.text import cleaning, gazetteer, names
 
-MOST_AT_ONCE = 1_000
+MAX_ENTITIES = 1_000
 EXAMPLE_ENTITY = "2b9f0c1e-5d3a-4c86-9a55-0f7f5d1c2e40"
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
-def _name(given: str) -> str:
-    tidy = names.tidy(given)
+def _name(text: str) -> str:
+    tidy = names.tidy(text)
     if gazetteer.key(tidy) is None:
-        raise PydanticCustomError("blank_name", "Must hold a letter or a digit.")
-    if len(tidy) > LONGEST_NAME:
-        raise PydanticCustomError("string_too_long", "Must have at most {max_length} characters.", {"max_length": 200})
+        raise PydanticCustomError("blank_name", "Must contain a letter or a digit.")
+    if len(tidy) > MAX_NAME_LENGTH:
+        raise PydanticCustomError(
+            "string_too_long", "Must have at most {max_length} characters.", {"max_length": MAX_NAME_LENGTH}
+        )
     return tidy
 
 
-def _visible(given: str) -> str:
-    if cleaning.is_blank(given):
-        raise PydanticCustomError("blank_text", "Must hold some visible text, or be left out.")
-    return given.strip()
+def _visible(text: str) -> str:
+    if cleaning.is_blank(text):
+        raise PydanticCustomError("blank_text", "Must contain visible text, or be left out.")
+    return text.strip()
 
 
-def _given(given: object) -> object:
-    if given is None:
-        raise PydanticCustomError("not_null", "Must not be null: leave it out to keep it as it is.")
-    return given
+def _not_null(value: object) -> object:
+    if value is None:
+        raise PydanticCustomError("not_null", "Must not be null: leave it out to keep its value.")
+    return value
 
 
 _TYPE_PATTERN = "^[a-z][a-z0-9_-]{0,39}$"
 NameText = Annotated[
     str,
-    Field(max_length=4 * LONGEST_NAME, json_schema_extra={"minLength": 1, "maxLength": LONGEST_NAME}),
+    Field(max_length=4 * MAX_NAME_LENGTH, json_schema_extra={"minLength": 1, "maxLength": MAX_NAME_LENGTH}),
     AfterValidator(_name),
 ]
-"""1 to 200 characters after cleaning, a letter or digit among them."""
+"""1 to 200 characters after cleaning, at least one of them a letter or digit."""
 TypeName = Annotated[str, Field(pattern=_TYPE_PATTERN, examples=["person"])]
 RoleText = Annotated[str, Field(max_length=200), AfterValidator(_visible)]
 FactText = Annotated[str, Field(max_length=1_000), AfterValidator(_visible)]
@@ -55,137 +57,140 @@ DescriptionText = Annotated[str, Field(max_length=4_000), AfterValidator(_visibl
 Aliases = Annotated[list[NameText], *wire.at_most(50)]
 Facts = Annotated[list[FactText], *wire.at_most(200)]
 
-_TYPE = "A short lower-case word: person, project, team, vendor, product, place …"
-_NAME = "1 to 200 characters; unique among your own entities of its type, whatever its case, accents and punctuation."
-_ALIASES = "Other names under which texts know it; several entities may share one."
-_FACTS = "Sentences about it; pass 1 of two-pass search reads their words."
-_DESCRIPTION = "What it is, in a sentence or more; embedded, so that questions find it by meaning."
-_MEMBERS = "Ids of entities that it contains, such as a team its people; circles do no harm."
+_TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
+_NAME = "Name of 1 to 200 characters; unique per type, ignoring case, accents and punctuation."
+_ALIASES = "Other names used in texts; several entities may share one."
+_FACTS = "Sentences about the entity; two-pass search matches their words."
+_DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
+_MEMBERS = "Ids of the entities it contains, such as the people of a team. Cycles are allowed."
 
 
 class EntityFields(wire.WireModel):
-    """The fields of an entity that every request has; members are given by id or by name."""
+    """The fields that all requests with an entity share."""
 
     type: TypeName = Field(description=_TYPE)
     name: NameText = Field(description=_NAME)
     aliases: Aliases = Field(default_factory=list, description=_ALIASES)
-    role: RoleText | None = Field(None, description="What it does, in a few words.")
+    role: RoleText | None = Field(None, description="Role in a few words.")
     facts: Facts = Field(default_factory=list, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: wire.Metadata = Field(default_factory=dict, description="Anything else, as JSON.")
+    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object for other properties.")
 
 
 class EntityInput(EntityFields):
-    """A person, project, team, vendor, product, place: whatever documents are about."""
+    """An entity to store: a person, project, team, vendor, product or place that documents mention."""
 
     members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
 
     def shape(self) -> EntityDraft:
-        """The entity as the pipelines take it."""
+        """The entity as a core type."""
         return EntityDraft(**_fields(self, EntityDraft))
 
 
 class EntityChange(wire.WireModel):
-    """The fields to change; those that are left out stay as they are, and null takes role or description away."""
+    """The fields to change. Omitted fields keep their value; null removes role or description."""
 
-    type: Annotated[TypeName | None, BeforeValidator(_given)] = Field(None, description=_TYPE)
-    name: Annotated[NameText | None, BeforeValidator(_given)] = Field(None, description=_NAME)
-    aliases: Annotated[Aliases | None, BeforeValidator(_given)] = Field(None, description=_ALIASES)
-    role: RoleText | None = Field(None, description="What it does, in a few words.")
-    facts: Annotated[Facts | None, BeforeValidator(_given)] = Field(None, description=_FACTS)
+    type: Annotated[TypeName | None, BeforeValidator(_not_null)] = Field(None, description=_TYPE)
+    name: Annotated[NameText | None, BeforeValidator(_not_null)] = Field(None, description=_NAME)
+    aliases: Annotated[Aliases | None, BeforeValidator(_not_null)] = Field(None, description=_ALIASES)
+    role: RoleText | None = Field(None, description="Role in a few words.")
+    facts: Annotated[Facts | None, BeforeValidator(_not_null)] = Field(None, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: Annotated[wire.Metadata | None, BeforeValidator(_given)] = Field(
-        None, description="Anything else, as JSON; it takes the place of all that was there."
+    metadata: Annotated[wire.Metadata | None, BeforeValidator(_not_null)] = Field(
+        None, description="JSON object for other properties; replaces the stored one."
     )
-    members: Annotated[wire.IdList | None, BeforeValidator(_given)] = Field(None, description=_MEMBERS)
+    members: Annotated[wire.IdList | None, BeforeValidator(_not_null)] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
-        """The given fields as the pipelines take them."""
+        """The fields that the request contains, by name."""
         return {name: _frozen(getattr(self, name)) for name in self.model_fields_set}
 
 
 class EntityLine(EntityFields):
     """One line of a bulk upsert."""
 
-    entity_id: UUID | None = Field(None, description="Which entity to replace; else the one of this type and name.")
-    members: Annotated[list[Annotated[str, Field(max_length=4 * LONGEST_NAME)]], *wire.at_most(wire.MAX_IDS)] = Field(
-        default_factory=list, description="What it contains: ids or names of entities, of other lines too."
+    entity_id: UUID | None = Field(None, description="Entity to replace; by default the one of this type and name.")
+    members: Annotated[list[Annotated[str, Field(max_length=4 * MAX_NAME_LENGTH)]], *wire.at_most(wire.MAX_IDS)] = (
+        Field(
+            default_factory=list,
+            description="Ids or names of the entities it contains; names may be those of other lines.",
+        )
     )
 
     def shape(self, number: int) -> Line:
-        """The line as the pipelines take it."""
+        """The line as a core type."""
         draft = EntityDraft(**{**_fields(self, EntityDraft), "members": ()})
         return Line(number, draft, self.entity_id, tuple(map(_member, self.members)))
 
 
-def _member(given: str) -> UUID | str:
+def _member(id_or_name: str) -> UUID | str:
     try:
-        return UUID(given)
+        return UUID(id_or_name)
     except ValueError:
-        return given
+        return id_or_name
 
 
 class StoredEntity(BaseModel):
     """A stored entity."""
 
-    entity_id: UUID
-    type: str
-    name: str
-    aliases: list[str]
-    role: str | None
-    facts: list[str]
-    description: str | None
-    metadata: dict[str, Any]
-    members: list[UUID]
+    entity_id: UUID = Field(description="Id of the entity.")
+    type: str = Field(description="Type, such as `person`.")
+    name: str = Field(description="Name.")
+    aliases: list[str] = Field(description=_ALIASES)
+    role: str | None = Field(description="Role in a few words.")
+    facts: list[str] = Field(description="Sentences about the entity.")
+    description: str | None = Field(description="Description in one or more sentences.")
+    metadata: dict[str, Any] = Field(description="JSON object for other properties.")
+    members: list[UUID] = Field(description="Ids of the entities it contains.")
     origin: Literal["user", "metadata", "title"] = Field(
-        description="user: given through the API; metadata, title: found in documents."
+        description="user: stored through the API; metadata, title: extracted from documents."
     )
-    created_at: datetime
-    updated_at: datetime
+    created_at: datetime = Field(description="Time at which it was stored.")
+    updated_at: datetime = Field(description="Time of its last change.")
 
     @classmethod
     def of(cls, entity: Entity) -> StoredEntity:
-        """The model of a stored value."""
+        """The response model of a core type."""
         listed = {name: list(getattr(entity, name)) for name in ("aliases", "facts", "members")}
         return cls(**{**_fields(entity, Entity), **listed, "metadata": dict(entity.metadata)})
 
 
 class EntityList(BaseModel):
-    """Several entities that were stored."""
+    """Entities that were stored together."""
 
-    entities: list[StoredEntity]
+    entities: list[StoredEntity] = Field(description="The entities, in the order of the request.")
 
 
 class EntityPage(BaseModel):
-    """Entities by name, or by likeness to `q`."""
+    """A page of entities, by name or by similarity to `q`."""
 
-    entities: list[StoredEntity]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
+    entities: list[StoredEntity] = Field(description="Entities of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
 
 
 class UpsertLineResult(BaseModel):
-    """What became of a line."""
+    """The result of a line."""
 
-    line: int = Field(description="Its number in the request, from 1; empty lines count.")
-    status: Literal["added", "updated", "unchanged", "refused"]
-    entity_id: UUID | None
-    field: str | None = Field(None, description="Of a refused line: the field to blame.")
-    code: str | None = Field(None, description="Of a refused line: the kind of problem.")
-    detail: str | None = Field(None, description="Of a refused line: what to do.")
+    line: int = Field(description="Number of the line in the request, from 1; empty lines count.")
+    status: Literal["added", "updated", "unchanged", "refused"] = Field(description="Whether the line was stored.")
+    entity_id: UUID | None = Field(description="Id of the entity; null if the line was refused.")
+    field: str | None = Field(None, description="Of a refused line: the wrong field.")
+    code: str | None = Field(None, description="Of a refused line: stable code of the error.")
+    detail: str | None = Field(None, description="Of a refused line: what is wrong and how to fix it.")
 
 
 class UpsertResult(BaseModel):
-    """What became of all lines."""
+    """The results of all lines."""
 
-    lines: list[UpsertLineResult]
-    added: int
-    updated: int
-    unchanged: int
-    refused: int
+    lines: list[UpsertLineResult] = Field(description="Results in the order of the lines.")
+    added: int = Field(description="Number of new entities.")
+    updated: int = Field(description="Number of replaced entities.")
+    unchanged: int = Field(description="Number of entities that were stored already.")
+    refused: int = Field(description="Number of lines that were not stored.")
 
     @classmethod
     def of(cls, outcomes: list[UpsertLineResult]) -> UpsertResult:
-        """The outcomes and how many there are of each kind."""
+        """The results and their numbers by status."""
         count = Counter(outcome.status for outcome in outcomes)
         return cls(
             lines=outcomes,
@@ -199,33 +204,33 @@ class UpsertResult(BaseModel):
 class EntityDocument(BaseModel):
     """A document that an entity is linked to."""
 
-    document_id: UUID
-    title: str
-    uri: str | None
-    created_at: datetime
+    document_id: UUID = Field(description="Id of the document.")
+    title: str = Field(description="Title of the document.")
+    uri: str | None = Field(description="URI of the document.")
+    created_at: datetime = Field(description="Creation time of the document.")
     mentions: dict[Literal["text", "attendee", "metadata", "title"], int] = Field(
-        description="How often its text names the entity, and 1 for each other way in which it does."
+        description="Number of mentions in its text, and 1 for each other kind of link."
     )
-    strength: float = Field(description="4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")
+    strength: float = Field(description="Strength of the link: 4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")
 
     @classmethod
     def of(cls, linked: LinkedDocument) -> EntityDocument:
-        """The model of a stored value."""
+        """The response model of a core type."""
         return cls(**_fields(linked, LinkedDocument))
 
 
 class EntityDocumentPage(BaseModel):
-    """The documents of an entity, the strongest link first."""
+    """A page of an entity's documents, strongest link first."""
 
-    documents: list[EntityDocument]
-    next_cursor: str | None = Field(description="Send it as `cursor` for the next page; null on the last.")
+    documents: list[EntityDocument] = Field(description="Documents of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
 
 
 class EntityDeletion(BaseModel):
-    """What a deletion removed."""
+    """Numbers of deleted rows."""
 
-    entities_deleted: int
-    mentions_deleted: int
+    entities_deleted: int = Field(description="Number of deleted entities.")
+    mentions_deleted: int = Field(description="Number of deleted links to documents.")
 
 
 def _fields(given: Any, shape: Any) -> dict[str, Any]:

@@ -16,30 +16,30 @@ from app.pipelines.services import Services
 
 router = APIRouter(tags=["health"])
 
-KEPT_S = 2.0
+CACHE_S = 2.0
 
 
 class Health(BaseModel):
-    """The process is there."""
+    """The process is alive."""
 
-    status: Literal["ok"] = "ok"
-    version: str = __version__
+    status: Literal["ok"] = Field("ok", description="Always `ok`.")
+    version: str = Field(__version__, description="Version of the service.")
 
 
 class Readiness(BaseModel):
-    """The database answers and is the right one."""
+    """The database responds and its schema belongs to this version."""
 
-    status: Literal["ready"] = "ready"
+    status: Literal["ready"] = Field("ready", description="Always `ready`; otherwise the response is an error.")
     providers: dict[str, Literal["closed", "half_open", "open"]] = Field(
         default_factory=dict,
-        description="Circuit breakers of the remote providers (`llm`, `reranker`); while one is open, searches do "
-        "without that provider and say so in `degraded`. They do not affect readiness.",
+        description="Circuit breaker of each remote provider (`llm`, `reranker`). While it is open, searches "
+        "skip the provider and list that in `degraded`. Readiness does not depend on it.",
         examples=[{"llm": "closed"}],
     )
 
 
 class ReadinessCheck:
-    """Compares the database's schema with this version, at most once in KEPT_S seconds however many ask."""
+    """Compares the database's schema with this version, at most once in CACHE_S seconds."""
 
     def __init__(self) -> None:
         self._flight: SingleFlight[None] = SingleFlight()
@@ -48,7 +48,7 @@ class ReadinessCheck:
 
     async def __call__(self, use: Services) -> None:
         """Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch."""
-        if time.monotonic() - self._checked_at > KEPT_S:
+        if time.monotonic() - self._checked_at > CACHE_S:
             await self._flight.run(None, lambda: self._check(use))
         if self._failure is not None:
             raise self._failure.with_traceback(None)
@@ -65,14 +65,14 @@ class ReadinessCheck:
         self._checked_at = time.monotonic()
 
 
-@router.get("/healthz", operation_id="healthz", summary="Is the process alive?")
+@router.get("/healthz", operation_id="healthz", summary="Check liveness")
 async def healthz() -> Health:
-    """Depends on nothing, so that a database outage restarts no container."""
+    """Checks nothing else, so that a database outage does not restart containers."""
     return Health()
 
 
-@router.get("/readyz", operation_id="readyz", summary="Can it serve?", responses=problems.responses(500, 503, 504))
+@router.get("/readyz", operation_id="readyz", summary="Check readiness", responses=problems.responses(504))
 async def readyz(request: Request, use: auth.Use) -> Readiness:
-    """Reaches the database within a second and compares its schema with this version; the result is kept for 2 s."""
+    """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
     await request.app.state.readiness(use)
     return Readiness(providers={breaker.target.role: breaker.state for breaker in use.breakers})

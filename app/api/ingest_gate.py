@@ -1,7 +1,7 @@
-"""Limits how many uploads are read, cut, embedded and stored at once, in all and for each user.
+"""Limits how many uploads are read, chunked, embedded and stored at once, in total and per user.
 
 An upload holds its turn from before its body is read until it is stored, so that the number of turns also bounds the
-bytes of bodies in memory. Those that wait have sent nothing but what the socket buffers hold.
+memory for bodies. The bodies of waiting uploads are not read.
 """
 
 from __future__ import annotations
@@ -10,15 +10,26 @@ import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from fastapi import FastAPI
+
 from app.api.fair_queue import FairQueue
+from app.api.metrics import Metrics
 
 RUNNING, RUNNING_OF_USER = 4, 2
 WAITING, WAITING_OF_USER = 64, 32
 WAIT_S = 10.0
 
 
+def install(app: FastAPI) -> None:
+    """Create the application's ingest gate and its gauges. Call it after `metrics.install`."""
+    app.state.ingest_gate = gate = IngestGate()
+    metrics: Metrics = app.state.metrics
+    metrics.watch("stepwell_uploads_running", "Uploads being read, embedded or stored now.", lambda: gate.running)
+    metrics.watch("stepwell_uploads_waiting", "Uploads that wait for a turn now.", lambda: gate.waiting)
+
+
 class IngestGate:
-    """At most RUNNING uploads at once, of one user RUNNING_OF_USER; the others wait up to WAIT_S for each turn."""
+    """Runs at most RUNNING uploads at once, RUNNING_OF_USER per user; the others wait up to WAIT_S for each turn."""
 
     def __init__(self) -> None:
         self._all = FairQueue(RUNNING, max_waiting=WAITING, timeout_s=WAIT_S)
@@ -26,15 +37,20 @@ class IngestGate:
 
     @property
     def running(self) -> int:
-        """Uploads that hold a turn now."""
+        """Number of uploads that hold a turn now."""
         return self._all.running
+
+    @property
+    def waiting(self) -> int:
+        """Number of uploads that wait for a turn now, for their user's or for one of all."""
+        return self._all.waiting + sum(queue.waiting for queue in self._of_users.values())
 
     @asynccontextmanager
     async def turn(self, user_id: str) -> AsyncIterator[None]:
-        """Hold a turn of the user's and one of all during the block. Raises Overloaded where none can be had in time.
+        """Hold a turn of the user and one of the total during the block. Raises Overloaded if there is none in time.
 
-        Who waits for the user's own turn does not stand in the line of all, so that many uploads of one user do not
-        count against the others.
+        An upload that waits for its user's turn is not in the common queue, so that many uploads of one user do not
+        take the places of others.
         """
         of_user = self._of_users.get(user_id)
         if of_user is None:

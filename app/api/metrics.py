@@ -163,18 +163,21 @@ def _router(*, keyed: bool) -> APIRouter:
         "/metrics",
         _shown,
         operation_id="metrics",
-        summary="What has been counted?",
+        summary="Get metrics",
         response_class=Response,
         responses={
-            200: {"description": "Prometheus' text format.", "content": {"text/plain": {"schema": {"type": "string"}}}},
-            **(problems.responses(401, 403, 503) if keyed else {}),
+            200: {
+                "description": "Prometheus text format.",
+                "content": {"text/plain": {"schema": {"type": "string"}}},
+            },
+            **(problems.responses(401, 403, 429) if keyed else {}),
         },
     )
     return router
 
 
 async def _shown(request: Request) -> Response:
-    """Requests, durations, stages of searches, degraded answers, documents taken in, connections in use."""
+    """All metrics of this process in Prometheus text format."""
     metrics: Metrics = request.app.state.metrics
     return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 

@@ -1,4 +1,4 @@
-"""Searching over several hops, and merging lists, over HTTP."""
+"""Serves the endpoints for multi-hop search and for merging lists of hits."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from app.api import admission, auth, bodies, problems, replies
 from app.api.multihop_models import MultihopRequest, MultihopResponse, RerankRequest, RerankResponse
 from app.pipelines import merge_lists, multihop, offload
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
-lists_router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.ListsRoute)
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+lists_router = APIRouter(
+    prefix="/api/rag", tags=["search"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED
+)
 
-_QUESTIONS = {
+_MULTIHOP_EXAMPLES = {
     "two documents": {
-        "summary": "The answer is in another document than the question's words",
+        "summary": "The answer is in a document without the words of the question",
         "value": {"query": "Who leads the team that looks after the Gannet buoys?"},
     },
     "explained": {
@@ -29,9 +31,9 @@ _QUESTIONS = {
         },
     },
 }
-_LISTS = {
+_RERANK_EXAMPLES = {
     "two systems": {
-        "summary": "Two searches",
+        "summary": "Lists of two searches",
         "value": {
             "lists": [
                 {"name": "ours", "hits": [{"chunk_id": "a"}, {"chunk_id": "b"}]},
@@ -40,7 +42,7 @@ _LISTS = {
         },
     },
     "re-ranked": {
-        "summary": "Two searches, re-ranked against a question and told apart",
+        "summary": "A list reranked against a query, without near duplicates",
         "value": {
             "query": "Why do the buoys not report every minute?",
             "lists": [{"name": "theirs", "hits": [{"chunk_id": "a", "content": "Their batteries would not last."}]}],
@@ -54,21 +56,21 @@ _LISTS = {
 @router.post(
     "/search/multihop",
     operation_id="search_multihop",
-    summary="Find passages over several hops",
-    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
+    summary="Search over several hops",
+    responses=problems.SEARCH,
 )
 async def search_multihop(
-    asked: Annotated[MultihopRequest, Body(openapi_examples=_QUESTIONS)],
+    body: Annotated[MultihopRequest, Body(openapi_examples=_MULTIHOP_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
 ) -> MultihopResponse:
-    """Search, follow the names in what was found, and order everything against the question.
+    """Search, follow names in the passages found, and order the hits of all hops.
 
-    Later hops never fail the request: `hops` and `degraded` tell what happened.
+    An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    question = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k)
-    answer = await admission.in_turn(request, user_id, partial(multihop.run, question, use))
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k)
+    answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
     request.state.answer, request.state.timings = answer, answer.timings
     return MultihopResponse.of(answer)
 
@@ -78,19 +80,19 @@ async def search_multihop(
     operation_id="rerank",
     summary="Merge lists of hits",
     response_model=RerankResponse,
-    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
+    responses=problems.SEARCH,
 )
 async def merge(
-    asked: Annotated[RerankRequest, Body(openapi_examples=_LISTS)],
+    body: Annotated[RerankRequest, Body(openapi_examples=_RERANK_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
 ) -> Response:
-    """Fuse lists of hits from several searches, hops or systems into one, with the parts of each score.
+    """Fuse lists of hits from several searches, hops or systems into one, with the summands of each score.
 
-    It is arithmetic, unless `rerank` or `mmr` asks what stored chunks say. A re-ranking that fails leaves the order.
+    Stored chunks are read only for `rerank` and `mmr`. If reranking fails, the fused order is returned.
     """
     size = len(await request.body())
-    merging = await offload.run(size, asked.shape, user_id)
-    merged = await admission.in_turn(request, user_id, partial(merge_lists.run, merging, use))
-    return await replies.json(size, lambda: RerankResponse.of(merged, asked.merge))
+    query = await offload.run(size, body.shape, user_id)
+    merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
+    return await replies.json(size, lambda: RerankResponse.of(merged, body.merge))

@@ -1,4 +1,4 @@
-"""What do a multi-hop search and a merge take and answer on the wire?"""
+"""Defines the request and response models of multi-hop search and of merging lists of hits."""
 
 from __future__ import annotations
 
@@ -8,36 +8,42 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.api import wire
+from app.api.enums import Detail, Mode, Rerank
 from app.api.search_models import SearchFilters, SearchHit, SearchResponse
 from app.pipelines import merge_lists, multihop
 from app.pipelines.merge_lists import MergeRequest
-from app.shapes import Answer, Detail, Hit, Hop, Mode, Rerank
+from app.shapes import Answer, Hit, Hop
 from app.shapes import Query as QueryShape
 
-LONGEST_ID = 200
-MOST_LISTS, MOST_HITS = 20, 200
+MAX_ID_LENGTH = 200
+MAX_LISTS, MAX_HITS = 20, 200
 
 
 class MultihopRequest(wire.WireModel):
-    """A question whose answer may lie in documents that share no words with it."""
+    """A search that follows names in the passages found to documents that share no words with the query."""
 
     query: wire.QueryText = Field(examples=["Who leads the team that looks after the Gannet buoys?"])
-    limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Hits wanted.")
-    max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Retrieval rounds at most.")
+    limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Maximum number of hits.")
+    max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Maximum number of retrieval rounds.")
     extractor: Literal["auto", "llm", "entities", "statistical"] = Field(
-        "auto", description="Who names the terms of a further hop; `auto` takes the best available."
+        "auto", description="How the terms of a further hop are extracted; `auto` uses the best method available."
     )
-    merge: Literal["linked", "classic"] = Field("linked", description="How the chunks of the hops are ordered.")
-    mode: Mode = Field("auto", description="Which legs run.")
+    merge: Literal["linked", "classic"] = Field(
+        "linked",
+        description="How hits of all hops are scored: by their links, or by RRF with a bonus for hop 1 (`classic`).",
+    )
+    mode: Mode = Field("auto", description="Legs to run.")
     filters: SearchFilters = Field(
-        default_factory=lambda: SearchFilters(), description="Which documents may answer, in every hop."
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched, in every hop."
     )
-    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
-    detail: Detail = Field("full", description="How much text a hit carries.")
-    explain: wire.Flag = Field(False, description="Show the parts of each score.")
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
+    detail: Detail = Field(
+        "full", description="How much of each passage is returned: its ids only, a preview, or the full text."
+    )
+    explain: wire.Flag = Field(False, description="Include the components of each score.")
 
     def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.MultihopQuery:
-        """The question as the corridor takes it."""
+        """The query as a core type."""
         query = QueryShape(
             user_id=user_id,
             text=self.query,
@@ -54,49 +60,51 @@ class MultihopRequest(wire.WireModel):
 
 
 class HopLink(BaseModel):
-    """The name that led to a hit."""
+    """The name by which a later hop reached a hit."""
 
-    name: str
+    name: str = Field(description="The name, or the expanded terms.")
     kind: Literal["linked", "shared", "named", "expanded"] = Field(
-        description="linked: it is the title of the document or the heading of the section; shared: both chunks hold "
-        "it; named: the question holds it; expanded: the widened query found it."
+        description="linked: the name is the title of the document or the heading of the section; shared: both chunks "
+        "contain it; named: the query contains it; expanded: the expanded query found the hit."
     )
-    source_chunk_id: UUID | None = Field(description="The chunk in which the name stands.")
-    chunks: int | None = Field(description="How many chunks hold the name.")
-    steps: int | None = Field(description="How many links lead there.")
-    heading: bool = Field(False, description="Whether the name is a heading, and not the title of the document.")
+    source_chunk_id: UUID | None = Field(description="Id of the earlier chunk that contains the name.")
+    chunks: int | None = Field(description="Number of chunks that contain the name.")
+    steps: int | None = Field(description="Number of links from the query to the hit.")
+    heading: bool = Field(False, description="Whether the name is a heading rather than the title of the document.")
 
 
 class MultihopHit(SearchHit):
-    """One passage, with the hop that brought it."""
+    """A passage and the hop that found it."""
 
-    hop: int
-    combined_score: float
-    via: HopLink | None = Field(description="How a later hop came to it; null for hop 1.")
+    hop: int = Field(description="Number of the hop that found it, from 1.")
+    combined_score: float = Field(description="Score over all hops, by which results are sorted.")
+    via: HopLink | None = Field(description="How a later hop reached it; null for hop 1.")
 
     @classmethod
     def of(cls, hit: Hit) -> MultihopHit:
-        """A hit as the wire shows it."""
+        """The response model of a hit."""
         via = None
         if hit.via is not None:
             via = HopLink(**{name: getattr(hit.via, name) for name in HopLink.model_fields})
-        told = SearchHit.of(hit).model_dump()
-        return cls(**told, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, via=via)
+        fields = SearchHit.of(hit).model_dump()
+        return cls(**fields, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, via=via)
 
 
 class HopSummary(BaseModel):
-    """One retrieval round."""
+    """A retrieval round."""
 
-    hop: int
-    query: str
-    result_count: int = Field(description="Chunks that were new to this hop.")
-    expanded_terms: list[str] | None = Field(None, description="What was read off the best chunks; from hop 2 on.")
-    extractor: Literal["llm", "entities", "statistical"] | None = Field(None, description="Who read it.")
-    error: str | None = Field(None, description="Why the hop brought nothing.")
+    hop: int = Field(description="Number of the hop, from 1.")
+    query: str = Field(description="Query of the hop.")
+    result_count: int = Field(description="Number of chunks that no earlier hop had found.")
+    expanded_terms: list[str] | None = Field(None, description="Terms extracted from the top chunks, from hop 2 on.")
+    extractor: Literal["llm", "entities", "statistical"] | None = Field(
+        None, description="Method that extracted the terms."
+    )
+    error: str | None = Field(None, description="Why the hop found nothing.")
 
     @classmethod
     def of(cls, hop: Hop) -> HopSummary:
-        """A hop as the wire shows it."""
+        """The response model of a hop."""
         terms = list(hop.expanded_terms) if hop.hop > 1 else None
         return cls(
             hop=hop.hop,
@@ -109,49 +117,51 @@ class HopSummary(BaseModel):
 
 
 class MultihopResponse(SearchResponse):
-    """What a multi-hop search answers: the hits of all hops in one order, and how each hop went."""
+    """The response of a multi-hop search: the hits of all hops in one order, and a summary of each hop."""
 
-    results: list[MultihopHit]  # type: ignore[assignment]
-    hops: list[HopSummary]
-    total_results: int = Field(description="Chunks of all hops, before the cut to `limit`.")
+    results: list[MultihopHit] = Field(description="Hits, best first.")  # type: ignore[assignment]
+    hops: list[HopSummary] = Field(description="The retrieval rounds.")
+    total_results: int = Field(description="Number of chunks found by all hops, before the cut to `limit`.")
 
     @classmethod
     def of(cls, answer: Answer) -> MultihopResponse:
-        """An answer as the wire shows it."""
-        told = SearchResponse.of(answer).model_dump(exclude={"results"})
+        """The response model of an answer."""
+        fields = SearchResponse.of(answer).model_dump(exclude={"results"})
         return cls(
-            **told,
+            **fields,
             results=[MultihopHit.of(hit) for hit in answer.hits],
             hops=[HopSummary.of(hop) for hop in answer.hops or ()],
             total_results=answer.total_results or 0,
         )
 
 
-HitId = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
+HitId = Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
 
 
 class RankedListHit(BaseModel):
-    """A hit of any search: only its id is needed. What else it carries comes back as it was."""
+    """A hit of any search. Only its id is required; other fields are returned unchanged."""
 
     model_config = ConfigDict(extra="allow", frozen=True, hide_input_in_errors=True)
 
-    chunk_id: HitId
-    document_id: HitId | None = None
-    content: Annotated[str, Field(max_length=100_000)] = ""
+    chunk_id: HitId = Field(description="Id by which equal hits of several lists are recognised.")
+    document_id: HitId | None = Field(None, description="Id of the hit's document; `classic` counts hits by it.")
+    content: Annotated[str, Field(max_length=100_000)] = Field(
+        "", description="Text for the reranker, if the chunk is not stored here."
+    )
 
 
 class RankedList(wire.WireModel):
     """A list of hits, best first."""
 
-    name: Annotated[str, Field(min_length=1, max_length=100)]
-    weight: Annotated[wire.Number, Field(ge=0, le=100)] = 1.0
+    name: Annotated[str, Field(min_length=1, max_length=100)] = Field(description="Name of the list, unique.")
+    weight: Annotated[wire.Number, Field(ge=0, le=100)] = Field(1.0, description="Weight of the list in the fusion.")
     hop: Annotated[wire.Int, Field(ge=1, le=9)] | None = Field(
-        None, description="The hop that it comes from; under `classic` the default is its place among the lists."
+        None, description="Hop that returned the list; with `classic` the default is its position in `lists`."
     )
-    hits: Annotated[list[RankedListHit], *wire.at_most(MOST_HITS)]
+    hits: Annotated[list[RankedListHit], *wire.at_most(MAX_HITS)] = Field(description="Hits, best first.")
 
     def shape(self) -> merge_lists.HitList:
-        """The list as the corridor takes it."""
+        """The list as a core type."""
         hits = [
             merge_lists.InputHit(
                 hit_id=hit.chunk_id, document_id=hit.document_id, content=hit.content, payload=hit.model_dump()
@@ -162,27 +172,32 @@ class RankedList(wire.WireModel):
 
 
 class RerankRequest(wire.WireModel):
-    """Lists of hits to be merged into one."""
+    """Lists of hits to merge into one."""
 
-    query: wire.QueryText | None = Field(None, description="What the hits are to answer; re-ranking needs it.")
-    lists: Annotated[list[RankedList], *wire.at_most(MOST_LISTS, at_least=1)]
-    k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="The constant of RRF.")
-    merge: Literal["rrf", "classic"] = Field("rrf", description="classic: earlier hops and single documents first.")
+    query: wire.QueryText | None = Field(
+        None, description="Query that the hits are reranked against; required for reranking."
+    )
+    lists: Annotated[list[RankedList], *wire.at_most(MAX_LISTS, at_least=1)] = Field(description="Lists to merge.")
+    k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="Rank constant of reciprocal rank fusion.")
+    merge: Literal["rrf", "classic"] = Field(
+        "rrf", description="classic adds a bonus for hits of hop 1 and for documents with a single hit."
+    )
     rerank: Rerank = Field(
         "none",
-        description="Score the best again: stored chunks by their cosine to the query, or all that hold or bring text "
-        "by the service's re-ranker.",
+        description="Rescore the top hits: stored chunks by cosine similarity to the query, or all hits with a text "
+        "by the configured reranker.",
     )
     mmr: wire.Flag = Field(
-        False, description="Prefer hits that say something new: by vectors of stored chunks, else by words."
+        False,
+        description="Diversify the results by maximal marginal relevance, by vectors of stored chunks or by words.",
     )
-    limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Hits wanted.")
+    limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Maximum number of hits.")
 
     def shape(self, user_id: str) -> MergeRequest:
-        """The lists as the corridor takes them."""
+        """The request as a core type."""
         return MergeRequest(
             user_id=user_id,
-            lists=[given.shape() for given in self.lists],
+            lists=[ranked.shape() for ranked in self.lists],
             limit=self.limit,
             k=self.k,
             method=self.merge,
@@ -193,22 +208,22 @@ class RerankRequest(wire.WireModel):
 
 
 class MergedHit(BaseModel):
-    """A hit's place among all lists."""
+    """A hit of the merged list."""
 
-    chunk_id: str
+    chunk_id: str = Field(description="Id of the hit.")
     score: float = Field(
-        description="`combined_score` as a share of the best that these lists allow, 0 to 1; re-ranked, the new score."
+        description="`combined_score` divided by the maximum that these lists allow, 0 to 1; after reranking its score."
     )
-    combined_score: float
-    hop: int
-    ranks: dict[str, int] = Field(description="Its rank in each list that holds it.")
-    parts: dict[str, float] = Field(description="What adds up to `combined_score`.")
-    explain: dict[str, Any] = Field(description="What re-ranking and MMR made of it, and where it stood before each.")
-    hit: dict[str, Any] = Field(description="The hit as it was sent, from the first list that holds it.")
+    combined_score: float = Field(description="Score of the fusion.")
+    hop: int = Field(description="Earliest hop of the lists that contain the hit.")
+    ranks: dict[str, int] = Field(description="Rank in each list that contains the hit, from 1.")
+    parts: dict[str, float] = Field(description="Summands of `combined_score`.")
+    explain: dict[str, Any] = Field(description="Scores of reranking and MMR, and the rank before each.")
+    hit: dict[str, Any] = Field(description="The hit as sent, from the first list that contains it.")
 
     @classmethod
     def of(cls, merged: merge_lists.RankedHit) -> MergedHit:
-        """A merged hit as the wire shows it."""
+        """The response model of a merged hit."""
         fields = {name: getattr(merged, name) for name in ("score", "combined_score", "hop")}
         return cls(
             chunk_id=merged.hit.hit_id,
@@ -223,14 +238,14 @@ class MergedHit(BaseModel):
 class RerankResponse(BaseModel):
     """The merged list."""
 
-    results: list[MergedHit]
-    merge: Literal["rrf", "classic"]
-    total_results: int = Field(description="Different hits in all lists.")
-    degraded: list[str] = Field(description="What could not be used, such as `reranker_failed`.")
+    results: list[MergedHit] = Field(description="Hits, best first.")
+    merge: Literal["rrf", "classic"] = Field(description="Method by which the lists were merged.")
+    total_results: int = Field(description="Number of different hits in all lists.")
+    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
 
     @classmethod
     def of(cls, merged: merge_lists.MergeResult, method: merge_lists.Method) -> RerankResponse:
-        """The model of a merged list."""
+        """The response model of a merged list."""
         return cls(
             results=[MergedHit.of(hit) for hit in merged.hits],
             merge=method,

@@ -1,8 +1,8 @@
-"""Renders every failure as one application/problem+json envelope (RFC 9457).
+"""Renders every error as application/problem+json (RFC 9457) and declares the errors of each operation.
 
-It names the field and the fix, never the input, and stays under 4 kB. A blank query is 400 `blank_query` even if other
-fields are wrong too (they are listed with it): searching endpoints promise it without conditions. Any other bad value
-is 422, whose `code` is the faults' own when they share one (`invalid_text`, `too_deep`, …), else `invalid_request`.
+A problem names the field and the fix, never the input, and has less than 4 kB. A blank query is 400 `blank_query` even
+if other fields are wrong too (they are listed with it). Any other bad value is 422; its `code` is that of the field
+errors if they share one of this service's own (`invalid_text`, `too_deep`, …), else `invalid_request`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
 from app.api import validation_errors
+from app.api.validation_errors import MAX_ERRORS
 
 MEDIA_TYPE = "application/problem+json"
-MOST_BYTES = 3_900
+MAX_BYTES = 3_900
 
 _logger = logging.getLogger(__name__)
-_OUR_FAULT = "Something failed inside the service. It is logged under this request_id; trying again may help."
+_INTERNAL_ERROR = "The service failed. The error is logged under this request_id; a retry may succeed."
 _CODES = {
     400: "bad_request",
     401: errors.Unauthorized.code,
@@ -41,8 +42,10 @@ _CODES = {
     409: errors.Conflict.code,
     413: errors.TooLarge.code,
     415: "unsupported_media_type",
+    421: errors.HostNotAllowed.code,
     422: errors.BadRequest.code,
     429: errors.RateLimited.code,
+    431: errors.HeadersTooLarge.code,
     500: errors.StepwellError.code,
     502: errors.ProviderError.code,
     503: errors.Unavailable.code,
@@ -50,26 +53,28 @@ _CODES = {
     507: errors.DiskFull.code,
 }
 _DETAILS = {
-    404: "There is nothing at this path: /docs lists every path.",
-    405: "This path does not take this method: the Allow header lists those that it takes.",
+    404: "This path does not exist: /docs lists every path.",
+    405: "This path does not allow this method: the Allow header lists the allowed ones.",
 }
-_MEANINGS = {
-    400: "The query is blank, or the body is not UTF-8.",
-    401: "No usable API key came with the request.",
-    403: "The key's scopes do not allow this.",
-    404: "No such thing belongs to this user.",
-    405: "The path does not take this method.",
-    408: "The body did not arrive in time.",
-    409: "The request collides with something that exists.",
-    413: "The body is larger than the service accepts.",
-    415: "The body is not declared as a content type that this path takes.",
-    422: "A value in the request cannot be used; `errors` names each field and what to send instead.",
-    429: "Too many requests of this user or key; Retry-After says when to try again.",
-    500: "Something failed inside the service; `request_id` finds it in the log.",
-    502: "A provider failed and nothing could replace it.",
-    503: "The service cannot answer now; Retry-After says when to try again.",
-    504: "The work did not finish within its time budget.",
-    507: "The database's disk has no room for a write; searches go on.",
+_DESCRIPTIONS = {
+    400: "The query is blank, the body is not UTF-8, or the request is not valid HTTP.",
+    401: "The request has no valid API key.",
+    403: "The key lacks the required scope, or a web page of another origin sent the request.",
+    404: "This user has no such object.",
+    405: "The path does not allow this method.",
+    408: "The headers or the body did not arrive in time.",
+    409: "The request conflicts with a stored object.",
+    413: "The body is too large.",
+    415: "The path does not accept this content type.",
+    421: "The Host header names no allowed host.",
+    422: "A value in the request is invalid; `errors` lists each field and what to send instead.",
+    429: "The user or key has sent too many requests; retry after the seconds in Retry-After.",
+    431: "The request line and headers are too large.",
+    500: "The service failed; the log contains the error with the `request_id`.",
+    502: "A provider failed.",
+    503: "The service is unavailable or overloaded; retry after the seconds in Retry-After.",
+    504: "The request did not finish within its time limit.",
+    507: "The database's disk is full; searches still work.",
 }
 
 
@@ -78,39 +83,47 @@ class ProblemError(BaseModel):
 
     field: str = Field(description="Path of the field, such as `filters.document_ids[3]`.", examples=["limit"])
     message: str = Field(description="What to send instead.", examples=["Must be 50 or less."])
-    code: str = Field(description="Stable name of this kind of fault.", examples=["less_than_equal"])
+    code: str = Field(description="Stable code of the error.", examples=["less_than_equal"])
 
 
 class Problem(BaseModel):
-    """What every failed request answers (RFC 9457)."""
+    """The response to every failed request (RFC 9457)."""
 
-    type: str = Field(description="Stable name of its kind.", examples=["urn:stepwell:problem:invalid_request"])
+    type: str = Field(description="Stable URN of the problem.", examples=["urn:stepwell:problem:invalid_request"])
     title: str = Field(description="The kind of problem in words.", examples=["Invalid request"])
-    status: int = Field(description="The HTTP status.", examples=[422])
-    detail: str = Field(description="What happened and what to do.", examples=["limit: Must be 50 or less."])
-    instance: str = Field(description="The path that was called.", examples=["/api/rag/search"])
-    code: str = Field(description="The last part of `type`.", examples=["invalid_request"])
+    status: int = Field(description="HTTP status.", examples=[422])
+    detail: str = Field(description="What is wrong and how to fix it.", examples=["limit: Must be 50 or less."])
+    instance: str = Field(description="Path of the request.", examples=["/api/rag/search"])
+    code: str = Field(description="Last part of `type`.", examples=["invalid_request"])
     request_id: str | None = Field(description="Also in the X-Request-ID header.", examples=["3f2b8c1de0a94d6f"])
-    errors: list[ProblemError] = Field(description="The wrong fields, at most 20; empty if no field is to blame.")
+    errors: list[ProblemError] = Field(description="The wrong fields, at most 20; empty if no field is wrong.")
 
 
 def install(app: FastAPI) -> None:
-    """Answer every failure of `app` with a problem, and say so in its OpenAPI document.
-
-    Call it after `bodies.install`, so that failures of that middleware are answered too.
-    """
-    app.add_exception_handler(errors.StepwellError, _ours)
+    """Respond to every error of `app` with a problem, and declare that in its OpenAPI document."""
+    app.add_exception_handler(errors.StepwellError, _known)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    app.add_exception_handler(TimeoutError, _late)
+    app.add_exception_handler(TimeoutError, _timed_out)
     app.add_exception_handler(Exception, _unexpected)
     app.add_middleware(LastResort)
     _declare_media_type(app)
 
 
 def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What an operation declares as `responses=`: the problems it may answer with. KeyError for an unknown status."""
-    return {status: {"model": Problem, "description": _MEANINGS[status]} for status in statuses}
+    """The problems with these statuses as FastAPI's `responses=`. Raises KeyError for an unknown status."""
+    return {status: {"model": Problem, "description": _DESCRIPTIONS[status]} for status in statuses}
+
+
+EVERY_REQUEST = responses(400, 403, 408, 421, 431, 500, 503)
+"""Malformed or slow requests, other origins and hosts, large headers, internal errors, too many connections."""
+AUTHENTICATED = responses(401, 403, 422, 429, 503)
+"""Operations that need a key: a missing or wrong key or scope, invalid parameters, rate limits, database outages."""
+BODY = responses(400, 408, 413, 415)
+"""Operations that read a body: a wrong encoding, slow, large, or of another media type."""
+SEARCH = {**BODY, **responses(504)}
+WRITE = {**BODY, **responses(502, 507)}
+"""Operations that embed and store documents or entities: a failed provider, a full disk."""
 
 
 def respond(
@@ -122,7 +135,7 @@ def respond(
     errors: Sequence[validation_errors.FieldError] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The problem as a response. `detail` and `errors` must not hold input; a status has a usual `code`."""
+    """A problem as a response. `detail` and `errors` must not contain input; `code` has a default for each status."""
     code = code or _CODES.get(status, _CODES[500 if status >= 500 else 400])
     request_id = scope.get("state", {}).get("request_id")
     envelope = {
@@ -133,28 +146,28 @@ def respond(
         "instance": quote(scope.get("path", ""), safe="/", errors="replace")[:200],
         "code": code,
         "request_id": request_id,
-        "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[: validation_errors.MOST]],
+        "errors": [{"field": e.field, "message": e.message, "code": e.code} for e in errors[:MAX_ERRORS]],
     }
-    return Response(_fitting(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
+    return Response(_encode(envelope), status, _headers(status, request_id, headers), MEDIA_TYPE)
 
 
 def of(error: errors.StepwellError, scope: Scope) -> Response:
-    """The problem that `error` stands for."""
-    named = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
+    """The response to `error`."""
+    fields = [validation_errors.FieldError(error.field, error.message, error.code)] if error.field else []
     headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-    detail = _OUR_FAULT if error.status == 500 else error.message
-    return respond(scope, error.status, detail, code=error.code, errors=named, headers=headers)
+    detail = _INTERNAL_ERROR if error.status == 500 else error.message
+    return respond(scope, error.status, detail, code=error.code, errors=fields, headers=headers)
 
 
-def _fitting(envelope: dict[str, Any]) -> bytes:
-    """The envelope as ASCII JSON, with as many of its errors as MOST_BYTES hold."""
-    while len(encoded := json.dumps(envelope).encode()) > MOST_BYTES and envelope["errors"]:
+def _encode(envelope: dict[str, Any]) -> bytes:
+    """The envelope as ASCII JSON of at most MAX_BYTES; field errors that do not fit are left out."""
+    while len(encoded := json.dumps(envelope).encode()) > MAX_BYTES and envelope["errors"]:
         envelope["errors"].pop()
     return encoded
 
 
-def _headers(status: int, request_id: str | None, given: Mapping[str, str] | None) -> dict[str, str]:
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(given or {})}
+def _headers(status: int, request_id: str | None, extra: Mapping[str, str] | None) -> dict[str, str]:
+    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", **(extra or {})}
     if request_id is not None:
         headers["X-Request-ID"] = request_id
     if status == 401:
@@ -164,7 +177,7 @@ def _headers(status: int, request_id: str | None, given: Mapping[str, str] | Non
     return headers
 
 
-async def _ours(request: Request, error: Exception) -> Response:
+async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
     if error.status >= 500 and not isinstance(error, errors.Overloaded):
         _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
@@ -177,25 +190,25 @@ def _severity(status: int) -> int:
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    found = validation_errors.read(error.errors(), error.body)
-    codes = {fault.code for fault in found}
+    fields = validation_errors.read(error.errors(), error.body)
+    codes = {field.code for field in fields}
     if errors.BlankQuery.code in codes:
         blank = errors.BlankQuery()
-        return respond(request.scope, blank.status, blank.message, code=blank.code, errors=found)
-    return respond(request.scope, 422, _summary(found), code=_shared(codes), errors=found)
+        return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
+    return respond(request.scope, 422, _summary(fields), code=_shared_code(codes), errors=fields)
 
 
-def _shared(codes: set[str]) -> str:
-    """The one code of all faults if it is the door's own, since pydantic's are too fine for a kind of problem."""
+def _shared_code(codes: set[str]) -> str:
+    """The code of all field errors if they share one and it is not pydantic's, which are too specific."""
     (only, *others) = codes or {errors.BadRequest.code}
     return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
 
 
-def _summary(found: Sequence[validation_errors.FieldError]) -> str:
-    if not found:
-        return "The request cannot be used: compare it with the schema at /docs."
-    more = "" if len(found) == 1 else f" ({len(found)} fields are wrong; errors lists up to {validation_errors.MOST}.)"
-    return f"{found[0].field}: {found[0].message}{more}"
+def _summary(fields: Sequence[validation_errors.FieldError]) -> str:
+    if not fields:
+        return "The request is invalid: compare it with the schema at /docs."
+    more = "" if len(fields) == 1 else f" ({len(fields)} fields are wrong; errors lists up to {MAX_ERRORS}.)"
+    return f"{fields[0].field}: {fields[0].message}{more}"
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -204,7 +217,7 @@ async def _http(request: Request, error: Exception) -> Response:
     if status < 200 or status in {204, 304}:
         return Response(status_code=status, headers=error.headers)
     stock = not isinstance(error.detail, str) or error.detail == _phrase(status)
-    detail = _DETAILS.get(status, _MEANINGS.get(status, "The request cannot be served.")) if stock else error.detail
+    detail = _DETAILS.get(status, _DESCRIPTIONS.get(status, "The request failed.")) if stock else error.detail
     return respond(request.scope, status, detail, headers=error.headers)
 
 
@@ -212,18 +225,18 @@ def _phrase(status: int) -> str:
     return HTTPStatus(status).phrase if status in set(HTTPStatus) else ""
 
 
-async def _late(request: Request, error: Exception) -> Response:
+async def _timed_out(request: Request, error: Exception) -> Response:
     _logger.warning("request timed out", exc_info=error)
-    return respond(request.scope, 504, "The work did not finish within its time budget: try again, or ask for less.")
+    return respond(request.scope, 504, "The request did not finish within its time limit: retry, or request less.")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     _logger.error("request failed", extra={"code": "internal_error"}, exc_info=error)
-    return respond(request.scope, 500, _OUR_FAULT)
+    return respond(request.scope, 500, _INTERNAL_ERROR)
 
 
 class LastResort:
-    """Answers what no handler caught, before the server sees it and logs a second traceback that quotes everything."""
+    """Responds to exceptions that no handler caught, before the server logs a traceback that quotes the input."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -234,15 +247,15 @@ class LastResort:
             return
         started = False
 
-        async def watched(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal started
             started = started or message["type"] == "http.response.start"
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, send_and_record)
         except ClientDisconnect:
-            _logger.info("client left")
+            _logger.info("client disconnected")
         except Exception as error:
             if started:
                 raise
@@ -250,7 +263,7 @@ class LastResort:
 
 
 def _declare_media_type(app: FastAPI) -> None:
-    """Have the OpenAPI document say application/problem+json, and Problem in place of FastAPI's own 422."""
+    """Declare application/problem+json in the OpenAPI document, and Problem in place of FastAPI's own 422."""
     generate = app.openapi
     declared: dict[int, dict[str, Any]] = {}
 

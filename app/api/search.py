@@ -1,7 +1,8 @@
-"""Searching over HTTP."""
+"""Serves the endpoints for search, two-pass search and similar passages."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from typing import Annotated
@@ -9,16 +10,16 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request
 
 from app.api import admission, auth, bodies, problems, wire
+from app.api.fair_queue import Turn
 from app.api.search_models import SearchRequest, SearchResponse, SimilarRequest
 from app.pipelines import search, similar
-from app.pipelines.services import Services
-from app.shapes import Answer, Query
+from app.shapes import Answer
 
-router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute)
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 
-_SEARCHES = {
+_SEARCH_EXAMPLES = {
     "question": {
-        "summary": "A question in plain words",
+        "summary": "A question",
         "value": {"query": "Why do the buoys not report every minute?"},
     },
     "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
@@ -27,82 +28,81 @@ _SEARCHES = {
         "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
     },
 }
-_ABOUT = {"person": {"summary": "A person's work", "value": {"query": "What has Ana been working on?"}}}
-_LIKE = {"vector": {"summary": "Near a vector of the stored dimension", "value": {"vector": [0.05] * 384, "limit": 3}}}
+_TWO_PASS_EXAMPLES = {"person": {"summary": "Work of a person", "value": {"query": "What has Ana been working on?"}}}
+_SIMILAR_EXAMPLES = {"vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}}}
 
 
 @router.post(
     "/search",
     operation_id="search",
-    summary="Find passages",
-    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
+    summary="Search",
+    responses=problems.SEARCH,
 )
 async def find(
-    asked: Annotated[SearchRequest, Body(openapi_examples=_SEARCHES)],
+    body: Annotated[SearchRequest, Body(openapi_examples=_SEARCH_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
 ) -> SearchResponse:
-    """Search by meaning and by words, in one statement.
+    """Search by vectors and by BM25, fused in one SQL statement.
 
-    Any word of the query may match; quotes, `+` and `-` are strict. The answer says what it could not use.
+    A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
     """
-    return await _search(
-        asked.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance), request, use
-    )
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    return await _respond(request, user_id, partial(search.run, query, use))
 
 
 @router.post(
     "/search/two-pass",
     operation_id="search_two_pass",
-    summary="Find passages in the documents about an entity",
-    responses=problems.responses(400, 401, 403, 408, 413, 415, 422, 429, 503, 504),
+    summary="Search documents linked to an entity",
+    responses=problems.SEARCH,
 )
 async def find_about(
-    asked: Annotated[SearchRequest, Body(openapi_examples=_ABOUT)],
+    body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
 ) -> SearchResponse:
-    """Find the entities that the query is about, search the documents about them, and fill up from all others.
+    """Recognise entities in the query, search the documents linked to them, then all others.
 
-    The same as a search with `hierarchy: force`. Without any such entity it is a plain search that says so.
+    The same as a search with `hierarchy: force`. Without a recognised entity it is a plain search; see
+    `fallback_reason`.
     """
-    query = asked.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
-    return await _search(replace(query, guidance=replace(query.guidance, hierarchy="force")), request, use)
-
-
-async def _search(query: Query, request: Request, use: Services) -> SearchResponse:
-    return _answered(await admission.in_turn(request, query.user_id, partial(search.run, query, use)), request)
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
+    return await _respond(request, user_id, partial(search.run, query, use))
 
 
 @router.post(
     "/similar",
     operation_id="similar",
     summary="Find similar passages",
-    responses=problems.responses(400, 401, 403, 404, 408, 413, 415, 422, 429, 503, 504),
+    responses={**problems.SEARCH, **problems.responses(404)},
 )
 async def find_similar(
-    asked: Annotated[SimilarRequest, Body(openapi_examples=_LIKE)],
+    body: Annotated[SimilarRequest, Body(openapi_examples=_SIMILAR_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
 ) -> SearchResponse:
-    """The nearest passages by meaning to a stored chunk (itself excluded) or to a vector."""
-    if asked.vector is not None:
-        wire.expect_dimension(asked.vector, use.embedder.model.dimension)
-    like = similar.SimilarQuery(
+    """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
+    if body.vector is not None:
+        wire.expect_dimension(body.vector, use.embedder.model.dimension)
+    query = similar.SimilarQuery(
         user_id=user_id,
-        chunk_id=asked.chunk_id,
-        vector=asked.vector,
-        limit=asked.limit,
-        filters=asked.filters.shape(),
-        exclude_chunk_ids=tuple(asked.exclude_chunk_ids),
+        chunk_id=body.chunk_id,
+        vector=body.vector,
+        limit=body.limit,
+        filters=body.filters.shape(),
+        exclude_chunk_ids=tuple(body.exclude_chunk_ids),
         candidates=use.candidates,
     )
-    return _answered(await admission.in_turn(request, user_id, lambda _: similar.run(like, use)), request)
+    return await _respond(request, user_id, lambda _: similar.run(query, use))
 
 
-def _answered(answer: Answer, request: Request) -> SearchResponse:
+async def _respond(request: Request, user_id: str, run: Callable[[Turn], Awaitable[Answer]]) -> SearchResponse:
+    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response model."""
+    answer = await admission.in_turn(request, user_id, run)
     request.state.answer, request.state.timings = answer, answer.timings
     return SearchResponse.of(answer)

@@ -1,4 +1,4 @@
-"""What does a search take and answer on the wire?"""
+"""Defines the request and response models of search."""
 
 from __future__ import annotations
 
@@ -9,20 +9,8 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api import wire
-from app.shapes import (
-    Answer,
-    Confidence,
-    Detail,
-    EntityMatch,
-    Fusion,
-    Guidance,
-    Hierarchy,
-    Hit,
-    MatchedBy,
-    Mode,
-    QueryType,
-    Rerank,
-)
+from app.api.enums import Confidence, Detail, Fusion, Hierarchy, MatchedBy, Mode, QueryType, Rerank
+from app.shapes import Answer, EntityMatch, Guidance, Hit
 from app.shapes import Filters as FilterShape
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
@@ -43,33 +31,33 @@ def _range(value: dict[str, Any]) -> dict[str, float | str]:
 
 
 def _bound(bound: object) -> float | str:
-    """A number, or a date or moment in the one form that Postgres reads: it knows fewer than ISO 8601 and Python do."""
+    """A number, or a date or timestamp in a form that Postgres parses: it accepts fewer than ISO 8601 allows."""
     if isinstance(bound, int | float) and not isinstance(bound, bool):
         return bound
     if isinstance(bound, str) and (read := wire.iso_8601(bound)) is not None:
         return bound if len(bound) == len("2026-01-31") else read.isoformat()
     raise PydanticCustomError(
         "invalid_range",
-        "A range takes numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z, as its bounds.",
+        "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
     )
 
 
 class SearchFilters(wire.WireModel):
-    """Which documents may answer; all that is given must hold."""
+    """Restricts a search to some documents; a document must meet all given conditions."""
 
     document_ids: wire.IdList | None = Field(None, description="Only these documents.")
-    source_ids: wire.IdList | None = Field(None, description="Only documents of these sources.")
+    source_ids: wire.IdList | None = Field(None, description="Only documents from these sources.")
     metadata: Annotated[wire.Metadata, AfterValidator(_metadata_filter)] | None = Field(
         None,
-        description='What a document\'s metadata must contain. A value such as `{"gte": 2020, "lt": 2024}` is a range '
-        "on a number or an ISO date.",
+        description='JSON that the document\'s metadata must contain. A value such as `{"gte": 2020, "lt": 2024}` is a '
+        "range of numbers or ISO dates.",
         examples=[{"team": "tide", "year": {"gte": 2024}}],
     )
-    created_after: wire.Moment | None = Field(None, description="Created at this moment or later.")
-    created_before: wire.Moment | None = Field(None, description="Created before this moment.")
+    created_after: wire.Moment | None = Field(None, description="Only documents created at this time or later.")
+    created_before: wire.Moment | None = Field(None, description="Only documents created before this time.")
 
     def shape(self) -> FilterShape:
-        """The filters as the corridor takes them."""
+        """The filters as a core type."""
         return FilterShape(
             document_ids=None if self.document_ids is None else tuple(self.document_ids),
             source_ids=None if self.source_ids is None else tuple(self.source_ids),
@@ -83,7 +71,7 @@ def _to_a_millionth(weight: float) -> float:
     return round(weight, 6)
 
 
-# Postgres refuses a product that is too small for a float, which a weight of 5e-324 makes of any score.
+# Rounded, because Postgres raises an error on a product too small for a float, such as a score times 5e-324.
 Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millionth)]
 
 
@@ -91,10 +79,10 @@ Share = Annotated[wire.Number, Field(ge=0, le=1)]
 
 
 class LegWeights(wire.WireModel):
-    """How much each leg counts, to a millionth. A leg of weight 0 is not run."""
+    """Weights of the two legs of a hybrid search, rounded to a millionth. A leg of weight 0 is not run."""
 
-    vector: Weight = Field(1.0, description="Weight of the vector leg.")
-    text: Weight = Field(1.0, description="Weight of the text leg.")
+    vector: Weight = Field(1.0, description="Weight of the vector leg, 0 to 100.")
+    text: Weight = Field(1.0, description="Weight of the text leg (BM25), 0 to 100.")
 
     @model_validator(mode="after")
     def _one_leg(self) -> Self:
@@ -104,47 +92,64 @@ class LegWeights(wire.WireModel):
 
 
 class SearchRequest(wire.WireModel):
-    """A question or keywords. `"quotes"` ask for a phrase, `+word` or `AND` require, `-word` or `NOT` exclude."""
+    """A search by a question or keywords.
+
+    `"quotes"` match a phrase, `+word` or `AND` requires a word, `-word` or `NOT` excludes one.
+    """
 
     query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
-    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
-    mode: Mode = Field("auto", description="Which legs run; `auto` lets the query's shape steer their weights.")
-    fusion: Fusion = Field("auto", description="How the legs are fused; `auto` chooses by `mode`.")
-    weights: LegWeights | None = Field(None, description="Weights of the legs; default: chosen by `mode` and `fusion`.")
-    k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(None, description="The constant of RRF; default 60.")
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    mode: Mode = Field(
+        "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
+    )
+    fusion: Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
+    weights: LegWeights | None = Field(
+        None, description="Weights of the legs; by default chosen by `mode` and `fusion`."
+    )
+    k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Rank constant of reciprocal rank fusion; default 60."
+    )
     candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
-        None, description="How many chunks each leg hands to the fusion; default 100."
+        None, description="Number of chunks that each leg retrieves for fusion; default 100."
     )
-    filters: SearchFilters = Field(default_factory=lambda: SearchFilters(), description="Which documents may answer.")
-    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched."
+    )
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
     min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
-        None, description="Least cosine similarity; a hit without a vector score fails it."
+        None, description="Minimum cosine similarity; hits without a vector score are dropped."
     )
-    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Least RRF score.")
-    min_confidence: Confidence | None = Field(None, description="Least confidence.")
-    detail: Detail = Field("full", description="How much text a hit carries.")
-    explain: wire.Flag = Field(False, description="Show how each score came about.")
+    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Minimum RRF score.")
+    min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
+    detail: Detail = Field(
+        "full", description="How much of each passage is returned: its ids only, a preview, or the full text."
+    )
+    explain: wire.Flag = Field(False, description="Include the components of each score.")
 
     hierarchy: Hierarchy = Field(
-        "auto", description="Whether the entities that the query is about guide it; `force`: however unsure they are."
+        "auto",
+        description="Use of recognised entities to select and score documents; `force` ignores `threshold`.",
     )
     alpha: Share | None = Field(
-        None, description="Share of a passage's own score; the rest is its entity's. 1: entities only choose documents."
+        None,
+        description="Weight of the passage's own score; its entity's score has the rest. With 1, entities only select.",
     )
-    threshold: Share | None = Field(None, description="Score from which an entity guides a search.")
-    max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(None, description="Entities that may guide.")
-    boost: wire.Flag = Field(True, description="Whether passages that mention what the query names are lifted.")
+    threshold: Share | None = Field(None, description="Minimum match score, 0 to 1, of an entity that is used.")
+    max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(
+        None, description="Maximum number of entities used."
+    )
+    boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
 
     rerank: Rerank = Field(
         "none",
-        description="Score the best 25 to 100 again: by their cosine to the query, or by the service's re-ranker.",
+        description="Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker.",
     )
     mmr: wire.Flag = Field(
-        False, description="Prefer passages that say something new; the order is that of their selection."
+        False, description="Diversify the results by maximal marginal relevance; results are in the order of selection."
     )
 
     def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
-        """The search as the corridor takes it; `candidates`, `k` and `guidance` are the service's defaults."""
+        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
         return QueryShape(
             user_id=user_id,
             text=self.query,
@@ -175,13 +180,17 @@ class SearchRequest(wire.WireModel):
 
 
 class SimilarRequest(wire.WireModel):
-    """A stored chunk or a vector; exactly one of them."""
+    """A search for the neighbours of a stored chunk or of a vector; give exactly one of them."""
 
-    chunk_id: UUID | None = Field(None, description="The chunk whose neighbours are wanted; itself never comes back.")
-    vector: wire.Vector | None = Field(None, description="A vector of the stored dimension.")
-    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Hits wanted.")
-    filters: SearchFilters = Field(default_factory=lambda: SearchFilters(), description="Which documents may answer.")
-    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks that must not come back.")
+    chunk_id: UUID | None = Field(
+        None, description="The chunk whose neighbours are returned, without the chunk itself."
+    )
+    vector: wire.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched."
+    )
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -191,77 +200,77 @@ class SimilarRequest(wire.WireModel):
 
 
 class MatchedEntity(BaseModel):
-    """An entity that the query is about."""
+    """An entity recognised in the query."""
 
-    entity_id: UUID
-    name: str
-    type: str
-    score: float = Field(description="How sure it is, 0 to 1.")
-    matched_by: MatchedBy
+    entity_id: UUID = Field(description="Id of the entity.")
+    name: str = Field(description="Name of the entity.")
+    type: str = Field(description="Type of the entity, such as `person`.")
+    score: float = Field(description="Match score, 0 to 1.")
+    matched_by: MatchedBy = Field(description="Field of the entity that matched the query; `fuzzy` is a similar name.")
 
     @classmethod
     def of(cls, match: EntityMatch) -> MatchedEntity:
-        """A match as the wire shows it."""
+        """The response model of a match."""
         return cls(**{name: getattr(match, name) for name in cls.model_fields})
 
 
 class ParentEntity(BaseModel):
-    """The entity that a hit's document is about: `score = alpha · doc_score + (1 − alpha) · parent_entity_score`."""
+    """The entity linked to a hit's document: `score = alpha · doc_score + (1 − alpha) · parent_entity_score`."""
 
-    entity_id: UUID | None
-    parent_entity_score: float = Field(description="0 where no entity of the query led to the document.")
-    link_strength: float
-    doc_score: float
+    entity_id: UUID | None = Field(description="Id of the entity; null if the document is linked to none.")
+    parent_entity_score: float = Field(description="Match score of the entity; 0 if the document is linked to none.")
+    link_strength: float = Field(description="Strength of the link between document and entity.")
+    doc_score: float = Field(description="Score of the passage itself, 0 to 1.")
 
 
 class MentionBoost(BaseModel):
-    """What mentioning the query's entities adds to a hit."""
+    """The boost of a hit that mentions entities of the query."""
 
-    factor: float
-    mentions: int
-    score_before: float
-    places: int = Field(description="How many places up it moved.")
+    factor: float = Field(description="Factor by which the score was multiplied.")
+    mentions: int = Field(description="Number of the query's entities that the passage mentions.")
+    score_before: float = Field(description="Score before the boost.")
+    places: int = Field(description="Number of ranks by which the hit moved up.")
 
 
 class SearchHit(BaseModel):
-    """One passage. A score or rank of a leg that did not find it is null."""
+    """A passage. The score and the rank of a leg that did not find it are null."""
 
-    chunk_id: UUID
-    document_id: UUID
-    source_id: UUID | None
-    title: str
-    uri: str | None
-    content: str
-    chunk_index: int = Field(description="Place of the chunk in its document, from 0.")
-    start_offset: int = Field(description="First code point of the passage in the document's text.")
-    end_offset: int = Field(description="The code point after its last.")
-    heading_path: list[str]
-    metadata: dict[str, Any]
-    score: float = Field(description="What the list is sorted by, 0 to 1, unless `mmr` was asked for.")
-    rrf_score: float | None
-    convex_score: float | None
+    chunk_id: UUID = Field(description="Id of the chunk.")
+    document_id: UUID = Field(description="Id of its document.")
+    source_id: UUID | None = Field(description="Id of the source of the document.")
+    title: str = Field(description="Title of the document.")
+    uri: str | None = Field(description="URI of the document.")
+    content: str = Field(description="Text of the passage, as far as `detail` includes it.")
+    chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
+    start_offset: int = Field(description="Offset of the passage's first code point in the document's text.")
+    end_offset: int = Field(description="Offset of the code point after its last.")
+    heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
+    rrf_score: float | None = Field(description="Score of reciprocal rank fusion; null if it was not used.")
+    convex_score: float | None = Field(description="Score of convex combination; null if it was not used.")
     vector_score: float | None = Field(description="Cosine similarity to the query.")
-    text_score: float | None = Field(description="BM25.")
-    vector_rank: int | None
-    text_rank: int | None
-    confidence: Confidence
-    strategies: list[str] = Field(description="What found it.")
-    parent: ParentEntity | None = Field(None, description="In a search that entities guided.")
-    boost: MentionBoost | None = Field(None, description="Where it mentions what the query names.")
-    explain: dict[str, Any] | None = None
+    text_score: float | None = Field(description="BM25 score.")
+    vector_rank: int | None = Field(description="Rank in the vector leg, from 1.")
+    text_rank: int | None = Field(description="Rank in the text leg, from 1.")
+    confidence: Confidence = Field(description="Confidence that the passage is relevant.")
+    strategies: list[str] = Field(description="Strategies that found the passage, such as `vector` and `text`.")
+    parent: ParentEntity | None = Field(None, description="Linked entity; null unless entities guided the search.")
+    boost: MentionBoost | None = Field(None, description="Boost for mentions of the query's entities, if any.")
+    explain: dict[str, Any] | None = Field(None, description="Components of the score, if `explain` is set.")
 
     @classmethod
     def of(cls, hit: Hit) -> SearchHit:
-        """A hit as the wire shows it."""
-        c = hit.candidate
-        fields = {name: getattr(c, name) for name in c.__dataclass_fields__}
-        fields |= {"heading_path": list(c.heading_path), "metadata": dict(c.metadata)}
+        """The response model of a hit."""
+        candidate = hit.candidate
+        fields = {name: getattr(candidate, name) for name in candidate.__dataclass_fields__}
+        fields |= {"heading_path": list(candidate.heading_path), "metadata": dict(candidate.metadata)}
         return cls(
             **fields,
             confidence=hit.confidence,
             strategies=list(hit.strategies),
             parent=_parent(hit),
-            boost=_lift(hit),
+            boost=_boost(hit),
             explain=_plain(hit.explain),
         )
 
@@ -277,7 +286,7 @@ def _parent(hit: Hit) -> ParentEntity | None:
     )
 
 
-def _lift(hit: Hit) -> MentionBoost | None:
+def _boost(hit: Hit) -> MentionBoost | None:
     if (boost := hit.boost) is None:
         return None
     return MentionBoost(
@@ -286,27 +295,29 @@ def _lift(hit: Hit) -> MentionBoost | None:
 
 
 class SearchResponse(BaseModel):
-    """What every search answers."""
+    """The response of every search."""
 
-    results: list[SearchHit]
-    confidence: Confidence | None = Field(description="The first hit's.")
-    strategies_matched: list[str]
-    query_type: QueryType | None
-    mode: Mode
-    fusion: Literal["rrf", "convex"] | None
-    search_mode: Literal["flat", "two_pass", "multihop"]
-    fallback_reason: str | None = Field(description="Why the answer is empty, or why entities did not guide it.")
-    pass1_entities: list[MatchedEntity] = Field(description="The entities that the query is about, the surest first.")
-    approximate: bool = Field(description="Whether chunks that pass may be missing from a short answer.")
-    degraded: list[str] = Field(description="What could not be used, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description="What was dropped from the query because it found nothing.")
-    took_ms: float
-    timings: dict[str, float] = Field(description="Milliseconds by stage.")
-    explain: dict[str, Any] | None = None
+    results: list[SearchHit] = Field(description="Hits, best first.")
+    confidence: Confidence | None = Field(description="Confidence of the first hit; null without hits.")
+    strategies_matched: list[str] = Field(description="Strategies that found at least one hit.")
+    query_type: QueryType | None = Field(description="Detected type of the query; null without a query.")
+    mode: Mode = Field(description="Legs that were requested.")
+    fusion: Literal["rrf", "convex"] | None = Field(description="Fusion that was used; null if only one leg ran.")
+    search_mode: Literal["flat", "two_pass", "multihop"] = Field(description="Kind of search that was run.")
+    fallback_reason: str | None = Field(description="Why there are no results, or why entities were not used.")
+    pass1_entities: list[MatchedEntity] = Field(description="Entities recognised in the query, highest score first.")
+    approximate: bool = Field(
+        description="Whether matching chunks may be missing because the index was searched approximately."
+    )
+    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
+    relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    took_ms: float = Field(description="Duration of the search in milliseconds.")
+    timings: dict[str, float] = Field(description="Milliseconds per stage.")
+    explain: dict[str, Any] | None = Field(None, description="How the query was analysed, if `explain` is set.")
 
     @classmethod
     def of(cls, answer: Answer) -> SearchResponse:
-        """An answer as the wire shows it."""
+        """The response model of an answer."""
         return cls(
             results=[SearchHit.of(hit) for hit in answer.hits],
             confidence=answer.confidence,

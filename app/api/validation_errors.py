@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from pydantic_core import core_schema
 
-MOST = 20
+MAX_ERRORS = 20
 _CONSIDERED = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _STOCK_CODES = frozenset(get_args(core_schema.ErrorType))

@@ -1,16 +1,19 @@
-"""What is counted, and who may read it."""
+"""Tests of the metrics: what they count, their documentation, and access to them."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import harness
 import pytest
 
 from app import errors
 from app.config import Settings
+from app.main import create_app
 from app.providers.caching import CachingEmbedder
 from app.providers.fake import FakeEmbedder
 
@@ -240,3 +243,28 @@ async def test_a_stall_of_the_event_loop_is_measured(client) -> None:
     while (after := await counts(client))["stepwell_event_loop_lag_max_seconds"] < 0.05:  # noqa: ASYNC110 - nothing sets an event
         await asyncio.sleep(0)
     assert after["stepwell_event_loop_lag_seconds_count"] > before["stepwell_event_loop_lag_seconds_count"]
+
+
+async def test_uploads_that_run_and_wait_are_gauges(services):
+    async def hold(gate, user_id, until):
+        async with gate.turn(user_id):
+            await until.wait()
+
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        release = asyncio.Event()
+        held = [asyncio.create_task(hold(app.state.ingest_gate, "ana", release)) for _ in range(3)]
+        await asyncio.sleep(0)
+        during = await counts(client)
+        release.set()
+        await asyncio.gather(*held)
+        after = await counts(client)
+    assert (during["stepwell_uploads_running"], during["stepwell_uploads_waiting"]) == (2, 1)
+    assert (after["stepwell_uploads_running"], after["stepwell_uploads_waiting"]) == (0, 0)
+
+
+def test_the_documentation_lists_every_metric():
+    families = create_app(Settings()).state.metrics.registry.collect()
+    exported = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = [line for line in page.splitlines() if line.startswith("| `stepwell_")]
+    assert set(re.findall(r"`(stepwell_[a-z_]+)`", "\n".join(table))) == exported

@@ -1,4 +1,4 @@
-"""Is the contract the committed one, valid, and true of the service?"""
+"""Tests of the OpenAPI document: it is committed, valid and complete, and its examples work."""
 
 from __future__ import annotations
 
@@ -80,8 +80,21 @@ def test_every_operation_has_a_summary_a_tag_and_its_problems() -> None:
         assert operation["summary"]
         assert operation["tags"]
         if path.startswith("/api/"):
-            assert {"401", "403", "503"} <= operation["responses"].keys()
+            assert {"401", "403", "422", "429", "503"} <= operation["responses"].keys()
             assert operation["security"]
+
+
+def test_every_operation_declares_the_errors_of_connections_hosts_and_origins() -> None:
+    for *_, operation in operations():
+        assert {"400", "403", "408", "421", "431", "500", "503"} <= operation["responses"].keys()
+
+
+def test_every_property_of_a_schema_has_a_description() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    properties = [
+        (name, key, value) for name, schema in schemas.items() for key, value in schema.get("properties", {}).items()
+    ]
+    assert [(name, key) for name, key, value in properties if "description" not in value] == []
 
 
 def test_every_problem_is_declared_as_problem_json() -> None:
