@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app import errors
 from app.api import bodies, validation_errors
 from app.api.entity_models import EntityLine, UpsertLineResult, UpsertResult
-from app.pipelines.entity_lines import MOST_LINES, Line, LineResult
+from app.pipelines.entity_lines import MAX_LINES, Line, LineResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Lines:
 def read(raw: bytes) -> Lines:
     """Read lines of JSON (UTF-8), each as strictly as a body of its own; empty lines are skipped.
 
-    Raises BadRequest where there are more than MOST_LINES.
+    Raises BadRequest where there are more than MAX_LINES.
     """
     sound: list[Line] = []
     refused: list[UpsertLineResult] = []
@@ -47,8 +47,8 @@ def read(raw: bytes) -> Lines:
 
 
 def _lines(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    if raw.count(b"\n") > MOST_LINES:
-        raise errors.BadRequest(f"Send at most {MOST_LINES:,} lines at once.", field="body")
+    if raw.count(b"\n") > MAX_LINES:
+        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once.", field="body")
     for number, line in enumerate(raw.split(b"\n"), 1):
         if line.strip(b" \t\r\xef\xbb\xbf"):
             yield number, line

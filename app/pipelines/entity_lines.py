@@ -1,8 +1,8 @@
-"""Adds or replaces many entities, given one a line.
+"""Adds or replaces many entities, one per line of a request.
 
-A line replaces the entity with its id, else the user's own entity of its type and name, else it adds one. All lines
-that can be stored are stored in one transaction; each of the others is refused with its reason. Members are given by id
-or by name. Planning takes time linear in the size of the lines, and runs outside the event loop where they are many.
+A line replaces the entity with its id, else the entity that the user added with its type and name, else it adds one.
+All valid lines are stored in one transaction; each other line is rejected with an error. Members are given by id or by
+name. Planning is linear in the size of the lines; large requests are planned outside the event loop.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import Literal
 from uuid import UUID, uuid4
 
 from app import errors
-from app.pipelines import entities as story
-from app.pipelines import offload
+from app.pipelines import entity_records, offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft
 from app.store import entities, mentions, name_changes
@@ -22,7 +21,7 @@ from app.store.db import Database, Reading
 from app.store.entities import EntityRecord
 from app.text import gazetteer
 
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 """Lines of one request."""
 
 
@@ -38,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LineResult:
-    """What became of a line, and why it was refused."""
+    """The result of a line; `error` is the reason if it was refused."""
 
     number: int
     status: Literal["added", "updated", "unchanged", "refused"]
@@ -47,43 +46,42 @@ class LineResult:
 
 
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
-    """Add or replace entities; the outcomes are in the order of the lines.
+    """Add or replace entities; the results are in the order of the lines.
 
-    Raises what concerns all lines, and then nothing is stored: BadRequest where there are more than MOST_LINES,
-    Unavailable, DatabaseUnavailable.
+    Raises BadRequest for more than MAX_LINES lines, Unavailable, DatabaseUnavailable; then nothing is stored.
     """
-    if len(lines) > MOST_LINES:
-        raise errors.BadRequest(f"Send at most {MOST_LINES:,} lines at once, in several requests.", field="body")
-    size = story.work_size(line.draft for line in lines)
-    keyed = await offload.run(size, _keyed, lines)
+    if len(lines) > MAX_LINES:
+        raise errors.BadRequest(f"Send at most {MAX_LINES:,} lines at once, in several requests.", field="body")
+    size = entity_records.work_size(line.draft for line in lines)
+    keyed = await offload.run(size, _key_names, lines)
     async with db.reading(user_id) as reading:
         plan = await _planned(reading, user_id, lines, keyed)
-    fresh = await offload.run(size, _without_vector, plan)
-    computed = await story.description_vectors(fresh, embedder)
+    to_embed = await offload.run(size, _drafts_to_embed, plan)
+    computed = await entity_records.description_vectors(to_embed, embedder)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         plan = await _planned(writing, user_id, lines, keyed)
         new, changed = await offload.run(size, _changes, plan, computed)
         await entities.save(writing, user_id, new)
         await name_changes.record(writing, user_id, changed)
-    return await offload.run(size, _outcomes, plan, lines)
+    return await offload.run(size, _results, plan, lines)
 
 
 @dataclass(frozen=True, slots=True)
-class _Keyed:
-    """The keys of the names of each line by line number, the name's own first, and why the other lines are refused."""
+class _KeyedLines:
+    """The names of each valid line by key, the name first, and the errors of the other lines, by line number."""
 
     names: Mapping[int, Mapping[str, str]]
     refused: Mapping[int, errors.StepwellError]
 
     def pair(self, line: Line) -> tuple[str, str]:
-        """The type and the key of the name, by which an entity is unique."""
+        """The type and the key of the name; a user's entities differ in this pair."""
         return line.draft.type, next(iter(self.names[line.number]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A line that can be stored: the id of its entity, and the stored version that it replaces."""
+    """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one)."""
 
     line: Line
     entity_id: UUID
@@ -99,21 +97,22 @@ class _Step:
 
     @property
     def keeps_vector(self) -> bool:
-        return self.before is not None and story.description_text(self.draft) == story.description_text(
-            story.draft_of(self.before)
-        )
+        if self.before is None:
+            return False
+        stored = entity_records.draft_of(self.before)
+        return entity_records.description_text(self.draft) == entity_records.description_text(stored)
 
 
 @dataclass(slots=True)
 class _Plan:
-    """The step or the error of each line, by its number; `lost` are ids that only refused lines would have added."""
+    """The step or the error of each line, by line number; `lost` are the ids of entities that are not added."""
 
     steps: dict[int, _Step] = field(default_factory=dict)
     refused: dict[int, errors.StepwellError] = field(default_factory=dict)
     lost: set[UUID] = field(default_factory=set)
 
     def refuse(self, number: int, error: errors.StepwellError) -> UUID | None:
-        """Refuse a line; returns the id of the entity that is not added because of that."""
+        """Record the error of a line; returns the id of the entity that the line would have added, if any."""
         step = self.steps.pop(number, None)
         self.refused[number] = error
         if step is None or step.before is not None:
@@ -121,7 +120,7 @@ class _Plan:
         self.lost.add(step.entity_id)
         return step.entity_id
 
-    def outcome(self, number: int) -> LineResult:
+    def result(self, number: int) -> LineResult:
         if number in self.refused:
             return LineResult(number, "refused", error=self.refused[number])
         return LineResult(number, self.steps[number].status, self.steps[number].entity_id)
@@ -129,43 +128,43 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """The members that lines name: names by key, the entities with each key, and the ids that exist."""
+    """Members as given in lines: the key of each name, the entities with each key, and the ids that exist."""
 
     keys: Mapping[str, str]
     named: Mapping[str, Sequence[UUID]]
     stored: set[UUID]
 
 
-def _keyed(lines: Sequence[Line]) -> _Keyed:
+def _key_names(lines: Sequence[Line]) -> _KeyedLines:
     names: dict[int, Mapping[str, str]] = {}
     refused: dict[int, errors.StepwellError] = {}
     for line in lines:
         try:
-            names[line.number] = story.name_keys(line.draft)
+            names[line.number] = entity_records.name_keys(line.draft)
         except errors.BadRequest as error:
             refused[line.number] = error
-    return _Keyed(names, refused)
+    return _KeyedLines(names, refused)
 
 
-async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Keyed) -> _Plan:
-    size = story.work_size(line.draft for line in lines)
-    sound = [line for line in lines if line.number in keyed.names]
-    own = await entities.own(db, user_id, [keyed.pair(line) for line in sound])
-    ids = {*own.values(), *(line.entity_id for line in sound if line.entity_id is not None)}
+async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
+    size = entity_records.work_size(line.draft for line in lines)
+    valid = [line for line in lines if line.number in keyed.names]
+    own = await entities.own(db, user_id, [keyed.pair(line) for line in valid])
+    ids = {*own.values(), *(line.entity_id for line in valid if line.entity_id is not None)}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, user_id, list(ids))}
-    plan = await offload.run(size, _chosen, sound, keyed, own, before)
+    plan = await offload.run(size, _match_lines, valid, keyed, own, before)
     wanted = {member for step in plan.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, user_id, keys.values())
     stored = await entities.existing(db, user_id, [member for member in wanted if isinstance(member, UUID)])
-    await offload.run(size, _find_members, plan, _Members(keys, named, stored))
+    await offload.run(size, _resolve_members, plan, _Members(keys, named, stored))
     return plan
 
 
-def _chosen(
-    lines: Sequence[Line], keyed: _Keyed, own: Mapping[tuple[str, str], UUID], before: Mapping[UUID, Entity]
+def _match_lines(
+    lines: Sequence[Line], keyed: _KeyedLines, own: Mapping[tuple[str, str], UUID], before: Mapping[UUID, Entity]
 ) -> _Plan:
-    """A plan in which each line is matched with the entity that it adds or replaces."""
+    """A plan with a step for each line; the members are not resolved yet."""
     plan = _Plan(refused=dict(keyed.refused))
     by_pair = dict(own)
     taken: set[UUID] = set()
@@ -186,12 +185,12 @@ def _matched(line: Line, same: UUID | None, before: Mapping[UUID, Entity], taken
     """The id of the entity that a line adds or replaces; `same` has its type and name. Raises NotFound, Conflict."""
     if line.entity_id is not None:
         if line.entity_id not in before or before[line.entity_id].origin != "user":
-            raise errors.NotFound("No such entity of your own.", field="entity_id")
+            raise errors.NotFound("You have added no such entity.", field="entity_id")
         if same not in (None, line.entity_id):
             raise errors.Conflict(f"The entity {same} has this type and name.", field="name")
     found = line.entity_id or same or uuid4()
     if found in taken:
-        raise errors.Conflict("An earlier line means the same entity.", field="name")
+        raise errors.Conflict("An earlier line adds or replaces the same entity.", field="name")
     return found
 
 
@@ -199,15 +198,15 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
     return {name: key for name in members if isinstance(name, str) and (key := gazetteer.key(name))}
 
 
-def _find_members(plan: _Plan, known: _Members) -> None:
-    """Replace the members of every step by ids, and refuse lines whose members do not exist."""
+def _resolve_members(plan: _Plan, known: _Members) -> None:
+    """Replace the members of every step by ids; a line with an unknown member is refused."""
     named = {key: set(ids) for key, ids in known.named.items()}
     for step in plan.steps.values():
         for key in step.names:
             named.setdefault(key, set()).add(step.entity_id)
     for number, step in list(plan.steps.items()):
         try:
-            members = [_member(place, m, known, named) for place, m in enumerate(step.line.members)]
+            members = [_member_id(index, m, known, named) for index, m in enumerate(step.line.members)]
         except errors.BadRequest as error:
             plan.refuse(number, error)
         else:
@@ -215,21 +214,21 @@ def _find_members(plan: _Plan, known: _Members) -> None:
     _refuse_dependants(plan)
 
 
-def _member(place: int, member: UUID | str, known: _Members, named: Mapping[str, set[UUID]]) -> UUID:
-    field_ = f"members[{place}]"
+def _member_id(index: int, member: UUID | str, known: _Members, named: Mapping[str, set[UUID]]) -> UUID:
+    field = f"members[{index}]"
     if isinstance(member, UUID):
         if member not in known.stored:
-            raise errors.BadRequest(f"There is no entity {member}.", field=field_)
+            raise errors.BadRequest(f"There is no entity {member}.", field=field)
         return member
     found = named.get(known.keys.get(member, ""), set())
     if len(found) != 1:
         problem = "Several entities have this name: give an id." if found else "No entity has this name."
-        raise errors.BadRequest(problem, field=field_)
+        raise errors.BadRequest(problem, field=field)
     return next(iter(found))
 
 
 def _refuse_dependants(plan: _Plan) -> None:
-    """Refuse lines with a member that only a refused line would have added, and the lines that contain those."""
+    """Refuse the lines with a member that is not added because its line was refused, transitively."""
     containers: dict[UUID, list[int]] = {}
     for number, step in plan.steps.items():
         for member in step.draft.members:
@@ -238,32 +237,32 @@ def _refuse_dependants(plan: _Plan) -> None:
     while waiting:
         for number in containers.get(waiting.pop(), ()):
             if number in plan.steps:
-                error = errors.BadRequest("A member is only in a line that was refused.", field="members")
+                error = errors.BadRequest("A member is added only by a line that was refused.", field="members")
                 if (lost := plan.refuse(number, error)) is not None:
                     waiting.append(lost)
 
 
-def _without_vector(plan: _Plan) -> list[EntityDraft]:
-    """The drafts whose description is not embedded yet."""
+def _drafts_to_embed(plan: _Plan) -> list[EntityDraft]:
+    """The drafts whose description is new or changed."""
     return [step.draft for step in plan.steps.values() if not step.keeps_vector]
 
 
 def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecord], dict[str, str]]:
-    """The entities to store, and the names that change by that."""
+    """The records to store, and the names that are added, changed or removed."""
     steps = [step for step in plan.steps.values() if step.status != "unchanged"]
     changed: dict[str, str] = {}
     for step in steps:
-        before = story.name_keys(story.draft_of(step.before)) if step.before else {}
-        changed |= story.changed_names(before, step.names)
-    new = [story.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
+        before = entity_records.name_keys(entity_records.draft_of(step.before)) if step.before else {}
+        changed |= entity_records.changed_names(before, step.names)
+    new = [entity_records.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
     return new, changed
 
 
-def _outcomes(plan: _Plan, lines: Sequence[Line]) -> list[LineResult]:
-    return [plan.outcome(line.number) for line in lines]
+def _results(plan: _Plan, lines: Sequence[Line]) -> list[LineResult]:
+    return [plan.result(line.number) for line in lines]
 
 
 def _is_same(draft: EntityDraft, names: Mapping[str, str], before: Entity) -> bool:
-    """Whether storing the draft would change nothing; aliases that have the name's own key do not count."""
-    given = replace(draft, aliases=tuple(names.values())[1:], members=tuple(sorted(draft.members)))
-    return given == replace(story.draft_of(before), members=tuple(sorted(before.members)))
+    """Whether storing the draft would change nothing; aliases with the key of the name are ignored."""
+    normalised = replace(draft, aliases=tuple(names.values())[1:], members=tuple(sorted(draft.members)))
+    return normalised == replace(entity_records.draft_of(before), members=tuple(sorted(before.members)))

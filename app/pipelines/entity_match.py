@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 EXPLICIT = ("name", "fuzzy", "role", "team")
 """Match kinds that count as an explicit reference. A match by facts or description alone guides only a query that asks
 for an entity ("who", "which vendor"): a plain topic must not be answered from the documents of whoever works on it."""
-MOST_SIMILAR = 20
+MAX_SIMILAR_NAMES = 20
 """Names with a spelling like the query's words that are looked up."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityMatches:
-    """The entities that match a query: `all`, and among them those it is `referred` to by name, role or team.
+    """The entities that match a query; `referred` are those that it refers to explicitly or asks for by type.
 
-    `fallback_reason` says why they do not guide the search; None: they do.
+    `fallback_reason` is why they do not guide the search, None if they do.
     """
 
     all: tuple[EntityMatch, ...] = ()
@@ -57,7 +57,7 @@ async def run(
     guidance = query.guidance
     may_guide = guidance.hierarchy != "off" and query.mode != "lexical"
     if not (may_guide or guidance.boost):
-        return EntityMatches(fallback_reason=_not_asked(query))
+        return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
     matches = await get_or_find(
         cache.matches,
@@ -66,7 +66,7 @@ async def run(
         lambda: _matches(db, query.user_id, parsed, vector, limit=guidance.max_entities),
     )
     if not may_guide:
-        return EntityMatches(tuple(matches), _not_asked(query))
+        return EntityMatches(tuple(matches), _disabled_reason(query))
     if guidance.hierarchy == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
     words = query_words.read(parsed.text)
@@ -77,7 +77,7 @@ async def run(
     return EntityMatches(tuple(matches), reason, tuple(referred))
 
 
-def _not_asked(query: Query) -> str:
+def _disabled_reason(query: Query) -> str:
     return "hierarchy_off" if query.guidance.hierarchy == "off" else "mode_lexical"
 
 
@@ -107,7 +107,7 @@ async def _matches(
 
 @dataclass(frozen=True, slots=True)
 class _SimilarName:
-    """A stored name that words of the query resemble (similarity 0.75 to 1), or of which one word is a part (0)."""
+    """A stored name similar to words of the query (similarity 0.75 to 1), or with a word of the query as a part (0)."""
 
     words: str
     similarity: float = 0.0
@@ -115,7 +115,7 @@ class _SimilarName:
 
 @dataclass(frozen=True, slots=True)
 class _QueryNames:
-    """The stored names that the query contains (key → number of words), and those that its words resemble."""
+    """The stored names in the query, as numbers of words by key, and the similar ones by key."""
 
     query: QueryWords
     exact: Mapping[str, int]
@@ -123,21 +123,21 @@ class _QueryNames:
 
 
 async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNames:
-    known = await gazetteers.current(db, user_id, version=version(db).names)
+    user_names = await gazetteers.current(db, user_id, version=version(db).names)
     query = query_words.read(text)
-    if not len(known.gazetteer):
+    if not len(user_names.gazetteer):
         return _QueryNames(query, {}, {})
-    found = known.gazetteer.find(text)
+    found = user_names.gazetteer.find(text)
     exact = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
-    taken = {place for name in found for place in range(name.start, name.end)}
+    taken = {index for name in found for index in range(name.start, name.end)}
     similar: dict[str, _SimilarName] = {}
-    likeness = await known.fuzzy_index()
-    for alike in (await offload.run(known.comparing(query.words), likeness.within, text))[:MOST_SIMILAR]:
-        similar[alike.key] = _SimilarName(" ".join(query.words[alike.start : alike.end]), alike.similarity)
-        taken |= set(range(alike.start, alike.end))
-    single = dict.fromkeys(query.words[place] for place in query_words.capitalised_alone(query) if place not in taken)
-    parts = await known.parts() if single else {}
-    similar = {key: _SimilarName("") for word in single for key in parts.get(word, ())[:MOST_SIMILAR]} | similar
+    fuzzy = await user_names.fuzzy_index()
+    for match in (await offload.run(user_names.comparison_cost(query.words), fuzzy.within, text))[:MAX_SIMILAR_NAMES]:
+        similar[match.key] = _SimilarName(" ".join(query.words[match.start : match.end]), match.similarity)
+        taken |= set(range(match.start, match.end))
+    single = dict.fromkeys(query.words[index] for index in query_words.capitalised_alone(query) if index not in taken)
+    parts = await user_names.parts() if single else {}
+    similar = {key: _SimilarName("") for word in single for key in parts.get(word, ())[:MAX_SIMILAR_NAMES]} | similar
     return _QueryNames(query, exact, {key: name for key, name in similar.items() if key not in exact})
 
 

@@ -64,7 +64,7 @@ async def test_unchanged_names_are_remembered_and_changed_ones_are_followed_one_
 async def test_after_very_many_changes_all_names_are_read_again(
     tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gazetteers, "MOST_CHANGES", 2)
+    monkeypatch.setattr(gazetteers, "MAX_CHANGES", 2)
     await _current(elsewhere, tenant)
     for n in range(4):
         await linking.add_entity(tenant, f"Person {n}")
@@ -94,7 +94,7 @@ async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(tenant: T
 async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_up(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gazetteers, "MOST_NAMES", 5)
+    monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
     worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
         await linking.add_entity(one, f"Person {n}", "Boss")

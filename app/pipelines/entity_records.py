@@ -1,0 +1,95 @@
+"""Builds the stored form of entities: keys of names, vectors of descriptions, and records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from app import errors
+from app.pipelines import offload
+from app.providers import base
+from app.providers.base import Embedder
+from app.shapes import Entity, EntityDraft, Vector
+from app.store import vectors
+from app.store.entities import EntityRecord
+from app.text import gazetteer, lexical, names
+
+CHARACTERS_PER_NUMBER = 10
+"""Length of one number of a vector when it is written as text."""
+
+
+def work_size(drafts: Iterable[EntityDraft]) -> int:
+    """The cost of storing drafts in the units of `offload.run`: the indexed characters, and 200 per entity and name."""
+    return sum(200 * (1 + len(draft.aliases)) + sum(map(len, draft.facts)) for draft in drafts)
+
+
+def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
+    """A draft's name and aliases by key, the name first. Raises BadRequest naming the field, with the prefix `at`."""
+    found: dict[str, str] = {}
+    for index, name in enumerate((draft.name, *draft.aliases)):
+        key = gazetteer.key(name)
+        if key is None:
+            field = f"aliases[{index - 1}]" if index else "name"
+            raise errors.BadRequest("Must hold a letter or a digit, and not be endless.", field=f"{at}{field}")
+        found.setdefault(key, name)
+    return found
+
+
+def draft_of(entity: Entity) -> EntityDraft:
+    """The draft that would store this entity."""
+    return EntityDraft(**{name: getattr(entity, name) for name in EntityDraft.__dataclass_fields__})
+
+
+def description_text(draft: EntityDraft) -> str | None:
+    """The text that is embedded for an entity; None without a description."""
+    return f"{draft.name}: {draft.description}" if draft.description else None
+
+
+async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:
+    """The vectors of the descriptions by text, in Postgres's text form. Raises Unavailable, BadEmbedding."""
+    texts = list(dict.fromkeys(text for draft in drafts if (text := description_text(draft))))
+    if not texts:
+        return {}
+    try:
+        computed = await embedder.embed_documents(texts)
+    except errors.ProviderError as error:
+        raise errors.Unavailable("The embedding model did not respond: nothing was stored; try again.") from error
+    size = sum(map(len, computed)) * CHARACTERS_PER_NUMBER
+    return await offload.run(size, _by_text, texts, computed, embedder.model.dimension)
+
+
+def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -> dict[str, str]:
+    if len(computed) != len(texts) or not all(base.is_usable(vector, dimension) for vector in computed):
+        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+    return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
+
+
+def record_of(
+    entity_id: UUID,
+    draft: EntityDraft,
+    names_by_key: Mapping[str, str],
+    vectors_by_text: Mapping[str, str],
+    *,
+    keeps: bool,
+) -> EntityRecord:
+    """The record of an entity; `keeps` leaves the stored vector unchanged.
+
+    Raises Unavailable if the vector of its description is not among `vectors_by_text`.
+    """
+    text = description_text(draft)
+    if text is not None and not keeps and text not in vectors_by_text:
+        raise errors.Unavailable("The entity was changed by another request at the same time: try again.")
+    return EntityRecord(
+        entity_id,
+        draft,
+        names=names_by_key,
+        facts_text=lexical.index_text("\n".join(draft.facts), "english"),
+        role_key=names.key(draft.role) if draft.role else None,
+        vector=None if keeps or text is None else vectors_by_text[text],
+        keeps_vector=keeps,
+    )
+
+
+def changed_names(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """The names by key that were added or removed, or whose spelling changed."""
+    return {key: name for key, name in {**before, **after}.items() if before.get(key) != after.get(key)}
