@@ -21,6 +21,7 @@ LIMIT_S = 120.0
 ATTACKS: dict[str, tuple[str, Attack]] = {
     "half-sent": ("half-sent search bodies without a key, one per core", network.half_sent_bodies),
     "rerank": ("`POST /rerank` with `mmr`, 200 hits of 48 KB", load.rerank_large_hits),
+    "rerank-9k": ("`POST /rerank` with `mmr`, 200 hits of 9 KB", load.rerank_medium_hits),
     "cross-site": ("form posted by another site, AUTH=none", network.cross_site_write),
     "host": ("`Host: evil.example`, AUTH=none", network.foreign_host),
     "entities": ("8,000 lines of bulk entities, each naming the next", load.bulk_entities),
@@ -33,7 +34,7 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "keys": ("the service's role on the table of API keys", database.key_table),
     "oracle": ("another user's query, by the time of its embedding", database.query_oracle),
     "llm": ("three multi-hop searches whose LLM hangs", load.hanging_llm),
-    "posting": ("a corrupted posting, by `stepwell doctor`", database.corrupted_posting),
+    "posting": ("a corrupted posting of a user with 30 documents, by `stepwell doctor`", database.corrupted_posting),
     "socket": ("temporary socket folder made by another user", database.occupied_socket_folder),
 }
 

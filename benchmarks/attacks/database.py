@@ -23,7 +23,7 @@ PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE")
 CORRUPTION = """
 UPDATE stepwell.postings SET items = items[1:cardinality(items) - 1] || ARRAY[items[cardinality(items)] + 65536]
 WHERE (user_id, lexeme, first_no) = (
-    SELECT user_id, lexeme, first_no FROM stepwell.postings WHERE user_id = 'ana' AND lexeme = 'mortar' LIMIT 1)
+    SELECT user_id, lexeme, first_no FROM stepwell.postings WHERE user_id = 'cy' AND lexeme = 'mortar' LIMIT 1)
 """
 
 
@@ -79,7 +79,7 @@ async def corrupted_posting(target: Target) -> str:
         healthy = await _findings(target)
         async with target.database("postgres") as owner:
             async with owner.transaction():
-                kept = await owner.fetch("SELECT * FROM stepwell.postings WHERE user_id = 'ana' AND lexeme = 'mortar'")
+                kept = await owner.fetch("SELECT * FROM stepwell.postings WHERE user_id = 'cy' AND lexeme = 'mortar'")
                 changed = await owner.execute(CORRUPTION)
             corrupted = await _findings(target)
             for row in kept:
@@ -94,7 +94,7 @@ async def corrupted_posting(target: Target) -> str:
 
 
 async def _findings(target: Target) -> dict[str, str]:
-    _status, out = await target.launch().run("doctor", "--user", "ana", "--json", timeout_s=50.0)
+    _status, out = await target.launch().run("doctor", "--user", "cy", "--json", timeout_s=50.0)
     findings: list[dict[str, Any]] = json.loads(out)["findings"]
     return {found["name"]: found["level"] for found in findings}
 

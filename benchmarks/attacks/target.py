@@ -21,7 +21,8 @@ from benchmarks.service import Launch, Service, free_port
 from benchmarks.soak.disruptions import postmaster
 
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
-USERS = ("ana", "ben")
+USERS = ("ana", "ben", "cy")
+"""`cy` owns nothing but the prepared documents, also after the other attacks."""
 NOTES = 30
 LIMIT_S = 30.0
 """Time limit of each attack."""
@@ -30,7 +31,7 @@ PROBE_PAUSE_S = 0.02
 
 @dataclass(slots=True)
 class Target:
-    """A data dir with two users and a few documents, and the revision (`checkout`, `python`) that serves it."""
+    """A data dir with three users and a few documents, and the revision (`checkout`, `python`) that serves it."""
 
     data_dir: Path
     checkout: Path
