@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Awaitable
@@ -56,8 +57,8 @@ def _chain(count: int) -> list[Line]:
 
 
 async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loop(tenant: Tenant) -> None:
-    used = []
-    for count in (1_000, 4_000):
+    used: dict[int, float] = {}
+    for count in (1_000, 4_000) * 2:  # the better of two: a collection of garbage may fall into one
         began = time.process_time()
         outcomes: list[entity_lines.LineResult] = []
 
@@ -65,10 +66,10 @@ async def test_refusing_a_chain_of_lines_takes_linear_time_outside_the_event_loo
             outcomes += await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
 
         share = await loop_share(bring(_chain(count)))
-        used.append(time.process_time() - began)
+        used[count] = min(used.get(count, math.inf), time.process_time() - began)
         assert {outcome.status for outcome in outcomes} == {"refused"}
         assert len(outcomes) == count
-    assert used[1] < 8 * used[0]
+    assert used[4_000] < 8 * used[1_000]
     assert share < 0.8
 
 
