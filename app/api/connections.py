@@ -1,4 +1,4 @@
-"""ConnectionLimits what a client may do with a connection before and after its requests reach the application.
+"""Limits what a client may do with a connection before and after its requests reach the application.
 
 `Protocol` is uvicorn's httptools protocol with bounds on the head of a request, on waiting, on unread responses and on
 the number of connections. A client over a limit gets a problem (431, 408, 400 or 503) where a response is possible;

@@ -1,4 +1,4 @@
-"""Measures how long the event loop is late, which is how long everybody else waits for one piece of work."""
+"""Measures how late the event loop runs its timers: the time for which one piece of work delays all others."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""THE CORRIDOR: one story a file, top to bottom."""
+"""Use cases, one a file: what happens in which order for a search, an upload or a background job."""

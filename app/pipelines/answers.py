@@ -1,4 +1,4 @@
-"""Build hits and the answer from what a search retrieved, with confidence, reasons and `explain`."""
+"""Builds hits and the answer from what a search retrieved, with confidence, reasons and `explain`."""
 
 from __future__ import annotations
 

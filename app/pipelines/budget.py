@@ -1,4 +1,4 @@
-"""Time limits of a search, and the deadline that enforces the whole one."""
+"""Defines the time limits of a search, and the deadline that enforces the overall one."""
 
 from __future__ import annotations
 

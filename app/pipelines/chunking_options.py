@@ -1,4 +1,4 @@
-"""The options by which documents are cut into chunks and linked to entities."""
+"""Defines the options by which documents are cut into chunks and linked to entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State that the steps of one search share: the opened services, and what happened so far."""
+"""Holds the state that the steps of one search share: the opened services, timings, and degraded parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cache the entities that a query matched and the documents linked to them.
+"""Caches the entities that a query matched and the documents linked to them.
 
 Keys contain the user's version, which every change of documents or entities raises and which is read in the search's
 own transaction, so a change by any process takes effect at once.

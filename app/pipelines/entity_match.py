@@ -1,4 +1,4 @@
-"""Match a query against the user's entities and decide whether they guide the search (the first pass)."""
+"""Matches a query against the user's entities and decides whether they guide the search (the first pass)."""
 
 from __future__ import annotations
 

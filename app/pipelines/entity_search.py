@@ -1,4 +1,4 @@
-"""Apply the entities of a query to retrieval (inside their documents) and to the order of the hits (boost and blend).
+"""Applies the entities of a query to retrieval (inside their documents) and to the order of hits (boost and blend).
 
 If the entities guide the search, the hybrid statement runs inside the documents linked to them, and an unguided one
 fills up the answer. Either way chunks that mention an entity named in the query are boosted.

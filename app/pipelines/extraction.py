@@ -1,4 +1,4 @@
-"""Extract terms from the best chunks that lead to related passages: by a language model, stored names, or statistics.
+"""Extracts terms from the best chunks that lead to related ones: by a language model, stored names, or statistics.
 
 The best available extractor runs first and each falls back to the next: llm, entities, statistical. A model chooses
 among the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing.

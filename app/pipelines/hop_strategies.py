@@ -1,4 +1,4 @@
-"""The two ways to expand and merge hops: `linked` follows names and sums signals, `classic` searches and adds bonuses.
+"""Expands and merges hops: `linked` follows names and sums signals, `classic` searches again and adds bonuses.
 
 Both order every chunk against the original question.
 """

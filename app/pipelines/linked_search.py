@@ -1,4 +1,4 @@
-"""Search inside the documents linked to the matched entities (the second pass of a two-pass search).
+"""Searches inside the documents linked to the matched entities (the second pass of a two-pass search).
 
 If many documents are linked, they are scored in batches, on scales that do not depend on the batch, until the top k is
 stable.

@@ -1,4 +1,4 @@
-"""Answer a question over several hops: search, expand with names from the best chunks, search again, and merge.
+"""Answers a question over several hops: searches, expands it with names from the best chunks, repeats, and merges.
 
 A failure of a later hop never fails the search: the hops that worked are answered, and `hops` and `degraded` say so.
 """

@@ -1,4 +1,4 @@
-"""Embed a query; a failure degrades the search instead of ending it."""
+"""Embeds a query; a failure degrades the search instead of ending it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relax a query that found nothing, step by step, so that an answer is empty only if no chunk passes the filters.
+"""Relaxes a query that found nothing, step by step, so that only filters can make an answer empty.
 
 First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
 spelling, and last the nearest chunks by vector are returned.

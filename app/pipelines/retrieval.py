@@ -1,4 +1,4 @@
-"""Run the hybrid statement for a query, and relax the query if it finds nothing."""
+"""Runs the hybrid statement for a query, and relaxes the query if it finds nothing."""
 
 from __future__ import annotations
 

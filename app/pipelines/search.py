@@ -1,4 +1,4 @@
-"""Answer one query: retrieve through both legs, apply entity guidance, rerank, and build the answer."""
+"""Answers one query: retrieves through both legs, applies entity guidance, re-ranks, and builds the answer."""
 
 from __future__ import annotations
 

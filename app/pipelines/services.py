@@ -1,4 +1,4 @@
-"""The opened services that every pipeline works with, passed as one value."""
+"""Holds the opened database, providers and options that pipelines take as one value."""
 
 from __future__ import annotations
 

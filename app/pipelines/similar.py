@@ -1,4 +1,4 @@
-"""Find the chunks nearest to a stored chunk or to a vector by cosine similarity."""
+"""Finds the chunks nearest to a stored chunk or to a vector by cosine similarity."""
 
 from __future__ import annotations
 

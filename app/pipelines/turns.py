@@ -1,4 +1,4 @@
-"""The turn under which a search runs, as far as pipelines use it."""
+"""Defines the protocol by which a pipeline releases its place among the concurrent searches during a provider call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn a query into the request for the hybrid statement: parse it, choose the fusion, embed it."""
+"""Turns a query into the request for the hybrid statement: parses it, chooses the fusion, embeds it."""
 
 from __future__ import annotations
 

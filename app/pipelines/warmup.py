@@ -1,4 +1,4 @@
-"""Run searches before the service accepts requests, so that the first caller waits no longer than the next.
+"""Runs searches before the service accepts requests, so that the first caller waits no longer than the next.
 
 They open the connections, have the statements planned, and run the embedding model.
 """
