@@ -1,4 +1,4 @@
-"""Holds the state of one multi-hop search: every chunk that a hop found, with its signals and the name that led to it."""
+"""Holds the state of a multi-hop search: every chunk that a hop found, with its signals and the name that led to it."""
 
 from __future__ import annotations
 
