@@ -122,7 +122,7 @@ async def _up_to_date(reading: Reading, user_id: str, cached: UserNames | None) 
     version = await name_changes.version(reading, user_id)
     if cached is not None and cached.version == version:
         return cached
-    if cached is None or not cached.version < version < cached.version + name_changes.KEPT:
+    if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
         return await _read(reading, user_id, version)
     changed = await name_changes.since(reading, user_id, cached.version, limit=MAX_CHANGES + 1)
     if len(changed) > MAX_CHANGES:

@@ -110,7 +110,7 @@ class Linked:
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
         leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
-        lexemes = await links.held(db, self.query.user_id, leading, state.question_idf)
+        lexemes = await links.question_lexemes(db, self.query.user_id, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 

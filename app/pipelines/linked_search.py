@@ -90,7 +90,7 @@ async def _in_batches(db: Reading, request: HybridRequest, linked: dict[UUID, Li
     nearest = dict.fromkeys(candidate.document_id for candidate in first.candidates)
     order = [*nearest, *(document for document in linked if document not in nearest)]
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
-    bound = sum(term.idf * recall.MOST_PER_TERM * term.times for term in first.terms)
+    bound = sum(term.idf * recall.MAX_PER_TERM * term.times for term in first.terms)
     settled = convergence.StableTopK(limit=request.limit)
     best: dict[UUID, _ScoredChunk] = {}
     scored = 0

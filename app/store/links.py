@@ -76,7 +76,7 @@ async def chunks(
     return found
 
 
-async def held(
+async def question_lexemes(
     db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
 ) -> dict[UUID, frozenset[str]]:
     """Which of the lexemes each of the chunks holds."""

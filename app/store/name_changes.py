@@ -22,7 +22,7 @@ _c = tables.entity_changes.c
 JOB = "relink"
 SLICE = 1_000
 """Names that one statement writes, so that the event loop gets its turn between them."""
-KEPT = 10_000
+MAX_KEPT = 10_000
 """Versions for which a change that was followed is still kept."""
 
 
@@ -94,7 +94,7 @@ async def mark_followed(db: Writing, user_id: str, version: int) -> None:
     of_user = _c.user_id == user_id
     done = sa.update(tables.entity_changes).where(of_user, _c.pending, _c.version <= version)
     await db.execute(done.values(pending=False))
-    await db.execute(sa.delete(tables.entity_changes).where(of_user, ~_c.pending, _c.version <= version - KEPT))
+    await db.execute(sa.delete(tables.entity_changes).where(of_user, ~_c.pending, _c.version <= version - MAX_KEPT))
 
 
 def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int, bool]]:

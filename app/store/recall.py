@@ -24,7 +24,7 @@ EXACT_FACTOR = 25.0
 EXACT_FACTOR_FILTERED = 10.0
 """The same where a filter scatters the rows of the exact scan over the table."""
 
-MOST_PER_TERM = 2.2
+MAX_PER_TERM = 2.2
 """Upper bound of a term's BM25 score as a multiple of its idf: k1 + 1."""
 
 SPEND = 20_000

@@ -106,7 +106,7 @@ async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_u
 async def test_a_changed_name_is_forgotten_long_after_it_was_followed(
     tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(name_changes, "KEPT", 2)
+    monkeypatch.setattr(name_changes, "MAX_KEPT", 2)
     for n in range(5):
         await linking.add_entity(tenant, f"Person {n}")
         await linking.refresh(tenant)
