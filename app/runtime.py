@@ -1,4 +1,4 @@
-"""Opens and closes the database, the embedder and the providers for every entry point."""
+"""Opens and closes the database, the embedder and the providers for every entry point, and migrates the schema."""
 
 from __future__ import annotations
 

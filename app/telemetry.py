@@ -1,4 +1,4 @@
-"""Writes every log record as one line on stderr: JSON, or plain text on a terminal.
+"""Configures logging: one line per record on stderr, as JSON or plain text, without secrets or user input.
 
 Modules log through the standard library; structlog formats the records. Above debug level a line holds nothing that a
 user wrote: fields named in PRIVATE are dropped, and a foreign exception appears as its type and frames, without its

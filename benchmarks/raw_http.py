@@ -1,4 +1,4 @@
-"""Sends HTTP requests byte by byte over plain sockets, for clients that misbehave."""
+"""Sends HTTP requests byte by byte over plain sockets, to imitate misbehaving clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs searches in turns: as many at once as configured, the others wait in rounds by user.
+"""Limits the number of concurrent searches; the others wait and are served round-robin by user.
 
 A request asks for its turn when it is authenticated, read and valid, so that no unverified key and no slow body ever
 holds one.

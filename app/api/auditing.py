@@ -1,4 +1,4 @@
-"""Counts which keys authenticate requests, and says who a request acts as."""
+"""Counts the requests that each API key authenticates, and names the actor of a request for the audit log."""
 
 from __future__ import annotations
 

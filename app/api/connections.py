@@ -1,4 +1,4 @@
-"""Limits what a client may do with a connection before and after its requests reach the application.
+"""Limits connections in uvicorn's protocol: their number, the size of headers, and the time a client may take.
 
 `Protocol` is uvicorn's httptools protocol with bounds on the head of a request, on waiting, on unread responses and on
 the number of connections. A client over a limit gets a problem (431, 408, 400 or 503) where a response is possible;

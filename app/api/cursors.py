@@ -1,4 +1,4 @@
-"""Where does the next page of a listing begin?
+"""Encodes and decodes the cursors of paginated listings.
 
 A cursor is a place in the order, not an offset, so that pages neither skip nor repeat when documents come and go. It
 names no user: it is only ever read inside the caller's own rows.

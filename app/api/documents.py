@@ -1,4 +1,4 @@
-"""Documents over HTTP."""
+"""Serves the endpoints for documents."""
 
 from __future__ import annotations
 

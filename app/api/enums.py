@@ -1,4 +1,4 @@
-"""Names the enums of the API, so that the OpenAPI document defines each of them once."""
+"""Declares the enums of the API as named type aliases, so that the OpenAPI document defines each of them once."""
 
 from __future__ import annotations
 

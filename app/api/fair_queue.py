@@ -1,4 +1,4 @@
-"""Grants a bounded number of turns, in rounds over the users who wait for one.
+"""Limits concurrent work with a queue that serves the waiting users round-robin.
 
 At most `max_running` turns are held at a time and a free one is always granted. Where none is free, requests wait: one
 line per user, first come, first served within a line, and the lines are served round-robin (Nagle 1987, "On packet

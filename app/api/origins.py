@@ -1,4 +1,4 @@
-"""Refuses requests that another web page makes through a visitor's browser, and answers CORS for allowed origins.
+"""Checks the Host and Origin headers: refuses unknown hosts and cross-site browser requests, and answers CORS.
 
 Two checks run before anything else reads the request. The `Host` header must name an allowed host, which stops DNS
 rebinding: a page whose own name is made to resolve to this machine still sends its own name. A request from another

@@ -1,4 +1,4 @@
-"""Adds the request id and a search's timings to the spans that FastAPI records, and removes what a user wrote.
+"""Adds the request id and a search's timings to the spans that FastAPI records, and removes user input from them.
 
 FastAPI records spans where an OpenTelemetry provider exists. The query string, which may name a user's documents, is
 replaced; exceptions are not copied into OpenTelemetry's logs, since their messages may quote a user.

@@ -1,4 +1,4 @@
-"""Which field is wrong, and what should be sent instead?
+"""Translates pydantic's validation errors into the wrong field and what to send instead.
 
 Pydantic's own messages quote the input and its unions name Python classes; these do neither. A path such as
 `filters.document_ids[3]` holds only names that look like names: any other key a caller sent becomes `(key)`.

@@ -1,4 +1,4 @@
-"""What may a request hold? The types that all wire models share.
+"""Defines the base model and the field types that all request models share.
 
 Numbers are strict one by one (`"5"`, `5.0` for an integer and `true` are refused), because pydantic's strict mode
 would refuse UUIDs and dates too: FastAPI hands it Python objects, in which those are still strings. `Int`, `Number`

@@ -1,1 +1,1 @@
-"""Use cases, one a file: what happens in which order for a search, an upload or a background job."""
+"""Use cases, one per file: what happens in which order for a search, an upload or a background job."""

@@ -1,4 +1,4 @@
-"""Counts the use of API keys in memory and writes the counts once a minute.
+"""Counts the use of API keys and writes the counts once a minute; reads and prunes the audit log.
 
 A request adds to a dictionary and writes nothing, so that reads stay reads. A process that is killed loses the uses of
 the last minute at most; one that is stopped writes them first.

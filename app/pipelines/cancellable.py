@@ -1,4 +1,4 @@
-"""Runs work on texts in threads in such a way that it stops soon after its caller was cancelled."""
+"""Runs text processing in threads that stop soon after their caller is cancelled."""
 
 from __future__ import annotations
 

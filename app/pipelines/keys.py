@@ -1,6 +1,6 @@
 """Creates, lists, verifies, rotates and revokes API keys.
 
-A key reads `sw_<id>_<secret>`. `recognise` works as the service's role; the other functions need the database's owner.
+A key reads `sw_<id>_<secret>`. `verify` works as the service's role; the other functions need the database's owner.
 """
 
 from __future__ import annotations

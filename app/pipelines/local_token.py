@@ -1,4 +1,4 @@
-"""Creates and reads the token of a data folder, which `AUTH=local_token` asks every request for.
+"""Creates and reads the token of a data folder, which every request must carry under `AUTH=local_token`.
 
 The token is a file that only its owner may read, so other accounts of the machine cannot use the service.
 """

@@ -1,4 +1,4 @@
-"""Links a stored document to the entities that its texts, title and metadata name, and stores the links as mentions.
+"""Stores which entities a document's texts, title, headings and metadata name; relinks all under new rules.
 
 Runs in the transaction that stores the document, under the user's lock. How a name is matched depends on its origin:
 

@@ -1,4 +1,4 @@
-"""Rebuilds a user's derived rows from the stored texts: tsvectors, postings, statistics, vectors and mentions.
+"""Checks a user's derived rows (postings, vectors, mentions, …) against the texts and rebuilds wrong ones.
 
 Each kind is compared without a lock and rewritten in slices, each in a transaction of its own under the user's lock, so
 that searches and other users are not affected and the user's own writes wait for one slice at most. Running it again

@@ -1,4 +1,4 @@
-"""Lists, exports and deletes users, as the database's owner."""
+"""Lists users, exports one as a ZIP file of JSON lines, and deletes one, as the database's owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Caches query vectors per user, and embeds a query that is being embedded already only once."""
+"""Caches query vectors per user, and embeds a query once for all callers that wait for it."""
 
 from __future__ import annotations
 

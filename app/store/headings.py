@@ -1,4 +1,4 @@
-"""Stores which entities have names that are headings of the sections of chunks.
+"""Stores which chunks lie in a section whose heading is the name of an entity.
 
 A heading names its section as a title names its document, but it is not a mention: it does not link the document to
 the entity, is never listed, and does not guide a search. Every change requires the user's lock.

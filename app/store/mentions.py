@@ -1,4 +1,4 @@
-"""Stores mentions of entities in chunks, and the entities that names create.
+"""Stores mentions of entities in chunks, and the entities that are created automatically for names.
 
 Every change runs under the user's lock, in the transaction that stores or removes the document.
 """

@@ -1,4 +1,4 @@
-"""Records changes of names, and which of them the links of stored texts reflect.
+"""Records changes of entity names, and which of them the stored mentions already reflect.
 
 Every change of the names that are looked for in texts (origins `user` and `metadata`) counts the user's names_version
 up, in its own transaction and under the user's lock, and leaves a row a name. A row is pending until the stored texts

@@ -1,4 +1,4 @@
-"""Defines the tables.
+"""Defines the SQLAlchemy tables of the schema `stepwell`; those without row-level security are in `shared_tables`.
 
 All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
 that the schema can be distributed by it. The tables in SHARED are the exceptions (see `shared_tables`).

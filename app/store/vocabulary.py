@@ -1,4 +1,4 @@
-"""Reads the lexemes of a user's documents."""
+"""Finds the stored lexemes that begin like a given word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decodes bytes and removes invisible characters from a text."""
+"""Decodes bytes, and removes invisible characters and the artefacts of scanners and editors from a text."""
 
 from __future__ import annotations
 

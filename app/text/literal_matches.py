@@ -1,4 +1,4 @@
-"""Finds what a hit contains literally of a query: its phrases, identifiers, or the hit's own title."""
+"""Finds the parts of a query that a hit contains literally: phrases, identifiers, or the hit's own title."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds names in a query, and decides whether they are written as names."""
+"""Reads a query's words: the names among them, their capitalisation, and whether they ask for an entity type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selects the terms of passages with which the next hop expands a query.
+"""Selects the terms with which the next hop expands a query, and filters those that a language model proposed.
 
 Statistical terms are names and rare words, ranked by idf. A term that a language model proposed is used only if it is
 plain search text and occurs in the passages, because passages are untrusted and may contain instructions to the model.

@@ -1,4 +1,4 @@
-"""Attacks on the database, its privileges and its contents."""
+"""Attacks on Postgres and stored data: frozen server, privileges, timing, corrupted rows, socket folder."""
 
 from __future__ import annotations
 

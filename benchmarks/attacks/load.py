@@ -1,4 +1,4 @@
-"""Attacks by expensive or abandoned requests."""
+"""Attacks with expensive or abandoned requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks by connections, headers, hosts and origins."""
+"""Attacks with connections, headers, hosts and origins."""
 
 from __future__ import annotations
 
