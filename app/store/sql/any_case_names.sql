@@ -1,8 +1,8 @@
--- Finds the names that are titles, or headings of several words: those are matched in any case, wherever their words
--- occur. LATERAL with OFFSET or LIMIT forces look-ups by key, whatever the statistics say.
+-- Finds which of some word sequences are titles, or headings of several words; both are matched regardless of case.
+-- LATERAL with OFFSET or LIMIT forces look-ups by key, independent of the planner's statistics.
 -- Columns: name_key, entity_id.
--- :user_id text  whose names
--- :keys bytea[]  the word sequences of a text
+-- :user_id text  owner of the rows
+-- :keys bytea[]  keys of the word sequences of a text
 SELECT n.name_key, n.entity_id
 FROM unnest(:keys) AS g (name_key)
 CROSS JOIN LATERAL (

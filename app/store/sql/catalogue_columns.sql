@@ -1,6 +1,6 @@
--- Every column: table, name, type, nullability, default, storage.
--- Binds: schema. Columns: one line of text.
--- :schema text
+-- Lists every column with its table, type, nullability, default and storage.
+-- Columns: one line of text.
+-- :schema text  name of the schema
 SELECT format('%I.%I %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
               CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END,
               coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), ''),

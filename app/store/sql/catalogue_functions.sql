@@ -1,6 +1,6 @@
--- Every function, whole.
--- Binds: schema. Columns: one text a function.
--- :schema text
+-- Lists the definition of every function.
+-- Columns: one text per function.
+-- :schema text  name of the schema
 SELECT pg_get_functiondef(p.oid)
 FROM pg_proc p
 JOIN pg_namespace n ON n.oid = p.pronamespace

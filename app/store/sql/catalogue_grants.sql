@@ -1,6 +1,6 @@
--- What roles other than the owner may do: with tables, columns, functions and the schema.
--- Binds: schema. Columns: one line of text.
--- :schema text
+-- Lists the privileges of roles other than the owner on the schema, tables, columns and functions.
+-- Columns: one line of text.
+-- :schema text  name of the schema
 WITH granted (object, acl, owner) AS (
     SELECT format('schema %I', n.nspname), coalesce(n.nspacl, acldefault('n', n.nspowner)), n.nspowner
     FROM pg_namespace AS n

@@ -1,4 +1,4 @@
--- Every index as Postgres would write it.
--- Binds: schema. Columns: one line of text.
--- :schema text
+-- Lists the definition of every index.
+-- Columns: one line of text.
+-- :schema text  name of the schema
 SELECT indexdef FROM pg_indexes WHERE schemaname = :schema

@@ -1,6 +1,6 @@
--- The live columns and their types.
--- Binds: schema. Columns: name (table.column), type.
--- :schema text
+-- Lists the columns of the live schema with their types.
+-- Columns: name (table.column), type.
+-- :schema text  name of the schema
 SELECT c.relname || '.' || a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -1,6 +1,6 @@
--- The live indexes: their access method, validity and definition.
--- Binds: schema. Columns: name, kind, valid, definition.
--- :schema text
+-- Lists the indexes of the live schema with access method, validity and definition.
+-- Columns: name, kind, valid, definition.
+-- :schema text  name of the schema
 SELECT c.relname AS name, m.amname AS kind, i.indisvalid AS valid, pg_get_indexdef(c.oid) AS definition
 FROM pg_index i
 JOIN pg_class c ON c.oid = i.indexrelid

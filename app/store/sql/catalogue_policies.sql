@@ -1,6 +1,6 @@
--- Row-level security: which tables have it, and with which policy.
--- Binds: schema. Columns: one line of text.
--- :schema text
+-- Lists for every table whether row-level security is enabled, and its policies.
+-- Columns: one line of text.
+-- :schema text  name of the schema
 SELECT format('%I %s%s %s', c.relname,
               CASE WHEN c.relrowsecurity THEN 'ENABLED' ELSE 'off' END,
               CASE WHEN c.relforcerowsecurity THEN ' FORCED' ELSE '' END,

@@ -1,6 +1,6 @@
 -- Lists the tables that have row-level security and a policy.
 -- Columns: name.
--- :schema text  the schema
+-- :schema text  name of the schema
 SELECT c.relname AS name
 FROM pg_class AS c
 JOIN pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,8 +1,8 @@
 -- Reads chunks by id with their content and their similarity to a query vector.
--- Columns: a row for each chunk; similarity is null without a vector.
--- :user_id text  whose chunks
--- :chunk_ids uuid[]  which
--- :embedding text::vector  null: none
+-- Columns: one row per chunk; similarity is null without a vector.
+-- :user_id text  owner of the rows
+-- :chunk_ids uuid[]  ids of the chunks
+-- :embedding text::vector  query vector; null: none
 WITH query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 )

@@ -1,11 +1,11 @@
--- Finds the chunks that hold a phrase. The postings of its rarest word give the candidates, because `@@` may have no
--- index under row-level security.
+-- Finds the chunks that contain a phrase. Candidates are the postings of the phrase's rarest lexeme, because `@@` may
+-- not use an index under row-level security.
 -- Columns: chunk_no, document_id, content.
--- :user_id text  whose chunks
--- :document_id uuid  the document that is left out
--- :folded text  the phrase, accents folded
--- :plain text  the same, accents kept
--- :limit bigint  a name in more chunks than this leads nowhere
+-- :user_id text  owner of the rows
+-- :document_id uuid  document that is excluded
+-- :folded text  the phrase with accents folded
+-- :plain text  the phrase with accents kept
+-- :limit bigint  maximum number of chunks
 WITH queries AS MATERIALIZED (
     SELECT s.config, q.query, {{text_for s.config, :folded, :plain}} AS phrase
     FROM stepwell.text_statistics AS s

@@ -1,8 +1,8 @@
--- Finds the chunks that may hold one of some names, by the postings of the rarest word of each. Chunks in languages whose
--- index keeps accents are all candidates, since a name matches without them.
--- Columns: chunk_no; null: a name has no indexed word, so that any chunk may hold it.
--- :user_id text
--- :names text[]  words of names as the index reads them, accents folded
+-- Finds the chunks that may contain one of some names, through the postings of the rarest lexeme of each name. Chunks
+-- in languages whose index keeps accents are all candidates, since names match without accents.
+-- Columns: chunk_no; null if a name has no indexed lexeme, in which case any chunk may contain it.
+-- :user_id text  owner of the rows
+-- :names text[]  the words of each name, accents folded
 WITH configs AS MATERIALIZED (
     SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
 ),

@@ -1,8 +1,9 @@
--- Takes the job that has waited longest; one whose lease ran out waits too. Two workers never take the same one.
+-- Claims the job that has waited longest, including running jobs whose lease has expired. SKIP LOCKED prevents two
+-- workers from claiming the same job.
 -- Columns: job_id, user_id, kind, payload, progress, attempts.
--- :kinds text[]
--- :lease_s float8  how long it is held
--- :of_user text  null: anybody's
+-- :kinds text[]  kinds of jobs to claim
+-- :lease_s float8  duration of the lease in seconds
+-- :of_user text  only jobs of this user; null: of any user
 UPDATE stepwell.jobs AS j
 SET status = 'running', attempts = j.attempts + 1, leased_until = now() + make_interval(secs => :lease_s)
 WHERE j.job_id = (

@@ -1,8 +1,8 @@
--- Adds a document's chunks to (sign 1) or takes them from (sign -1) the text statistics of its configuration.
--- Binds: user_id, document_id, sign. Columns: config.
--- :user_id text
--- :sign bigint
--- :document_id uuid
+-- Adds a document's chunks to the text statistics of its configuration, or subtracts them.
+-- Columns: config.
+-- :user_id text  owner of the rows
+-- :sign bigint  1 adds, -1 subtracts
+-- :document_id uuid  the document
 INSERT INTO stepwell.text_statistics AS s (user_id, config, chunks, tokens)
 SELECT :user_id, c.config, :sign * count(*), :sign * sum(c.length)
 FROM stepwell.chunks AS c

@@ -1,5 +1,5 @@
--- Adds uses of API keys to those of today.
--- :key_ids text[]
--- :scopes text[]
--- :uses bigint[]
+-- Adds uses of API keys to today's counts.
+-- :key_ids text[]  ids of the keys
+-- :scopes text[]  scope of each use
+-- :uses bigint[]  number of uses
 SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)

@@ -1,11 +1,12 @@
--- Finds the documents linked to entities or to their members, with the strength of the link.
--- Membership is followed three levels down; a cycle ends because no level is walked twice for one entity.
--- Columns: document_id, entity_id (the best of the given that leads there), score (its own), strength (all links of the
--- document added up, a term by kind and count of mentions); the best score and the strongest first.
--- :user_id text
--- :entity_ids uuid[]
--- :scores float8[]
--- :most bigint  documents wanted
+-- Finds the documents linked to entities or to their members, with the strength of the link. Membership is followed
+-- three levels deep, which also ends cycles.
+-- Columns: document_id, entity_id (the given entity with the best score among those linked to the document), score (of
+--   that entity), strength (sum over all links of the document, one term per kind and count of mentions); ordered by
+--   score, then strength, descending.
+-- :user_id text  owner of the rows
+-- :entity_ids uuid[]  the entities
+-- :scores float8[]  score of each entity
+-- :most bigint  maximum number of documents
 WITH RECURSIVE walked (parent_id, entity_id, score, level) AS (
     SELECT g.entity_id, g.entity_id, g.score, 0 FROM unnest(:entity_ids, :scores) AS g (entity_id, score)
     UNION

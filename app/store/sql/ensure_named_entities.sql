@@ -1,13 +1,13 @@
--- Makes sure that every name has an entity, whose id comes from the name's key; metadata outranks a title, and a title
--- a name from a text, and a person whatever else metadata calls by that name. A user's own entity is left alone.
--- The caller holds the user's lock. Binds: user_id, origin, and one array a column.
--- Columns: entity_id, of those that were made or raised.
--- :user_id text
+-- Creates or upgrades the entity of each name; the entity's id is derived from the name's key. Origin `metadata` takes
+-- precedence over `title`, and `title` over `text`; within `metadata`, the type person takes precedence over other
+-- types. Entities of origin `user` are not changed. The caller holds the user's lock.
+-- Columns: entity_id of each entity that was created or upgraded.
+-- :user_id text  owner of the rows
 -- :origin text  metadata, title or text
--- :entity_ids uuid[]
--- :types text[]
--- :keys bytea[]
--- :names text[]
+-- :entity_ids uuid[]  id of each entity
+-- :types text[]  type of each entity
+-- :keys bytea[]  key of each name
+-- :names text[]  each name as written
 WITH given AS MATERIALIZED (
     SELECT g.* FROM unnest(:entity_ids, :types, :keys, :names) AS g (entity_id, type, name_key, name) ORDER BY g.entity_id
 ),

@@ -1,7 +1,8 @@
--- Finds the entities with some names or aliases, a user's own first; an automatic one is hidden by an own one of its name.
+-- Finds the entities that have one of some names or aliases, the user's own entities first. An automatic entity is
+-- omitted if the user has an own entity of the same name.
 -- Columns: name_key, entity_id.
--- :user_id text
--- :keys bytea[]
+-- :user_id text  owner of the rows
+-- :keys bytea[]  keys of the names
 WITH found AS MATERIALIZED (
     SELECT n.name_key, n.entity_id, n.place, e.origin
     FROM unnest(:keys) AS g (name_key)

@@ -1,5 +1,6 @@
--- Reports which operators that searches use keep their index under row-level security.
--- Columns: name (as ALTER FUNCTION takes it), leakproof.
+-- Reports whether the functions behind the search operators are leakproof, which lets them use an index under row-level
+-- security.
+-- Columns: name (with argument types, as ALTER FUNCTION requires), leakproof.
 SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
 FROM pg_proc AS p
 WHERE p.oid IN (

@@ -1,10 +1,10 @@
--- Compares the document frequencies of lexemes with the number of their postings, and looks for postings of chunks
--- that do not exist. Lexemes of more than `most` chunks are left out.
--- Columns: sampled, wrong (lexemes).
--- :user_id text
--- :chunk_nos bigint[]  chunks whose lexemes are taken
--- :most bigint
--- :sample bigint  how many lexemes
+-- Compares the document frequencies of a sample of lexemes with the number of their postings, and finds postings of
+-- chunks that do not exist.
+-- Columns: sampled, wrong (both numbers of lexemes).
+-- :user_id text  owner of the rows
+-- :chunk_nos bigint[]  chunks from which the lexemes are sampled
+-- :most bigint  lexemes in more chunks than this are skipped
+-- :sample bigint  maximum number of lexemes
 WITH sampled AS MATERIALIZED (
     SELECT DISTINCT l.lexeme, l.df
     FROM unnest(:chunk_nos) AS g (chunk_no)

@@ -1,8 +1,8 @@
--- Checks postings, vectors and mentions of a few of a user's chunks.
--- Columns: postings (pairs of chunk and lexeme whose posting is missing or differs), vectors (chunks without one),
---   mentions (whose entity or document is not there).
--- :user_id text
--- :chunk_nos bigint[]
+-- Checks the postings, vectors and mentions of a sample of a user's chunks.
+-- Columns: postings (pairs of chunk and lexeme whose posting is missing or differs), vectors (chunks without a vector),
+--   mentions (mentions whose entity or document does not exist).
+-- :user_id text  owner of the rows
+-- :chunk_nos bigint[]  numbers of the sampled chunks
 WITH sampled AS MATERIALIZED (
     SELECT c.chunk_no, c.document_id, c.length, c.tsv
     FROM unnest(:chunk_nos) AS g (chunk_no)

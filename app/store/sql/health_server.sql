@@ -1,4 +1,4 @@
--- Describes the server, the connected role and the database.
+-- Reports properties of the server, the connected role and the database.
 -- Columns: version_num, version, vector, role, superuser, bypasses, owns, migrated, may_use, bytes.
 SELECT CAST(current_setting('server_version_num') AS integer) AS version_num,
        current_setting('server_version') AS version,

@@ -1,46 +1,48 @@
--- Finds the chunks that match a query best by meaning and by words, with their content.
+-- Ranks a user's chunks for a query by vector similarity and BM25, and returns the best with their content.
 --
--- Two legs, their fusion and the content in one statement. The vector leg ranks by cosine distance, over HNSW or, where
--- the scope is small enough that this is cheaper, exactly. The text leg ranks by BM25 (k1 1.2, b 0.75, Lucene's idf) over
--- the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words bind both legs before they are
--- cut to `candidates`. Up to `spend` postings of the rarest terms generate candidates; commoner terms only add to their
--- scores, unless the rarer ones could leave the leg short (n terms make at least 1/n of their postings candidates).
--- Within `spend`, and always under filters or strict words, this is the exact sum (docs/decisions/0001).
--- RRF is the sum of weight / (k + rank), ranks from 1, nothing for an absent leg (Cormack et al. 2009); convex is the
--- weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
+-- One statement computes two legs, their fusion and the content. The vector leg ranks by cosine distance, through the
+-- HNSW index, or exactly if the scope is small enough that this is cheaper. The text leg ranks by BM25 (k1 1.2, b 0.75,
+-- Lucene's idf) over the posting blocks of `index_document.sql`. Filters, exclude_chunk_ids and excluded words apply to
+-- both legs before they are cut to `candidates`. Up to `spend` postings of the rarest terms generate candidates; more
+-- frequent terms only add to their scores, unless the rarer terms could yield too few candidates (n terms yield at
+-- least 1/n of their postings as candidates). Within `spend`, and always with filters or strict words, the score is the
+-- exact sum (docs/decisions/0001).
+-- RRF is the sum of weight / (k + rank), ranks from 1; an absent leg adds nothing (Cormack et al. 2009). The convex
+-- score is the weighted sum of the legs' scaled scores (Bruch et al. 2023). Order: score, better single rank, id.
 --
--- Parts that a query does not need are left out, because planning them costs as much as running them.
--- Columns: a row for each hit (chunk_id null: no hit at all), each repeating the statement's own report
---   (corpus_chunks, scope_chunks, exact, vector_found, text_found); the terms are in the first row only.
--- With the part bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as unordered arrays.
+-- Parts that a query does not need are omitted, because planning them costs as much as running them.
+-- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found), and the first row has the terms.
+-- With the part bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as unordered
+-- arrays.
 -- part vector  the vector leg
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
--- part excluding  words and phrases that no hit may hold
--- part exclusions  chunks that are no hits
+-- part excluding  words and phrases that no hit may contain
+-- part exclusions  chunks that are excluded from the hits
 -- part bare  scores only
--- :user_id text  whose chunks
+-- :user_id text  owner of the rows
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
--- :exact_factor float8  weighs an exact scan against an index scan that most rows of the table do not pass
--- :candidates bigint  how many chunks a leg hands to the fusion
--- :exclude_chunk_ids uuid[]  chunks already seen
--- :spend bigint  postings that may make candidates of the text leg
--- :embedding text::vector  the query vector
+-- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
+-- :candidates bigint  maximum number of chunks that a leg passes to the fusion
+-- :exclude_chunk_ids uuid[]  chunks to exclude
+-- :spend bigint  postings that may generate candidates of the text leg
+-- :embedding text::vector  query vector
 -- :strict_folded text[]  phrases and required words, accents folded
--- :strict_plain text[]  the same, accents kept
--- :excluded_folded text[]  words and phrases that no hit may hold, accents folded
--- :excluded_plain text[]  the same, accents kept
--- :words_folded text  what BM25 scores, accents folded
--- :words_plain text  the same, accents kept
--- :weight_vector float8  weight of the vector leg, 0 where it does not run
--- :k float8  the constant of RRF
--- :weight_text float8  weight of the text leg, 0 where it does not run
--- :convex boolean  sort by the convex score, not by RRF
--- :min_vector_score float8  null: none
--- :min_rrf_score float8  null: none
--- :limit bigint  hits wanted
--- :with_content boolean  false leaves the content empty
+-- :strict_plain text[]  phrases and required words, accents kept
+-- :excluded_folded text[]  words and phrases that no hit may contain, accents folded
+-- :excluded_plain text[]  words and phrases that no hit may contain, accents kept
+-- :words_folded text  words scored by BM25, accents folded
+-- :words_plain text  words scored by BM25, accents kept
+-- :weight_vector float8  weight of the vector leg, 0 if it does not run
+-- :k float8  constant of RRF
+-- :weight_text float8  weight of the text leg, 0 if it does not run
+-- :convex boolean  true: order by the convex score; false: by RRF
+-- :min_vector_score float8  minimum cosine similarity; null: none
+-- :min_rrf_score float8  minimum RRF score; null: none
+-- :limit bigint  maximum number of hits
+-- :with_content boolean  false returns empty content
 WITH
 -- if vector
 query_vector AS MATERIALIZED (
@@ -96,7 +98,7 @@ scope AS MATERIALIZED (
     SELECT CAST(u.chunks AS bigint) AS chunks, u.chunks <= c.most AS small FROM costs AS c CROSS JOIN corpus AS u
 ),
 -- end
--- phrases and required query_words, found through the GIN index
+-- phrases and required words, found through the GIN index
 -- if strict
 strict_queries AS MATERIALIZED (
     SELECT g.config, CAST(string_agg('(' || CAST(q.query AS text) || ')', ' & ') AS tsquery) AS query
@@ -173,7 +175,7 @@ candidates AS NOT MATERIALIZED (
     GROUP BY {{posting_chunk h.item}}
 ),
 -- unless filtered or strict or excluding
--- where additive query_words add to the scores, the sums so far are needed twice
+-- materialised only with terms that generate no candidates, since the sums are then read twice
 additive AS MATERIALIZED (
     SELECT EXISTS (SELECT FROM terms AS t WHERE NOT t.generates) AS exist
 ),
@@ -243,7 +245,7 @@ text_leg AS MATERIALIZED (
     SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS real) AS score, CAST(NULL AS bigint) AS rank WHERE false
 ),
 -- end
--- the vector leg: over the graph and exactly, of which one finds its gate shut
+-- the vector leg: through the HNSW graph or exactly; the condition on `small` makes one of the two empty
 -- if vector
 nearest_by_index AS MATERIALIZED (
     SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
@@ -299,7 +301,7 @@ vector_leg AS MATERIALIZED (
     SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS float8) AS score, CAST(NULL AS bigint) AS rank WHERE false
 ),
 -- end
--- the fusion; materialised, so that chunk_no is a plain column and the join behind it can use an index under RLS
+-- the fusion; materialised, so that chunk_no is a plain column and the join after it can use an index under RLS
 fused AS MATERIALIZED (
     SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
            v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,

@@ -1,9 +1,10 @@
--- Adds a document's stored chunks to the postings and to the document frequencies.
--- A posting is chunk_no << 24 | tf << 16 | length (tf at most 255, length at most 65,535); a block holds up to 128 of
--- them, ascending, and a lexeme's row remembers its last block, so that appending touches one block a lexeme.
--- The caller holds the user's lock. Binds: user_id, document_id. Columns: none.
--- :user_id text
--- :document_id uuid
+-- Adds a document's stored chunks to the postings and to the document frequencies. The caller holds the user's lock.
+-- A posting is chunk_no << 24 | tf << 16 | length (tf at most 255, length at most 65,535). A block contains up to 128
+-- postings in ascending order. A lexeme's row stores the number and size of its last block, so that appending changes
+-- one block per lexeme.
+-- Columns: none.
+-- :user_id text  owner of the rows
+-- :document_id uuid  the document
 WITH fresh AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
            {{posting c, t.positions}} AS item

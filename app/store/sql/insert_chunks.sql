@@ -1,17 +1,18 @@
--- Stores a document's chunks and analyses their text under the document's text-search configuration.
--- A chunk's length is the number of its indexed lexemes, repetitions counted.
--- Binds: user_id, document_id, config, first_no, and one array a column, in chunk order. Columns: chunk_no.
--- :config text
--- :chunk_ids uuid[]
--- :contents text[]
--- :starts integer[]
--- :ends integer[]
--- :headings text[]
--- :indexed text[]
--- :embedding_keys uuid[]
--- :user_id text
--- :first_no bigint
--- :document_id uuid
+-- Stores a document's chunks and analyses their text with the document's text-search configuration. The arrays are
+-- parallel, in chunk order.
+-- A chunk's length is the number of its indexed lexemes, including repetitions.
+-- Columns: chunk_no.
+-- :config text  text-search configuration
+-- :chunk_ids uuid[]  ids
+-- :contents text[]  text of each chunk
+-- :starts integer[]  start offsets in the document
+-- :ends integer[]  end offsets in the document
+-- :headings text[]  heading paths as JSON arrays
+-- :indexed text[]  text to index of each chunk
+-- :embedding_keys uuid[]  keys of the embedded texts
+-- :user_id text  owner of the rows
+-- :first_no bigint  number of the first chunk
+-- :document_id uuid  the document
 WITH incoming AS MATERIALIZED (
     SELECT i.*, to_tsvector(CAST(:config AS regconfig), i.indexed) AS tsv
     FROM unnest(

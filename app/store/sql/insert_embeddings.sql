@@ -1,9 +1,9 @@
--- Stores the vectors of a document's chunks.
--- Binds: user_id, document_id, first_no, vectors (text, in chunk order). Columns: chunk_no.
--- :user_id text
--- :first_no bigint
--- :document_id uuid
--- :vectors text[]
+-- Stores the vectors of a document's consecutive chunks.
+-- Columns: chunk_no.
+-- :user_id text  owner of the rows
+-- :first_no bigint  number of the first chunk
+-- :document_id uuid  the document
+-- :vectors text[]  vectors in pgvector's text format, in chunk order
 INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
 SELECT :user_id, :first_no + v.place - 1, :document_id, CAST(v.embedding AS vector)
 FROM unnest(:vectors) WITH ORDINALITY AS v (embedding, place)

@@ -1,8 +1,8 @@
--- Finds which of some lexemes each of some chunks holds, in its title, headings or content.
--- Columns: chunk_id, lexemes (empty where it holds none); a row for each chunk.
--- :user_id text  whose chunks
--- :chunk_ids uuid[]  which
--- :lexemes text[]  which lexemes
+-- Finds which of some lexemes each of some chunks contains in its title, headings or content.
+-- Columns: chunk_id, lexemes (empty if there are none); one row per chunk.
+-- :user_id text  owner of the rows
+-- :chunk_ids uuid[]  ids of the chunks
+-- :lexemes text[]  lexemes to look for
 SELECT c.chunk_id, ARRAY(SELECT t.lexeme FROM unnest(c.tsv) AS t WHERE t.lexeme = ANY (:lexemes)) AS lexemes
 FROM unnest(:chunk_ids) AS g (chunk_id)
 CROSS JOIN LATERAL (

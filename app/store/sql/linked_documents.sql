@@ -1,11 +1,13 @@
 -- Finds the documents linked to an entity, with the strength of the link.
--- strength = 4 if titled by it + 3 if attended by it + 2 if its metadata names it + ln(1 + how often its text does).
--- Columns: document_id, title, uri, created_at, mentions (counts by kind, as JSON), strength; the strongest first.
--- :user_id text
--- :entity_id uuid
--- :after_strength float8  null: from the beginning
--- :after_id uuid
--- :limit bigint
+-- strength = 4 if the entity is the title + 3 if it is an attendee + 2 if it is in other metadata + ln(1 + number of
+-- mentions in the text).
+-- Columns: document_id, title, uri, created_at, mentions (counts by kind, as JSON), strength; ordered by strength,
+--   descending.
+-- :user_id text  owner of the rows
+-- :entity_id uuid  the entity
+-- :after_strength float8  strength of the last row of the previous page; null: first page
+-- :after_id uuid  document_id of that row
+-- :limit bigint  maximum number of documents
 WITH counted AS MATERIALIZED (
     SELECT m.document_id, m.kind,
            CASE m.kind WHEN 'text' THEN sum(m.count) ELSE 1 END AS count

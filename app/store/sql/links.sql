@@ -1,33 +1,34 @@
--- Finds the chunks that names lead to, from source chunks and from the names in the query, and their similarity.
+-- Finds chunks linked by names to source chunks and to the query, with their similarity to the query vector.
 --
--- named: the query holds the title of the chunk's document, or the heading of its section and of no other. linked: a
--- source's text holds that title or heading, weighing w * 2 / (1 + ln(1 + n)), n = chunks whose text holds it; a second
--- step starts from the five best. Over several sections a heading leads to each with its share, over more than a few
--- it is ignored; no section leads to itself. shared: the chunk and a source hold the same name, which 2 to 50 chunks (n)
--- hold, w / (1 + ln n) times the cosine to the query.
--- Sources: the given chunks with their weights, and chunks of documents that the query names with weight 1; the ten
--- best. Filters and exclusions bind the chunks found. Look-ups by id are LATERAL with a LIMIT or OFFSET 0, so that no
--- join ever reads all of a user's rows and one plan serves all binds; the query's vector is read from its text once, and
--- not for each chunk.
--- Columns: chunk_id, document_id, similarity (null without a vector), and for each of named, linked and shared what led
---   to the chunk (null: it did not): name, heading, weight, chunks, steps, source.
--- :user_id text  whose chunks
--- :source_chunk_ids uuid[]  source chunks
--- :weights float8[]  their weights, 0 to 1
--- :also_ids uuid[]  further chunks whose similarity is wanted
+-- named: the query contains the title of the chunk's document, or a heading that only the chunk's section has. linked:
+-- the text of a source contains that title or heading; the weight is w * 2 / (1 + ln(1 + n)), n = number of chunks
+-- whose text contains it. A second step starts from the five best linked chunks. A heading of several sections links to
+-- each section with an equal share; a heading of more than a few sections is ignored; a section is not linked to
+-- itself. shared: the chunk and a source contain the same name, which occurs in n = 2 to 50 chunks; the weight is w /
+-- (1 + ln n), multiplied by the cosine similarity to the query.
+-- Sources are the given chunks with their weights, and chunks of documents named in the query with weight 1, limited to
+-- the ten best. Filters and exclusions apply to the chunks found. Look-ups by id are LATERAL with LIMIT or OFFSET 0, so
+-- that no join reads all of a user's rows and one plan serves all binds. The query vector is parsed once, not once per
+-- chunk.
+-- Columns: chunk_id, document_id, similarity (null without a vector); for each of named, linked and shared the name,
+--   heading, weight, chunks, steps and source of the link that apply (null without such a link).
+-- :user_id text  owner of the rows
+-- :source_chunk_ids uuid[]  ids of the source chunks
+-- :weights float8[]  weights of the source chunks, 0 to 1
+-- :also_ids uuid[]  further chunks to compare with the query vector
 -- :keys bytea[]  keys of the query's word sequences
--- :heading boolean[]  which of them may be a heading
--- :embedding text::vector  the query's vector; null: none
--- :most_sources bigint
--- :most_names bigint
--- :rarest bigint  fewest chunks that make a name shared
--- :commonest bigint  most chunks that make a name shared
--- :most_sections bigint  sections over which a heading is a name
--- :counted bigint  chunks up to which a title's mentions are counted
--- :second_steps bigint  how many chunks lead on a second time
--- :second_weight float8
--- :filtered boolean  whether any filter is given
--- :exclude_chunk_ids uuid[]
+-- :heading boolean[]  whether each key may match a heading
+-- :embedding text::vector  query vector; null: none
+-- :most_sources bigint  maximum number of sources
+-- :most_names bigint  maximum number of shared names
+-- :rarest bigint  minimum number of chunks that contain a shared name
+-- :commonest bigint  maximum number of chunks that contain a shared name
+-- :most_sections bigint  maximum number of sections of a heading
+-- :counted bigint  limit of counting the mentions of a title
+-- :second_steps bigint  number of chunks from which the second step starts
+-- :second_weight float8  factor of the weights in the second step
+-- :filtered boolean  whether the request has filters
+-- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 ),

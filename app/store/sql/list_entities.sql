@@ -1,15 +1,15 @@
--- Lists a user's entities by name. An automatic entity is hidden by the user's own of the same name; that is checked for
--- each row shown, in a subquery that no planner turns into a join over all names.
+-- Lists a user's entities by name. An automatic entity is omitted if the user has an own entity of the same name; a
+-- subquery checks this for each returned row, because a join would read all names.
 -- Columns: entity_id.
--- part after  from a position
--- part type  of one type
--- part origin  of one origin
--- :user_id text
--- :after_name text  null: from the beginning
--- :after_id uuid
--- :type text  null: any
--- :origin text  null: any
--- :limit bigint
+-- part after  continue after a position
+-- part type  only one type
+-- part origin  only one origin
+-- :user_id text  owner of the rows
+-- :after_name text  name of the last row of the previous page
+-- :after_id uuid  entity_id of that row
+-- :type text  only one type
+-- :origin text  only one origin
+-- :limit bigint  maximum number of entities
 SELECT e.entity_id
 FROM stepwell.entities AS e
 WHERE e.user_id = :user_id AND e.origin <> 'text'

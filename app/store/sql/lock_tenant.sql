@@ -1,7 +1,7 @@
--- Serialises one user's writes until the transaction ends, and hands out numbers for new chunks.
--- Binds: user_id, chunks (how many numbers). Columns: first_no.
--- :user_id text
--- :chunks bigint
+-- Serialises one user's writes until the transaction ends, and allocates numbers for new chunks.
+-- Columns: first_no (first allocated number).
+-- :user_id text  owner of the rows
+-- :chunks bigint  how many numbers to allocate
 INSERT INTO stepwell.tenants AS t (user_id, version, next_chunk_no)
 VALUES (:user_id, 1, 1 + :chunks)
 ON CONFLICT (user_id) DO UPDATE

@@ -1,19 +1,20 @@
--- Finds the entities that a query refers to by a name, a role, a team, or the words of their facts or description.
+-- Finds the entities to which a query refers by a name, a role, a team, or the words of their facts or description.
 --
--- Look-ups by id are LATERAL with a LIMIT, so that no join ever reads all of a user's entities. Facts are looked up by
--- the query's rarest lexemes, without which no entity covers half of the query's idf.
--- An automatic entity is hidden by the user's own of that name. A name is not misspelt where the documents hold all of
--- the words that resemble it (value 0, else 1).
--- Columns, a row for each match: by, key (the name; of a team, for its members), entity_id, name, type, origin, value
---   (covered idf, 0 to 1, for a fact, cosine for a description, else null), terms (lexemes that facts cover).
--- :user_id text
--- :keys bytea[]  keys of the names that the query holds
--- :near_keys bytea[]  keys of names that words of the query resemble
--- :near_words text[]  those words, as the text index reads them
--- :roles text[]  what roles are looked up by
--- :words text  the query's words, accents folded
--- :embedding text::vector  null: none
--- :most bigint  rows of each kind
+-- Look-ups by id are LATERAL with LIMIT, so that no join reads all of a user's entities. Facts are looked up by the
+-- query's rarest lexemes, without which no entity covers half of the query's idf. An automatic entity is omitted if the
+-- user has an own entity of the same name. A fuzzy match has value 0 if the documents contain all of the similar words,
+-- which are then no misspelling, and 1 otherwise.
+-- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, value (covered share of the
+--   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
+--   facts); one row per match.
+-- :user_id text  owner of the rows
+-- :keys bytea[]  keys of the names in the query
+-- :near_keys bytea[]  keys of names similar to words of the query
+-- :near_words text[]  those words, normalised for the text index
+-- :roles text[]  look-up keys of roles
+-- :words text  words of the query, accents folded
+-- :embedding text::vector  query vector; null: none
+-- :most bigint  maximum number of rows of each kind
 WITH
 query_vector AS MATERIALIZED (
     SELECT :embedding AS vector

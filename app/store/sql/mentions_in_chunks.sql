@@ -1,10 +1,10 @@
--- Counts the mentions of some entities in some chunks: those in the text, or those of the whole document if they count
--- more (a title as four mentions, an attendee as three, other metadata as two, added up).
+-- Counts the mentions of some entities in some chunks. The count is the larger of the mentions in the chunk's text and
+-- those of the document (4 for a title, 3 for an attendee, 2 for other metadata, summed).
 -- Columns: chunk_id, entity_id, count.
--- :user_id text
--- :chunk_ids uuid[]
--- :entity_ids uuid[]
--- :given_ids uuid[]  those of them that users or metadata gave; a title that only names itself counts once
+-- :user_id text  owner of the rows
+-- :chunk_ids uuid[]  ids of the chunks
+-- :entity_ids uuid[]  ids of the entities
+-- :given_ids uuid[]  those whose origin is `user` or `metadata`; for others each kind counts 1
 SELECT c.chunk_id, m.entity_id, CAST(max(m.count) AS integer) AS count
 FROM stepwell.chunks AS c
 CROSS JOIN LATERAL (

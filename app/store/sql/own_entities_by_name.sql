@@ -1,8 +1,8 @@
--- Finds the user's own entities of some types and names.
+-- Finds the user's own entities by type and name.
 -- Columns: type, name_key, entity_id.
--- :user_id text
--- :types text[]
--- :keys bytea[]  keys of names, one beside each type
+-- :user_id text  owner of the rows
+-- :types text[]  type of each entity
+-- :keys bytea[]  key of each entity's name
 SELECT g.type, g.name_key, n.entity_id
 FROM unnest(:types, :keys) AS g (type, name_key)
 CROSS JOIN LATERAL (

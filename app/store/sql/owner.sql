@@ -1,4 +1,4 @@
--- Whether the role that is connected owns the tables of the schema, or is a superuser.
+-- Reports whether the connected role owns the tables of the schema or is a superuser.
 -- Columns: owns.
 SELECT EXISTS (
     SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace

@@ -1,9 +1,10 @@
--- Records that names changed. The caller holds the user's lock. Columns: none.
--- :user_id text
--- :keys bytea[]
--- :names text[]
--- :version bigint  the user's names_version that the change made
--- :lowered boolean  metadata names them no more; remembered until it was followed
+-- Records changes of names. The caller holds the user's lock.
+-- Columns: none.
+-- :user_id text  owner of the rows
+-- :keys bytea[]  key of each name
+-- :names text[]  each name as written
+-- :version bigint  names_version of the change
+-- :lowered boolean  whether the names were removed from metadata; kept while the change is pending
 INSERT INTO stepwell.entity_changes AS c (user_id, name_key, name, version, lowered)
 SELECT :user_id, g.name_key, g.name, :version, :lowered FROM unnest(:keys, :names) AS g (name_key, name)
 ON CONFLICT (user_id, name_key) DO UPDATE

@@ -1,6 +1,6 @@
--- Finds mentions and headings whose entity or whose chunk in that document does not exist.
+-- Finds mentions and headings whose entity does not exist, or whose chunk does not exist in their document.
 -- Columns: source ('mentions' or 'headings'), entity_id, chunk_no.
--- :user_id text
+-- :user_id text  owner of the rows
 SELECT 'mentions' AS source, m.entity_id, m.chunk_no
 FROM stepwell.mentions AS m
 LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = m.chunk_no AND c.document_id = m.document_id

@@ -1,7 +1,7 @@
--- Computes by how much a user's text statistics differ from the chunks. The difference stays the same while documents
--- are stored and deleted, since they change both sides alike.
--- Columns: config, chunks and tokens (to be added to the statistics).
--- :user_id text
+-- Computes the difference between a user's text statistics and the stored chunks. Concurrent writes do not change the
+-- difference, since they change both sides equally.
+-- Columns: config, chunks and tokens (amounts to add to the statistics).
+-- :user_id text  owner of the rows
 WITH stored AS (
     SELECT c.config, count(*) AS chunks, sum(c.length) AS tokens
     FROM stepwell.chunks AS c

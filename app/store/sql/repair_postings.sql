@@ -1,12 +1,13 @@
--- Stores the postings and document frequencies of lexemes whose old postings have been deleted.
--- The postings were read before the lock was taken: those of chunks deleted since are left out, and those of chunks
--- stored since are added. The caller holds the user's lock.
+-- Stores the postings and document frequencies of lexemes whose old postings were deleted. The caller holds the user's
+-- lock.
+-- The given postings were read before the lock was taken: postings of chunks deleted in the meantime are skipped, and
+-- those of chunks stored in the meantime are added.
 -- Columns: none.
--- :user_id text
+-- :user_id text  owner of the rows
 -- :lexemes text[]  the lexemes, without repetition
 -- :owners text[]  the lexeme of each posting
 -- :items bigint[]  the postings
--- :since bigint  number of the first chunk that may have been stored since
+-- :since bigint  number of the first chunk that may have been stored in the meantime
 WITH present AS MATERIALIZED (
     SELECT g.owner COLLATE "C" AS lexeme, g.item
     FROM unnest(:owners, :items) AS g (owner, item)

@@ -1,8 +1,8 @@
--- Stores vectors of chunks that have none, those of them that still exist.
+-- Stores the vectors of chunks without one; chunks that no longer exist are skipped.
 -- Columns: none.
--- :user_id text
--- :chunk_nos bigint[]
--- :vectors text[]  as pgvector writes them
+-- :user_id text  owner of the rows
+-- :chunk_nos bigint[]  numbers of the chunks
+-- :vectors text[]  vectors in pgvector's text format
 INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
 SELECT :user_id, c.chunk_no, c.document_id, CAST(g.embedding AS vector)
 FROM unnest(:chunk_nos, :vectors) AS g (chunk_no, embedding)

@@ -1,10 +1,11 @@
--- Compares the postings and document frequencies of a slice of a user's lexemes with the tsvectors of all chunks.
--- A lexeme is wrong where its postings are others than its chunks say, where a block is empty, too long or overlaps
--- the next, where its document frequency differs, or where its row names an earlier last block than there is.
--- Columns: lexeme, items (what its postings should be, ascending; empty where no chunk holds the lexeme).
--- :user_id text
+-- Finds the lexemes in a slice of a user's lexemes whose postings or document frequencies differ from the tsvectors of
+-- the chunks.
+-- A lexeme is wrong if its postings differ, if a block is empty, too long or overlaps the next, if its document
+-- frequency differs, or if its row names a block before the last one.
+-- Columns: lexeme, items (its correct postings, ascending; empty if no chunk contains the lexeme).
+-- :user_id text  owner of the rows
 -- :slices integer  number of slices by hash
--- :slice integer  which of them, from 0
+-- :slice integer  number of the slice, from 0
 WITH expected AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme,
            array_agg({{posting c, t.positions}}

@@ -1,7 +1,7 @@
--- Finds chunks whose stored tsvector or length is not that of their text.
+-- Finds chunks whose stored tsvector or length differs from that of their text.
 -- Columns: chunk_no.
--- :user_id text
--- :chunk_nos bigint[]
+-- :user_id text  owner of the rows
+-- :chunk_nos bigint[]  numbers of the chunks
 -- :indexed text[]  the text to index of each chunk
 SELECT c.chunk_no
 FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)

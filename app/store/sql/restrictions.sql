@@ -1,10 +1,10 @@
--- The statements that would still restrict the service's role.
--- What a database grants to PUBLIC is taken away only where that concerns nobody else: where every other role that may
--- log in is a superuser or the one connected, which has to own the database.
+-- Lists the statements that are still required to restrict the service's role.
+-- Privileges of PUBLIC are revoked only if no other role is affected: every other role that may log in is a superuser
+-- or the connected role, which must own the database.
 -- Columns: statement.
--- :role text
--- :names text[]     settings of the role
--- :settings text[]  their values
+-- :role text  the service's role
+-- :names text[]  settings of the role
+-- :settings text[]  values of the settings
 WITH service AS (SELECT r.oid, r.rolname, r.rolconfig FROM pg_roles AS r WHERE r.rolname = :role),
 alone AS (
     SELECT FROM service

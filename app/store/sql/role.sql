@@ -1,4 +1,4 @@
--- Reports why row-level security would not bind the connected role.
+-- Reports why row-level security would not apply to the connected role.
 -- Columns: superuser, bypasses, owns.
 SELECT r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
        pg_has_role(current_user, c.relowner, 'USAGE') AS owns

@@ -1,10 +1,10 @@
 -- Computes the cosine similarity of chunks to a query vector and to each other.
--- Columns: chunk_id, in the order given and without those that have no vector; similarity (null without a query vector);
+-- Columns: chunk_id (in the given order, without chunks that have no vector), similarity (null without a query vector),
 --   similarities (to the chunks of all rows, in their order; part matrix).
 -- part matrix  similarities of the chunks to each other
--- :user_id text  whose chunks
--- :chunk_ids uuid[]  which
--- :embedding text::vector  the query's; null: none
+-- :user_id text  owner of the rows
+-- :chunk_ids uuid[]  ids of the chunks
+-- :embedding text::vector  query vector; null: none
 WITH chosen AS MATERIALIZED (
     SELECT g.chunk_id, g.place, e.embedding
     FROM unnest(:chunk_ids) WITH ORDINALITY AS g (chunk_id, place)

@@ -1,8 +1,8 @@
--- Lists the mentions in some chunks of a user's own entities (of every kind), of those that metadata gave, and of some
--- others (of the kind text).
+-- Lists the mentions in some chunks: of the user's own entities (every kind), and of entities from metadata and some
+-- other entities (kind text).
 -- Columns: entity_id, chunk_no, document_id, kind, count, origin.
--- :user_id text
--- :chunk_nos bigint[]
+-- :user_id text  owner of the rows
+-- :chunk_nos bigint[]  numbers of the chunks
 -- :besides uuid[]  other entities
 SELECT m.entity_id, m.chunk_no, m.document_id, m.kind, m.count, e.origin
 FROM unnest(:chunk_nos) AS g (chunk_no)

@@ -1,8 +1,9 @@
--- Takes a document's chunks out of the postings and of the document frequencies, before the chunks are deleted.
--- A document's chunk numbers are one run without gaps, so a block is touched only if it overlaps that run.
--- The caller holds the user's lock. Binds: user_id, document_id. Columns: none.
--- :user_id text
--- :document_id uuid
+-- Removes a document's chunks from the postings and from the document frequencies, before the chunks are deleted. The
+-- caller holds the user's lock.
+-- A document's chunk numbers are consecutive, so only blocks that overlap their range are changed.
+-- Columns: none.
+-- :user_id text  owner of the rows
+-- :document_id uuid  the document
 WITH gone AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, count(*) AS chunks, min(c.chunk_no) AS lo, max(c.chunk_no) AS hi
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t

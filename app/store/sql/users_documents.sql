@@ -1,6 +1,6 @@
--- A user's documents as JSON lines, oldest first.
+-- Lists a user's documents as JSON lines, oldest first.
 -- Columns: line.
--- :user_id text
+-- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'document_id', d.document_id, 'uri', d.uri, 'title', d.title, 'metadata', d.metadata, 'content', d.content,
     'source_id', d.source_id, 'created_at', d.created_at, 'updated_at', d.updated_at

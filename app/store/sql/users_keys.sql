@@ -1,6 +1,7 @@
--- A user's API keys as JSON lines, without the hashes of their secrets, and how often each was used by day and scope.
+-- Lists a user's API keys as JSON lines, without the hashes of their secrets, with the number of uses per day and
+-- scope.
 -- Columns: line.
--- :user_id text
+-- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'key_id', k.key_id, 'scopes', k.scopes, 'name', k.name, 'created_at', k.created_at, 'expires_at', k.expires_at,
     'revoked_at', k.revoked_at,

@@ -1,4 +1,4 @@
--- Lists all users with what they have, by name; as the owner.
+-- Lists all users by name with the number of their keys and stored rows. Requires the database's owner.
 -- Columns: user_id, keys (neither revoked nor expired), documents, chunks, entities.
 SELECT u.user_id, coalesce(k.n, 0) AS keys, coalesce(d.n, 0) AS documents, coalesce(d.chunks, 0) AS chunks,
        coalesce(e.n, 0) AS entities

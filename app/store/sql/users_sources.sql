@@ -1,6 +1,6 @@
--- A user's sources as JSON lines.
+-- Lists a user's sources as JSON lines.
 -- Columns: line.
--- :user_id text
+-- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
     'source_id', s.source_id, 'path', s.path, 'glob', s.glob, 'created_at', s.created_at, 'synced_at', s.synced_at
 ) AS text) AS line

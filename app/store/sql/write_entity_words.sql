@@ -1,9 +1,9 @@
--- Stores the lexemes of what is known about entities, and their roles whole. Binds: user_id, and one array a column.
+-- Stores the lexemes of entities' facts, and the look-up keys of their roles.
 -- Columns: none.
--- :user_id text
--- :entity_ids uuid[]
--- :texts text[]  facts as the index reads them
--- :roles text[]  what a role is looked up by, empty where there is none
+-- :user_id text  owner of the rows
+-- :entity_ids uuid[]  ids of the entities
+-- :texts text[]  facts as indexed text
+-- :roles text[]  look-up key of each role, empty without one
 INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id)
 SELECT :user_id, w.lexeme, g.entity_id
 FROM unnest(:entity_ids, :texts, :roles) AS g (entity_id, facts, role)

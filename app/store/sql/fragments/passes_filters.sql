@@ -1,8 +1,8 @@
--- Whether a document passes the filters.
+-- Tests whether a document passes the filters.
 -- $document  alias of a row of documents
--- :document_ids uuid[]  null: any
--- :source_ids uuid[]  null: any
--- :containing text::jsonb  metadata containment; null: any
+-- :document_ids uuid[]  ids of documents; null: any
+-- :source_ids uuid[]  ids of sources; null: any
+-- :containing text::jsonb  metadata that must be contained; null: any
 -- :matching text::jsonpath  a JSON path on metadata; null: any
 -- :created_after timestamptz  inclusive; null: any
 -- :created_before timestamptz  exclusive; null: any

@@ -1,3 +1,3 @@
--- The number of a posting's chunk.
+-- Extracts the number of a posting's chunk.
 -- $item  a posting
 $item >> 24

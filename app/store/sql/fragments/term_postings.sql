@@ -1,6 +1,7 @@
--- The postings of some terms, a row each. OFFSET 0 keeps the blocks from being read once for each use of an item.
--- $condition  which terms, as a condition on the alias t
--- :user_id text
+-- Selects the postings of some terms, one per row. OFFSET 0 prevents a block from being read once for each use of an
+-- item.
+-- $condition  condition on the alias t that selects the terms
+-- :user_id text  owner of the rows
 SELECT b.weight, b.per_token, unnest(b.items) AS item
         FROM (
             SELECT t.weight, t.per_token, p.items

@@ -1,4 +1,5 @@
--- The form of a text that a text-search configuration indexes: accents are folded for English and 'simple' only.
+-- Selects the form of a text that a text-search configuration indexes: accents are folded for 'english' and 'simple'
+-- only.
 -- $config  the configuration's name
 -- $folded  the text with accents folded
 -- $plain  the text with accents kept
