@@ -1,6 +1,6 @@
-"""How does Alembic reach the database?
+"""Configures Alembic to run the migrations on a connection that `app.store.schema` opened.
 
-Never by itself: `app.store.schema` opens the connection, takes the lock and hands it over in `config.attributes`.
+Alembic opens no connection itself: `app.store.schema` opens one, takes the lock and passes it in `config.attributes`.
 """
 
 from alembic import context

@@ -1,4 +1,4 @@
-"""Is everything that was acknowledged still whole after Postgres was killed in the middle of an ingest?
+"""Every acknowledged document is whole after Postgres was killed in the middle of an ingest.
 
 The real pipeline works against an embedded server of its own while all its processes are killed at random points.
 STEPWELL_TEST_KILLS=20 in the environment runs more of them.
@@ -59,7 +59,7 @@ async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
 
 @pytest.fixture
 async def survivor(killable: embedded.EmbeddedPostgres) -> AsyncIterator[Database]:
-    """The database as the service uses it: told to have the server brought back when it is lost."""
+    """The database as the service uses it: the server is restarted when it is lost."""
     opened = db.connect(
         killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=db.ServerHooks(killable.ensure_running)
     )
@@ -139,7 +139,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     await _check(killable, tenant, complete, exactly=True)
 
 
-async def test_a_search_goes_on_with_the_same_database_object(
+async def test_a_search_works_with_the_same_database_object_after_a_kill(
     killable: embedded.EmbeddedPostgres, survivor: Database
 ) -> None:
     tenant = Tenant(survivor)

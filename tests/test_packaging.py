@@ -1,4 +1,4 @@
-"""What goes into the wheel and the image, and does the service behave in one?"""
+"""Tests of the wheel, the image, compose.yaml, and the service run from an installed wheel."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_digests_are_put_after_the_tags_and_replaced(pin_images):
         assert pin_images.pinned(once, dict.fromkeys(pin_images.images(once), new)) == once.replace(old, new)
 
 
-def test_a_digest_is_asked_for_as_a_registry_wants_it(pin_images):
+def test_a_digest_is_requested_with_token_and_accept_header(pin_images):
     digest, asked = f"sha256:{'c' * 64}", []
 
     class Registry(BaseHTTPRequestHandler):
@@ -146,7 +146,7 @@ def test_a_digest_is_asked_for_as_a_registry_wants_it(pin_images):
     assert asked[1] == ("/v2/library/python/manifests/3.12.12-slim", "Bearer t", True)
 
 
-def test_the_image_runs_as_nobody_in_particular_and_gets_its_signals():
+def test_the_image_runs_as_an_unprivileged_user_and_receives_signals():
     final = DOCKERFILE.rpartition("\nFROM ")[2]
     last = {name: rest for name, rest in _instructions()}
     assert json.loads(last["CMD"]) == ["stepwell", "serve"], "exec form: a shell would keep SIGTERM to itself"
@@ -174,14 +174,14 @@ def test_compose_pins_its_database_and_keeps_the_data_where_postgres_18_puts_it(
     assert "ports" not in db
 
 
-def test_every_container_has_bounds_on_memory_processes_and_logs():
+def test_every_container_has_limits_on_memory_processes_and_logs():
     for service in COMPOSE["services"].values():
         assert re.fullmatch(r"\$\{STEPWELL_\w+:-\dg\}", service["mem_limit"])
         assert service["pids_limit"] == 512
         assert set(service["logging"]["options"]) == {"max-size", "max-file"}
 
 
-def test_compose_migrates_as_the_owner_and_serves_as_the_bound_role():
+def test_compose_migrates_as_the_owner_and_serves_as_the_service_role():
     migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
     assert migrate["environment"]["DATABASE_URL"] == api["environment"]["DATABASE_URL"]
     assert api["environment"]["DATABASE_URL"].startswith("postgresql://stepwell_service:${STEPWELL_SERVICE_PASSWORD")
@@ -325,7 +325,7 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
     assert {line["logger"] for line in lines} >= {"app.cli.serve", "app.api.request_ids", "uvicorn.error"}
 
 
-async def test_a_service_that_cannot_start_says_why_in_one_json_line(tmp_path):
+async def test_a_service_that_cannot_start_logs_the_reason_in_one_json_line(tmp_path):
     env = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing", "STEPWELL_LOG_JSON": "true"}
     async with _serving(env, tmp_path / "stderr") as (process, _):
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 1
@@ -342,7 +342,7 @@ async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClien
 
 
 async def _asked_while_stopping(address, process, client) -> httpx.Response:
-    """The answer to a search that a lock holds up until the service has been told to stop and stopped listening."""
+    """The answer to a search that a lock holds up until the service was sent SIGTERM and stopped listening."""
     owner = await address.connect()
     locked = owner.transaction()
     await locked.start()

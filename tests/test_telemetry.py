@@ -59,7 +59,7 @@ def test_a_query_appears_at_debug_level_only():
     assert SECRET in _line(JSON, logging.DEBUG, query=SECRET)
 
 
-def test_an_exception_shows_types_and_frames_and_only_our_own_words():
+def test_an_exception_is_logged_with_types_and_frames_and_only_messages_of_our_own_errors():
     exc = _raised(errors.DatabaseUnavailable("The database is down."), ValueError(SECRET))
     line = _line(JSON, logging.ERROR, exc=exc)
     assert "DatabaseUnavailable: The database is down." in line
@@ -103,7 +103,7 @@ def test_warnings_and_uncaught_exceptions_are_json_lines_in_a_process_of_their_o
 
 
 @pytest.mark.parametrize("formatter", [telemetry.formatter(json=True), telemetry.formatter(json=False)])
-def test_no_value_can_begin_a_line_of_its_own_or_drive_the_terminal(formatter):
+def test_no_value_can_start_a_new_line_or_contain_terminal_escapes(formatter):
     line = _line(formatter, message="a\nb\rc\x1b[2J", path="/x\n2026 ERROR forged\x1b[2J")
     assert line.isprintable()
 
@@ -134,7 +134,7 @@ def test_an_unknown_level_is_refused_and_changes_nothing():
     assert logging.getLogger().level == before
 
 
-def test_a_retry_is_one_line_without_what_the_call_was_given(capsys, handlers):
+def test_a_retry_is_one_line_without_the_arguments_of_the_call(capsys, handlers):
     @stamina.retry(on=ValueError, attempts=2, wait_initial=0, wait_jitter=0)
     def store(content: str, *, title: str) -> None:
         raise ValueError(content)

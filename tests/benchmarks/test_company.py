@@ -114,7 +114,7 @@ def test_by_default_at_least_forty_questions_of_each_type_are_asked(half: vocabu
     assert min(asked.values()) >= 40
 
 
-def test_no_alias_stands_for_two_entities(world: beir.EvaluationSet) -> None:
+def test_no_alias_belongs_to_two_entities(world: beir.EvaluationSet) -> None:
     counted = Counter(name.casefold() for each in world.entities for name in {each["name"], *each["aliases"]})
     assert [name for name, times in counted.items() if times > 1] == []
 

@@ -72,7 +72,7 @@ def test_a_document_is_written_by_one_client_at_a_time() -> None:
         assert again == [KEY]
 
 
-def test_growing_memory_is_told_from_noise() -> None:
+def test_growing_memory_is_distinguished_from_noise() -> None:
     rng = Random(1)
     flat = samples.summary([(float(at), 250 + rng.uniform(-8, 8)) for at in range(0, 900, 5)])
     growing = samples.summary([(float(at), 250 + at * 0.15) for at in range(0, 900, 5)])

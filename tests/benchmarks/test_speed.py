@@ -82,7 +82,7 @@ async def test_a_second_run_uses_the_corpus_of_the_first(report, address, databa
     assert not set(again.documents) & set(passages.mixed(PASSAGES))
 
 
-async def test_the_indexes_come_back_as_the_schema_defines_them(report, owner: asyncpg.Connection):
+async def test_the_indexes_are_recreated_as_the_schema_defines_them(report, owner: asyncpg.Connection):
     query = "SELECT indexdef FROM pg_indexes WHERE indexname = ANY ($1) ORDER BY indexname"
     names = ["ix_chunks_tsv", "ix_embeddings_embedding"]
     gin, hnsw = [row["indexdef"] for row in await owner.fetch(query, names)]
@@ -130,7 +130,7 @@ async def test_the_exact_bm25_is_computed_from_the_tsvectors_alone(owner_and_dat
     assert scores == pytest.approx([rare + common, common, common, common])
 
 
-async def test_made_up_words_are_all_different_and_no_stemmer_touches_them(owner: asyncpg.Connection):
+async def test_made_up_words_are_all_different_and_unchanged_by_stemmers(owner: asyncpg.Connection):
     words = texts.vocabulary()
     assert len(set(words)) == texts.VOCABULARY
     some = list(words[::1000])
@@ -147,7 +147,7 @@ async def test_a_question_holds_six_different_content_words_of_its_chunk():
         assert set(words) <= set(content.split()) - set(texts.STOP_WORDS)
 
 
-async def test_frequent_words_stand_in_far_more_chunks_than_rare_ones():
+async def test_frequent_words_occur_in_far_more_chunks_than_rare_ones():
     contents = [set(text.split()) for text in texts.chunks(300, np.random.default_rng(1))]
     held = [sum(word in content for content in contents) for word in texts.vocabulary()[:2000]]
     assert sum(held[:20]) > 10 * sum(held[-20:])
@@ -195,7 +195,7 @@ async def test_a_percentile_is_a_measured_value():
     assert Timing.of([3.0, 1.0, 2.0, 10.0]) == Timing(2.0, 10.0)
 
 
-async def test_a_leg_is_asked_alone(report, address, database, embedder):
+async def test_a_leg_is_timed_alone(report, address, database, embedder):
     async with owner_sql.owning(address.owner_dsn) as owner:
         asked = vectors.unit([embedder._embed("anything")])
         question = (await corpus.questions(owner, asked, chunks=240, count=1, seed=1))[0]

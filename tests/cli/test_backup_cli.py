@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def test_a_database_goes_into_a_file_and_back_and_is_then_clean(stepwell, tmp_path):
+def test_a_database_is_backed_up_restored_and_checked(stepwell, tmp_path):
     note, file = tmp_path / "note.md", tmp_path / "stepwell.dump"
     note.write_text("# Lime\nLime mortar sets slowly.")
     assert stepwell("ingest", note).code == 0

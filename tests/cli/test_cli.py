@@ -38,7 +38,7 @@ def notes(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_folder_goes_in_and_the_same_again_changes_nothing(stepwell: Stepwell, notes: Path) -> None:
+def test_a_folder_is_ingested_and_a_second_time_changes_nothing(stepwell: Stepwell, notes: Path) -> None:
     user = harness.new_user()
     first = stepwell("ingest", notes, "--user", user, "--json")
     assert first.code == 0, first.err
@@ -76,7 +76,7 @@ def test_what_cannot_be_read_fails_and_the_others_are_stored(stepwell: Stepwell,
     assert "binary.txt" in expected.err.replace("\n", "")
 
 
-def test_search_shows_a_table_and_speaks_json(stepwell: Stepwell, notes: Path) -> None:
+def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     user = harness.new_user()
     stepwell("ingest", notes, "--user", user)
     table = stepwell("search", "puppies as pets", "--user", user, "--limit", 1)
@@ -193,7 +193,7 @@ def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_the_demo_ingests_answers_and_leaves(stepwell: Stepwell) -> None:
+def test_the_demo_ingests_answers_and_deletes_its_data(stepwell: Stepwell) -> None:
     ran = stepwell("demo", "--no-serve")
     assert ran.code == 0, ran.err
     assert "sample notes" in ran.err
@@ -201,7 +201,7 @@ def test_the_demo_ingests_answers_and_leaves(stepwell: Stepwell) -> None:
     assert "ERR_TIDE_4012" in ran.out
 
 
-async def test_an_ingest_that_was_interrupted_keeps_what_it_stored_and_a_second_one_brings_the_rest(
+async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_stores_the_rest(
     data_dir: Path, tmp_path: Path
 ) -> None:
     user = harness.new_user()

@@ -32,7 +32,7 @@ async def found(database, expected) -> dict[str, doctor.Finding]:
         return {finding.name: finding for finding in await doctor.database(database, expected, owner=owner)}
 
 
-async def test_a_healthy_database_has_no_error_and_says_what_it_is(database, embedder, expected, user):
+async def test_a_healthy_database_has_no_error_and_is_described(database, embedder, expected, user):
     tenant = harness.Tenant(database, embedder, user_id=user)
     await tenant.add_all({"a": "Lime mortar sets slowly.", "b": "Cement sets fast. Lime does not."})
     await harness.create_key(database, user)
@@ -54,7 +54,7 @@ async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(
     assert "stepwell_service" in strict.fix
 
 
-async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_installed(new_database):
+async def test_an_empty_database_without_pgvector_is_reported_with_the_fixes(new_database):
     empty = db.connect((await new_database()).service_dsn, pool_size=1)
     findings = await found(empty, Expected("fake", 64, many_users=True))
     await empty.close()
@@ -63,7 +63,7 @@ async def test_an_empty_database_is_told_to_be_upgraded_and_pgvector_to_be_insta
     assert "CREATE EXTENSION vector" in findings["pgvector"].fix
 
 
-async def test_everything_that_was_broken_is_found_and_the_rest_still_looked_at(new_database, template, embedder, user):
+async def test_every_defect_is_found_and_the_other_checks_still_run(new_database, template, embedder, user):
     address = await new_database(template)
     broken = db.connect(address.service_dsn, pool_size=1)
     tenant = harness.Tenant(broken, embedder, user_id=user)
@@ -121,7 +121,7 @@ async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, tem
     await database.close()
 
 
-async def test_a_large_user_is_sampled_and_the_finding_says_so(database, embedder, expected, user):
+async def test_a_large_user_is_sampled_and_the_finding_states_it(database, embedder, expected, user):
     tenant = harness.Tenant(database, embedder, user_id=user)
     text = "\n\n".join(f"# Part {n}\n" + f"Lime mortar number {n} sets slowly. " * 20 for n in range(250))
     await tenant.add(text)
@@ -171,7 +171,7 @@ async def test_an_embedder_that_answers_zeros_is_an_error():
         (f"postgresql://stepwell_service:{PASSWORD}@127.0.0.1:port/db", "Correct DATABASE_URL."),
     ],
 )
-def test_a_database_that_is_not_there_is_a_finding_and_the_exit_status_1(monkeypatch, address, fix):
+def test_an_unreachable_database_is_a_finding_and_the_exit_status_1(monkeypatch, address, fix):
     monkeypatch.setenv("DATABASE_URL", address)
     ran = CliRunner().invoke(app, ["doctor", "--json"])
     assert ran.exit_code == 1, ran.output

@@ -62,7 +62,9 @@ def test_a_refused_line_is_reported_and_ends_with_status_1(stepwell: Stepwell, f
         (("show", "00000000-0000-0000-0000-000000000000"), "No such entity"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(stepwell: Stepwell, arguments: tuple[str, ...], expected: str) -> None:
+def test_an_unknown_entity_is_reported_in_one_sentence(
+    stepwell: Stepwell, arguments: tuple[str, ...], expected: str
+) -> None:
     ran = stepwell("entities", *arguments, "--user", harness.new_user())
     assert ran.code == 2
     assert expected in ran.err

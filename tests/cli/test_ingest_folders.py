@@ -65,7 +65,7 @@ def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
     assert found(tmp_path) == ["docs/kept.txt", "docs/top.md", "private.md"]
 
 
-def test_the_repositorys_gitignore_counts_for_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, {".gitignore": "drafts/\nout/\n", "docs/a.md": "", "docs/drafts/b.md": "", "out/c.md": ""})
     assert found(tmp_path / "docs") == ["a.md", "drafts/b.md"], "no repository"
     (tmp_path / ".git").mkdir()

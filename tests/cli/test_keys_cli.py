@@ -30,7 +30,7 @@ WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() GROUP BY usena
 
 
 @pytest.mark.parametrize("auth", ["none", "api_key"])
-async def test_an_embedded_service_keeps_no_superusers_session_open(
+async def test_an_embedded_service_keeps_no_superuser_session_open(
     data_dir: Path, auth: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught_up = asyncio.Event()
@@ -128,7 +128,7 @@ def filled(stepwell: Stepwell, tmp_path: Path) -> str:
     return user
 
 
-def test_users_are_listed_with_what_they_have(stepwell: Stepwell, filled: str) -> None:
+def test_users_are_listed_with_their_counts(stepwell: Stepwell, filled: str) -> None:
     found = {user["user_id"]: user for user in stepwell("users", "list", "--json").json}
     assert {name: found[filled][name] for name in ("keys", "documents", "chunks")} == {
         "keys": 1, "documents": 2, "chunks": 2,
@@ -137,7 +137,7 @@ def test_users_are_listed_with_what_they_have(stepwell: Stepwell, filled: str) -
     assert filled in stepwell("users", "list").out
 
 
-def test_an_export_holds_what_a_user_gave_and_no_hash(stepwell: Stepwell, filled: str, tmp_path: Path) -> None:
+def test_an_export_contains_the_users_data_and_no_hash(stepwell: Stepwell, filled: str, tmp_path: Path) -> None:
     file = tmp_path / "export.zip"
     counts = stepwell("users", "export", filled, file, "--json").json
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -159,7 +159,7 @@ def test_an_export_holds_what_a_user_gave_and_no_hash(stepwell: Stepwell, filled
     assert ("user.exported", filled) in _actions(stepwell, filled)
 
 
-def test_a_deleted_user_leaves_no_row_but_in_the_audit_log_and_others_stay(
+def test_a_deleted_user_remains_only_in_the_audit_log_and_other_users_are_kept(
     stepwell: Stepwell, filled: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = harness.new_user()

@@ -19,7 +19,7 @@ NOTES = {
 }
 
 
-def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that_led_there(
+def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_name(
     stepwell: Callable[..., Any], tmp_path: Path
 ) -> None:
     user = harness.new_user()
@@ -46,7 +46,7 @@ def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_the_name_that
     assert "[bold]" not in drawn
 
 
-def test_the_tree_tells_a_heading_from_a_title(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_tree_distinguishes_a_heading_from_a_title(stepwell: Callable[..., Any], tmp_path: Path) -> None:
     user, (film, life, *notes) = harness.new_user(), NOTES.items()
     for place, (title, text) in enumerate((film, *notes)):
         (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
@@ -55,7 +55,7 @@ def test_the_tree_tells_a_heading_from_a_title(stepwell: Callable[..., Any], tmp
     assert ", hop 2 via Ilse Brandt (heading)" in stepwell("multihop", QUESTION, "--user", user).out
 
 
-def test_the_tree_says_when_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
+def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
     drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
     assert "nothing [red]here[/]" in drawn
     assert "Nothing found (no_documents)." in drawn

@@ -72,7 +72,7 @@ async def test_a_search_is_reranked_by_the_configured_provider(
     assert (told["degraded"], len(provider.requests)) == ([], 1)
 
 
-async def test_a_search_whose_reranking_failed_says_so_and_keeps_its_order(
+async def test_a_search_whose_reranking_failed_reports_it_and_keeps_its_order(
     stepwell: Stepwell, user: str, provider: FakeProvider
 ) -> None:
     provider.status = 500
@@ -114,7 +114,7 @@ async def test_an_evaluation_counts_the_questions_whose_reranking_failed(
     assert (told["mrr@10"], told["not_reranked"]) == (plain["mrr@10"], 1)
 
 
-def test_an_evaluation_by_cosine_says_so(stepwell: Stepwell, judged: Path) -> None:
+def test_an_evaluation_by_cosine_is_labelled(stepwell: Stepwell, judged: Path) -> None:
     shown = " ".join(stepwell("eval", judged, "--rerank", "cosine").out.split())
     assert "reranked: cosine" in shown
     assert "not_reranked" in shown

@@ -82,7 +82,7 @@ async def test_the_scores_and_the_best_ten_are_those_of_an_independent_bm25(corp
     assert compared > 300
 
 
-async def test_terms_are_told_with_the_reference_idf(corpus: Any) -> None:
+async def test_terms_are_reported_with_the_reference_idf(corpus: Any) -> None:
     tenant, _chunk_ids, lexemes = corpus
     answer = await tenant.ask(" ".join(WORDS[:5]), mode="lexical", explain=True)
     for term in answer.explain["terms"]:

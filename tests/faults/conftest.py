@@ -1,4 +1,4 @@
-"""The tests of faults work on databases for vectors of the offline model's length."""
+"""Databases of the fault tests store vectors of the offline model's dimension."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ import pytest
 
 @pytest.fixture(scope="session")
 def template(wide_template: str) -> str:
-    """Databases here are for vectors of the offline model's length."""
+    """The template database for vectors of the offline model's dimension."""
     return wide_template

@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 import server_folders
 from harness import Tenant
-from standing import FULL
+from running_service import FULL
 
 from app.providers.fake import FakeEmbedder
 from app.providers.minilm import MODEL

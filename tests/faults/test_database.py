@@ -1,4 +1,4 @@
-"""What a client gets while Postgres is down, cuts connections, is busy or slow."""
+"""Responses while Postgres is down, closes connections, has none free or is slow."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any
 import harness
 import httpx
 import pytest
+import running_service
 import server_folders
-import standing
 from harness import Tenant
-from standing import DOCUMENTS, SEARCH, unavailable
+from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, runtime
 from app.config import Settings
@@ -39,7 +39,7 @@ async def _serving(
         services = replace(await harness.services(database), budget=budget or Budget())
         async with (
             harness.running(settings or Settings(auth="none", max_concurrent_searches=8), services) as app,
-            standing.listening(app) as client,
+            running_service.listening(app) as client,
         ):
             yield client, database, app
     finally:
@@ -63,7 +63,9 @@ async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
         await server.stop()
 
 
-async def test_postgres_goes_down_and_comes_back(stoppable: embedded.EmbeddedPostgres) -> None:
+async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
+    stoppable: embedded.EmbeddedPostgres,
+) -> None:
     async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
         await stoppable.stop()
@@ -85,11 +87,11 @@ async def test_postgres_goes_down_and_comes_back(stoppable: embedded.EmbeddedPos
         async def ready() -> bool:  # a result is kept for two seconds
             return (await client.get("/readyz")).status_code == 200
 
-        await standing.until(ready)
-        await standing.until(lambda: _is(lambda: database.in_use() == 0))
+        await until(ready)
+        await until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: embedded.EmbeddedPostgres) -> None:
+async def test_a_start_waits_for_a_database_that_is_not_available_yet(stoppable: embedded.EmbeddedPostgres) -> None:
     settings = Settings(database_url=stoppable.service_dsn)
     await stoppable.stop()
     opening = runtime.open_services(settings)
@@ -102,16 +104,16 @@ async def test_a_start_waits_for_a_database_that_is_not_there_yet(stoppable: emb
     await opening.__aexit__(None, None, None)
 
 
-@pytest.mark.skipif(not standing.FULL, reason="a start gives up after twenty seconds")
-async def test_a_start_gives_up_on_a_database_that_stays_away() -> None:
+@pytest.mark.skipif(not running_service.FULL, reason="a start gives up after twenty seconds")
+async def test_a_start_fails_if_the_database_stays_unavailable() -> None:
     with server_folders.temporary() as folder, pytest.raises(errors.DatabaseUnavailable):
         async with runtime.open_services(Settings(database_url=f"postgresql://x@/x?host={folder}")):
             pass
 
 
-async def test_connections_that_were_cut_are_replaced_before_anybody_notices(address: Any) -> None:
+async def test_terminated_connections_are_replaced_without_failed_requests(address: Any) -> None:
     async with _serving(address, pool_size=4) as (client, _database, _app):
-        async with standing.held(address) as hold:
+        async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(4)]
             await hold.reached(4)
             await hold.release()
@@ -121,23 +123,26 @@ async def test_connections_that_were_cut_are_replaced_before_anybody_notices(add
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar", f"{DOCUMENTS}/{{document_id}}/chunks"])
-async def test_a_read_whose_connection_is_cut_is_read_again(address: Any, path: str) -> None:
+async def test_a_read_whose_connection_is_terminated_is_retried(address: Any, path: str) -> None:
     async with _serving(address, pool_size=2) as (client, database, _app):
         (stored,) = (await client.get(DOCUMENTS)).json()["documents"]
         path = path.format(**stored)
         body = {SEARCH: LIME, "/api/rag/similar": {"vector": [0.1] * 384}}.get(path)
-        async with standing.held(address) as hold:
+        async with locked_chunks(address) as hold:
             asked = asyncio.create_task(client.request("POST" if body else "GET", path, json=body))
             await hold.reached(1)
             await hold.terminate()
             await hold.reached(1)
             await hold.release()
             assert (await asked).status_code == 200
-        await standing.until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(address: Any) -> None:
-    async with _serving(address, pool_size=2) as (client, database, _app), standing.held(address) as hold:
+async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_after(address: Any) -> None:
+    async with (
+        _serving(address, pool_size=2) as (client, database, _app),
+        locked_chunks(address) as hold,
+    ):
         asked = asyncio.create_task(client.post(SEARCH, json=LIME))
         for _ in range(2):
             await hold.reached(1)
@@ -145,12 +150,12 @@ async def test_a_read_whose_connection_is_cut_twice_is_told_to_come_back(address
         unavailable(await asked)
         await hold.release()
         assert await _hits(client) == 1
-        await standing.until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(address: Any) -> None:
+async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(address: Any) -> None:
     async with _serving(address, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
-        async with standing.held(address) as hold:
+        async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
             began = time.perf_counter()
@@ -160,7 +165,7 @@ async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(address: A
             assert (await client.get("/healthz")).status_code == 200
             await hold.release()
         assert await asyncio.gather(*asked) == [1, 1]
-        await standing.until(lambda: _is(lambda: database.in_use() == 0))
+        await until(lambda: _is(lambda: database.in_use() == 0))
 
 
 @pytest.mark.parametrize(
@@ -170,20 +175,23 @@ async def test_an_exhausted_pool_is_a_503_and_the_others_are_answered(address: A
 )
 async def test_a_slow_query_is_a_504_and_leaves_no_backend(address: Any, limits: TimeLimits, budget: Budget) -> None:
     async with _serving(address, pool_size=2, limits=limits, budget=budget) as (client, database, _app):
-        async with standing.held(address) as hold:
+        async with locked_chunks(address) as hold:
             began = time.perf_counter()
             response = await client.post(SEARCH, json=LIME)
             print(f"slow query: 504 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to answer")
             assert (response.status_code, response.json()["code"]) == (504, "search_timeout")
             await hold.reached(0)
-            await standing.until(lambda: _is(lambda: database.in_use() == 0))
+            await until(lambda: _is(lambda: database.in_use() == 0))
         assert await _hits(client) == 1
 
 
 @pytest.mark.parametrize("path", [SEARCH, "/api/rag/similar"])
-async def test_a_caller_who_leaves_takes_the_query_along(address: Any, path: str) -> None:
+async def test_a_client_disconnect_cancels_the_query(address: Any, path: str) -> None:
     body = LIME if path == SEARCH else {"vector": [0.1] * 384}
-    async with _serving(address, pool_size=2) as (client, database, app), standing.held(address) as hold:
+    async with (
+        _serving(address, pool_size=2) as (client, database, app),
+        locked_chunks(address) as hold,
+    ):
         asked = asyncio.create_task(client.post(path, json=body))
         await hold.reached(1)
         asked.cancel()
@@ -195,37 +203,43 @@ async def test_a_caller_who_leaves_takes_the_query_along(address: Any, path: str
         async def returned() -> bool:
             return database.in_use() == 0 and app.state.searches.running == 0
 
-        await standing.until(returned)
+        await until(returned)
         await hold.release()
         assert await _hits(client) == 1
 
 
-async def test_a_caller_who_leaves_the_queue_makes_room_in_it(address: Any) -> None:
+async def test_a_client_disconnect_frees_a_place_in_the_queue(address: Any) -> None:
     settings = Settings(auth="none", max_concurrent_searches=1, max_waiting_searches=1)
-    async with _serving(address, settings=settings) as (client, _database, app), standing.held(address) as hold:
+    async with (
+        _serving(address, settings=settings) as (client, _database, app),
+        locked_chunks(address) as hold,
+    ):
         running = asyncio.create_task(_hits(client))
         await hold.reached(1)
         queued = asyncio.create_task(client.post(SEARCH, json=LIME))
-        await standing.until(lambda: _is(lambda: app.state.searches.waiting == 1))
+        await until(lambda: _is(lambda: app.state.searches.waiting == 1))
         unavailable(await client.post(SEARCH, json=LIME), "overloaded")
         queued.cancel()
-        await standing.until(lambda: _is(lambda: app.state.searches.waiting == 0))
+        await until(lambda: _is(lambda: app.state.searches.waiting == 0))
         another = asyncio.create_task(_hits(client))
-        await standing.until(lambda: _is(lambda: app.state.searches.waiting == 1))
+        await until(lambda: _is(lambda: app.state.searches.waiting == 1))
         await hold.release()
         assert await asyncio.gather(running, another) == [1, 1]
 
 
-async def test_one_key_that_asks_without_end_does_not_keep_out_another(address: Any) -> None:
+async def test_endless_searches_with_one_key_do_not_block_another_key(address: Any) -> None:
     settings = Settings(auth="api_key", max_concurrent_searches=1, max_waiting_searches=2)
-    async with _serving(address, settings=settings) as (client, database, app), standing.held(address) as hold:
+    async with (
+        _serving(address, settings=settings) as (client, database, app),
+        locked_chunks(address) as hold,
+    ):
         greedy, modest = [{"X-API-Key": await harness.create_key(database, name)} for name in ("greedy", "modest")]
         running = asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy))
         await hold.reached(1)
         waiting = []
         for count in (1, 2):
             waiting.append(asyncio.create_task(client.post(SEARCH, json=LIME, headers=greedy)))
-            await standing.until(lambda count=count: _is(lambda: app.state.searches.waiting == count))
+            await until(lambda count=count: _is(lambda: app.state.searches.waiting == count))
         unavailable(await client.post(SEARCH, json=LIME, headers=greedy), "overloaded")
         other = asyncio.create_task(client.post(SEARCH, json=LIME, headers=modest))
         unavailable(await waiting.pop(), "overloaded")

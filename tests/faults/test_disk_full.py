@@ -1,4 +1,4 @@
-"""A full disk refuses writes with 507 and leaves searches alone; once there is room, writes go on by themselves."""
+"""A full disk rejects writes with 507 and does not affect searches; writes work again once there is space."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pathlib import Path
 import harness
 import httpx
 import pytest
-import standing
-from standing import DOCUMENTS, SEARCH
+import running_service
+from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors
 from app.config import Settings
@@ -24,7 +24,7 @@ DISK_BYTES = 700_000_000
 NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}
 
 
-async def test_a_write_that_the_server_has_no_room_for_is_507_and_a_search_that_spills_is_503(database):
+async def test_a_write_on_a_full_disk_is_507_and_a_search_with_temporary_files_is_503(database):
     with pytest.raises(Exception, match="full: nothing was stored") as stored:
         async with database.writing("somebody") as writing:
             await writing.exec_driver_sql(NO_ROOM)
@@ -38,7 +38,7 @@ async def test_a_write_that_the_server_has_no_room_for_is_507_and_a_search_that_
 NO_ROOM = "DO $$ BEGIN RAISE EXCEPTION 'could not extend file: No space left' USING ERRCODE = '53100'; END $$"
 
 
-async def test_writes_are_refused_before_the_disk_is_full_and_go_on_as_soon_as_there_is_room(address):
+async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_once_there_is_space(address):
     full = False
 
     class Embedder(FakeEmbedder):
@@ -93,12 +93,12 @@ def fill(ballast: Path, leave: int) -> None:
         os.posix_fallocate(file.fileno(), file.tell(), free)
 
 
-@pytest.mark.skipif(not standing.FULL, reason="mounts a filesystem and starts a service: part of `make faults`")
-async def test_a_service_on_a_full_disk_answers_searches_and_recovers_when_there_is_room():
+@pytest.mark.skipif(not running_service.FULL, reason="mounts a filesystem and starts a service: part of `make faults`")
+async def test_a_service_on_a_full_disk_answers_searches_and_recovers_once_there_is_space():
     with small_disk() as disk:
         ballast = disk / "ballast"
-        async with standing.process(STEPWELL_DATA_DIR=str(disk / "data")) as (started, client):
-            await standing.answers(started, client)
+        async with running_service.process(STEPWELL_DATA_DIR=str(disk / "data")) as (started, client):
+            await running_service.answers(started, client)
             assert (await client.post(DOCUMENTS, json=NOTE)).status_code == 201
             fill(ballast, leave=health.KEPT_FREE_BYTES // 2)
             await _refuses_writes_and_answers_searches(client)
@@ -110,7 +110,7 @@ async def test_a_service_on_a_full_disk_answers_searches_and_recovers_when_there
             async def writes() -> bool:
                 return (await client.post(DOCUMENTS, json={"content": "Cement sets fast."})).status_code == 201
 
-            await standing.until(writes)
+            await until(writes)
             found = await client.post(SEARCH, json={"query": "lime mortar"})
             assert found.json()["results"], found.text
 
@@ -123,8 +123,8 @@ async def _refuses_writes_and_answers_searches(client: httpx.AsyncClient) -> Non
         assert (found.status_code, len(found.json()["results"])) == (200, 1), found.text
 
 
-@pytest.mark.skipif(not standing.FULL, reason="mounts a filesystem and fills it: part of `make faults`")
-async def test_a_server_that_runs_out_of_room_in_the_middle_of_writes_comes_back_with_all_that_was_acknowledged():
+@pytest.mark.skipif(not running_service.FULL, reason="mounts a filesystem and fills it: part of `make faults`")
+async def test_a_server_whose_disk_fills_during_writes_recovers_every_acknowledged_write():
     with small_disk() as disk:
         async with embedded.EmbeddedPostgres(disk / "data", tuning=embedded.SMALL) as server:
             await _written_until_full(server, disk / "ballast")
@@ -149,7 +149,7 @@ async def _written_until_full(server: embedded.EmbeddedPostgres, ballast: Path) 
             return False
         return True
 
-    await standing.until(writes)
+    await until(writes)
     kept = await tenant.uris()
     assert set(stored) <= set(kept)
     assert (await tenant.ask("lime mortar")).hits

@@ -1,4 +1,4 @@
-"""Postgres is frozen: its sockets stay open, nothing is answered and no server-side timeout runs."""
+"""Responses while Postgres is frozen: its sockets stay open, and no server-side timeout runs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import harness
 import httpx
 import psutil
 import pytest
+import running_service
 import server_folders
-import standing
 from fastapi import FastAPI
 from harness import Tenant
-from standing import DOCUMENTS, SEARCH, unavailable
+from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app.config import Settings
 from app.providers.minilm import MODEL
@@ -68,7 +68,7 @@ async def _serving(
         key = await harness.create_key(database, user_id, "admin")
         services = await harness.services(database)
         settings = Settings(auth=auth, max_concurrent_searches=8)
-        async with harness.running(settings, services) as app, standing.listening(app) as client:
+        async with harness.running(settings, services) as app, running_service.listening(app) as client:
             client.headers["X-API-Key"] = key
             yield app, client, database
     finally:
@@ -116,10 +116,10 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
                 assert response.status_code == 200
         slowest = max(took for _response, took in answered)
         print(f"frozen, {auth}: {len(requests)} operations at once, the slowest answered after {slowest:.2f} s")
-        await standing.until(lambda: _idle(database))
+        await until(lambda: _idle(database))
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
         assert (await client.post(DOCUMENTS, json={"content": "Clay."})).status_code == 201
-        await standing.until(lambda: _ready(client))  # a result is kept for two seconds
+        await until(lambda: _ready(client))  # a result is kept for two seconds
 
 
 async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedded.EmbeddedPostgres) -> None:
@@ -137,14 +137,14 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
     limits = TimeLimits(read_ms=500)
     async with _serving(freezable, "none", limits=limits) as (_app, client, database):
         address = _Place(freezable)
-        async with standing.held(address) as hold:
+        async with locked_chunks(address) as hold:
             asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
             await hold.reached(1)
             with _frozen(freezable):
                 async with asyncio.timeout(WHOLE_S):
                     response, _took = await asked
                 unavailable(response)
-                await standing.until(lambda: _idle(database))
+                await until(lambda: _idle(database))
             await hold.release()
         assert await asyncio.gather(*(_first(client) for _ in range(4))) == ["lime"] * 4
 

@@ -20,10 +20,10 @@ import harness
 import httpx
 import psutil
 import pytest
-import standing
+import running_service
 from fake_provider import FakeProvider
 from harness import Tenant
-from standing import SEARCH
+from running_service import SEARCH, until
 
 from app.config import Settings
 from app.pipelines import documents
@@ -34,18 +34,18 @@ from app.shapes import Upload
 from app.store import db
 
 AT_ONCE = 200
-STORED = 2_000 if standing.FULL else 400
+STORED = 2_000 if running_service.FULL else 400
 CROWD = 16
-LASTING_S = 10.0 if standing.FULL else 1.0
-BURSTS = 20 if standing.FULL else 1
-QUIET = 100 if standing.FULL else 30
+LASTING_S = 10.0 if running_service.FULL else 1.0
+BURSTS = 20 if running_service.FULL else 1
+QUIET = 100 if running_service.FULL else 30
 PATIENT = {"STEPWELL_QUEUE_TIMEOUT_S": "60", "STEPWELL_SEARCH_TIMEOUT_S": "60"}
-"""So that a machine that is busy with other work serves the whole burst, too."""
+"""Timeouts that serve the whole burst on a machine that is busy with other work, too."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """One answer: its status, its duration in milliseconds, whether it is degraded."""
+class TimedResponse:
+    """The status of a response, its duration in milliseconds and whether it is degraded."""
 
     status: int
     took_ms: float
@@ -53,7 +53,7 @@ class Told:
 
 
 class Line:
-    """An open connection. A leaner client than most: two hundred others would measure themselves."""
+    """An open connection; two hundred httpx clients would take more CPU time than the searches."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -66,7 +66,7 @@ class Line:
         self._writer.close()
         await self._writer.wait_closed()
 
-    async def ask(self, number: int) -> Told:
+    async def ask(self, number: int) -> TimedResponse:
         """One search. No two queries are alike, so that none is answered from the cache of vectors."""
         body = json.dumps({"query": f"How often does buoy {number} report its tide readings?"}).encode()
         fields = f"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
@@ -75,7 +75,7 @@ class Line:
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
         answered = await self._reader.readexactly(int(head.partition("content-length: ")[2].partition("\r")[0]))
         took = 1000 * (time.perf_counter() - began)
-        return Told(int(head.split()[1]), took, bool(json.loads(answered).get("degraded")))
+        return TimedResponse(int(head.split()[1]), took, bool(json.loads(answered).get("degraded")))
 
 
 async def _filled(address: Any) -> None:
@@ -92,11 +92,11 @@ async def _filled(address: Any) -> None:
     await database.close()
 
 
-def _p95(told: list[Told]) -> float:
-    return statistics.quantiles([one.took_ms for one in told], n=20)[-1] if len(told) > 1 else 0.0
+def _p95(responses: list[TimedResponse]) -> float:
+    return statistics.quantiles([one.took_ms for one in responses], n=20)[-1] if len(responses) > 1 else 0.0
 
 
-async def _burst(lines: list[Line], first: int) -> list[Told]:
+async def _burst(lines: list[Line], first: int) -> list[TimedResponse]:
     return await asyncio.gather(*(line.ask(first + n) for n, line in enumerate(lines)))
 
 
@@ -114,25 +114,25 @@ async def _kept_up(lines: list[Line]) -> float:
     return answered / LASTING_S
 
 
-async def test_a_burst_of_two_hundred_searches_is_wholly_answered(address: Any) -> None:
+async def test_every_search_of_a_burst_of_two_hundred_is_answered(address: Any) -> None:
     await _filled(address)
-    async with standing.process(DATABASE_URL=address.service_dsn, **PATIENT) as (started, client):
-        await standing.answers(started, client)
+    async with running_service.process(DATABASE_URL=address.service_dsn, **PATIENT) as (started, client):
+        await running_service.answers(started, client)
         server, sizes = psutil.Process(started.pid), []
-        told: list[Told] = []
+        responses: list[TimedResponse] = []
         async with AsyncExitStack() as stack:
             lines = [await stack.enter_async_context(Line(client.base_url.port or 0)) for _ in range(AT_ONCE)]
             idle = [await lines[0].ask(n) for n in range(QUIET)]
             for burst in range(BURSTS):
-                told += await _burst(lines, 1_000 * (burst + 1))
+                responses += await _burst(lines, 1_000 * (burst + 1))
                 sizes.append(server.memory_info().rss / 2**20)
             alone = await _kept_up(lines[:1])
             crowd = await _kept_up(lines[:CROWD])
-        print(f"\np95 idle {_p95(idle):.0f} ms, in a burst {_p95(told):.0f} ms")
+        print(f"\np95 idle {_p95(idle):.0f} ms, in a burst {_p95(responses):.0f} ms")
         print(f"memory after each burst, MB: {', '.join(f'{size:.0f}' for size in sizes)}")
         print(f"answered per second: {alone:.1f} to one client, {crowd:.1f} to {CROWD}")
-        assert len(told) == BURSTS * AT_ONCE
-        assert {(one.status, one.degraded) for one in (*idle, *told)} == {(200, False)}
+        assert len(responses) == BURSTS * AT_ONCE
+        assert {(one.status, one.degraded) for one in (*idle, *responses)} == {(200, False)}
         assert (await client.get("/readyz")).status_code == 200
 
 
@@ -144,16 +144,14 @@ async def _one_at_a_time(address: Any, auth: str, **providers: Any) -> AsyncIter
         await Tenant(database, user_id="local").add("The Gannet reports every eleven minutes.", "gannet")
         services = replace(await harness.services(database), **providers)
         settings = Settings(auth=auth, max_concurrent_searches=1)
-        async with harness.running(settings, services) as app, standing.listening(app) as client:
+        async with harness.running(settings, services) as app, running_service.listening(app) as client:
             yield client, app
     finally:
         await database.close()
 
 
 @pytest.mark.parametrize(("auth", "status"), [("none", 408), ("api_key", 401)])
-async def test_connections_that_do_not_send_their_bodies_hold_up_no_search(
-    address: Any, auth: str, status: int
-) -> None:
+async def test_connections_that_do_not_send_their_bodies_delay_no_search(address: Any, auth: str, status: int) -> None:
     async with _one_at_a_time(address, auth) as (client, app):
         key = await harness.create_key(app.state.services.db, "local")
         port = client.base_url.port
@@ -172,7 +170,7 @@ async def test_connections_that_do_not_send_their_bodies_hold_up_no_search(
             await writer.wait_closed()
 
 
-async def test_searches_that_wait_for_a_provider_let_others_run(address: Any, provider: FakeProvider) -> None:
+async def test_searches_that_wait_for_a_provider_do_not_block_others(address: Any, provider: FakeProvider) -> None:
     provider.silent = True
     llm, reranker = ChatLlm(kind="openai", url=provider.url, model="m"), HttpReranker(kind="tei", url=provider.url)
     async with _one_at_a_time(address, "none", llm=llm, reranker=reranker) as (client, app):
@@ -184,7 +182,7 @@ async def test_searches_that_wait_for_a_provider_let_others_run(address: Any, pr
         async def asked() -> bool:
             return len(provider.requests) == len(hanging)
 
-        await standing.until(asked)
+        await until(asked)
         for _ in range(3):
             found = await client.post(SEARCH, json={"query": "Gannet"})
             assert found.json()["results"]
@@ -196,12 +194,12 @@ async def test_searches_that_wait_for_a_provider_let_others_run(address: Any, pr
         async def idle() -> bool:
             return (app.state.searches.running, app.state.searches.waiting) == (0, 0)
 
-        await standing.until(idle)
+        await until(idle)
     await llm.aclose()
     await reranker.aclose()
 
 
-async def test_a_search_goes_on_after_its_provider_answered(address: Any, provider: FakeProvider) -> None:
+async def test_a_search_continues_after_its_provider_answered(address: Any, provider: FakeProvider) -> None:
     provider.openai('["Gannet"]')
     llm = ChatLlm(kind="openai", url=provider.url, model="m")
     async with _one_at_a_time(address, "none", llm=llm) as (client, app):

@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from tests.faults import standing
+from tests.faults import running_service
 
-SIZE = 4 if standing.FULL else 1
+SIZE = 4 if running_service.FULL else 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,9 @@ async def _lags(client: httpx.AsyncClient) -> tuple[int, int, float]:
 
 
 async def test_costly_requests_do_not_stop_the_event_loop(address: Any) -> None:
-    async with standing.process(DATABASE_URL=address.service_dsn, STEPWELL_METRICS="open") as (started, client):
-        await standing.answers(started, client)
-        await client.post(standing.SEARCH, json={"query": "warm"})
+    async with running_service.process(DATABASE_URL=address.service_dsn, STEPWELL_METRICS="open") as (started, client):
+        await running_service.answers(started, client)
+        await client.post(running_service.SEARCH, json={"query": "warm"})
         for attack in attacks():
             before = await _lags(client)
             began = time.perf_counter()

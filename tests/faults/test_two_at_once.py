@@ -1,4 +1,4 @@
-"""Two instances start at once on an empty data folder or an empty database."""
+"""Two instances that start at once on an empty data folder or an empty database share one schema."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import running_service
 import server_folders
-import standing
-from standing import DOCUMENTS, SEARCH
+from running_service import DOCUMENTS, SEARCH
 
 from app.providers.minilm import MODEL
 from app.store import schema
 
-INSTANCES = 4 if standing.FULL else 2
+INSTANCES = 4 if running_service.FULL else 2
 
 
 async def test_instances_that_start_together_on_an_empty_folder_share_one_database() -> None:
@@ -22,7 +22,7 @@ async def test_instances_that_start_together_on_an_empty_folder_share_one_databa
         async with AsyncExitStack() as stack:
             data = str(folder / "data")
             starting = [await stack.enter_async_context(_instance(data)) for _ in range(INSTANCES)]
-            await asyncio.gather(*(standing.answers(*one) for one in starting))
+            await asyncio.gather(*(running_service.answers(*one) for one in starting))
             (_, first), *others = starting
             assert (await first.post(DOCUMENTS, json={"content": "We use lime.", "uri": "lime"})).status_code == 201
             for _, other in others:
@@ -31,10 +31,10 @@ async def test_instances_that_start_together_on_an_empty_folder_share_one_databa
 
 
 def _instance(data: str) -> Any:
-    return standing.process(STEPWELL_DATA_DIR=data, DATABASE_URL="")
+    return running_service.process(STEPWELL_DATA_DIR=data, DATABASE_URL="")
 
 
-async def test_upgrades_of_an_empty_database_that_start_together_make_one_schema(
+async def test_concurrent_upgrades_of_an_empty_database_create_one_schema(
     new_database: Callable[..., Awaitable[Any]],
 ) -> None:
     address = await new_database()

@@ -13,8 +13,8 @@ from typing import Any
 import harness
 import psutil
 import pytest
-import standing
-from standing import DOCUMENTS, SEARCH
+import running_service
+from running_service import DOCUMENTS, SEARCH, until
 
 from app.api import ingest_gate
 from app.config import Settings
@@ -47,15 +47,13 @@ class Endless(FakeEmbedder):
 
 
 @pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
-async def test_uploads_of_one_user_take_some_of_the_turns_and_end_when_their_callers_leave(
-    address: Any, form: bool
-) -> None:
+async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_disconnect(address: Any, form: bool) -> None:
     database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
     greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
     keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
     services = await harness.services(database, embedder)
     try:
-        async with harness.running(Settings(auth="api_key"), services) as app, standing.listening(app) as client:
+        async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
             sent: list[dict[str, Any]] = [
                 {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
                 if form
@@ -63,31 +61,31 @@ async def test_uploads_of_one_user_take_some_of_the_turns_and_end_when_their_cal
                 for n in range(6)
             ]
             asked = [asyncio.create_task(client.post(DOCUMENTS, headers=keys[0], **one)) for one in sent]
-            await standing.until(lambda: _is(lambda: embedder.running == ingest_gate.RUNNING_OF_USER))
+            await until(lambda: _is(lambda: embedder.running == ingest_gate.RUNNING_OF_USER))
             assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
             assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
             assert embedder.running == ingest_gate.RUNNING_OF_USER
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-            await standing.until(lambda: _is(lambda: embedder.running == 0 and app.state.ingest_gate.running == 0))
+            await until(lambda: _is(lambda: embedder.running == 0 and app.state.ingest_gate.running == 0))
             assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
         assert (await documents.stats(greedy, db=database)).documents == 1
     finally:
         await database.close()
 
 
-async def test_an_upload_that_would_wait_too_long_is_turned_away(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_upload_that_would_wait_too_long_is_refused(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest_gate, "WAIT_S", 0.2)
     database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
     services = await harness.services(database, embedder)
     try:
-        async with harness.running(Settings(auth="none"), services) as app, standing.listening(app) as client:
+        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
             asked = [
                 asyncio.create_task(client.post(DOCUMENTS, json={"content": f"An endless text {n}."})) for n in range(2)
             ]
-            await standing.until(lambda: _is(lambda: embedder.running == 2))
-            standing.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
+            await until(lambda: _is(lambda: embedder.running == 2))
+            running_service.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
@@ -95,8 +93,8 @@ async def test_an_upload_that_would_wait_too_long_is_turned_away(address: Any, m
         await database.close()
 
 
-@pytest.mark.skipif(not standing.FULL, reason="it takes a minute")
-async def test_abandoned_uploads_leave_memory_and_other_users_alone(address: Any) -> None:
+@pytest.mark.skipif(not running_service.FULL, reason="it takes a minute")
+async def test_abandoned_uploads_hold_no_memory_and_do_not_affect_other_users(address: Any) -> None:
     async with _served(address) as (started, client, keys):
         process, body = psutil.Process(started.pid), _body()
         before = peak = process.memory_info().rss
@@ -118,7 +116,7 @@ async def test_abandoned_uploads_leave_memory_and_other_users_alone(address: Any
         print(f"the slowest of another user's writes {slowest:.2f} s")
 
 
-@pytest.mark.skipif(not standing.FULL, reason="it takes half a minute")
+@pytest.mark.skipif(not running_service.FULL, reason="it takes half a minute")
 async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(address: Any) -> None:
     async with _served(address) as (started, client, keys):
         body = _body()
@@ -126,7 +124,7 @@ async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(a
         await asyncio.sleep(3)
         began = time.perf_counter()
         started.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(started.wait(), standing.PATIENCE_S) == 0
+        assert await asyncio.wait_for(started.wait(), running_service.PATIENCE_S) == 0
         took = time.perf_counter() - began
         print(f"ended {took:.1f} s after SIGTERM with ten running uploads")
         assert took <= STOP_S
@@ -137,11 +135,13 @@ async def test_a_service_with_ten_running_uploads_ends_within_the_grace_period(a
 class _Served:
     def __init__(self, address: Any) -> None:
         self._address = address
-        self._process = standing.process(DATABASE_URL=address.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error")
+        self._process = running_service.process(
+            DATABASE_URL=address.service_dsn, AUTH="api_key", STEPWELL_LOG_LEVEL="error"
+        )
 
     async def __aenter__(self) -> Any:
         self._started, self._client = await self._process.__aenter__()
-        await standing.answers(self._started, self._client)
+        await running_service.answers(self._started, self._client)
         database = db.connect(self._address.service_dsn)
         keys = [{"X-API-Key": await harness.create_key(database, harness.new_user())} for _ in range(2)]
         await database.close()

@@ -1,4 +1,4 @@
-"""Many writes of one user wait for a lock: the others are still served, and those that wait are told to come back."""
+"""Writes of one user that wait for a lock do not block other users, and are refused with Retry-After."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import harness
 import pytest
-import standing
+import running_service
 from harness import Tenant
-from standing import DOCUMENTS, SEARCH, unavailable
+from running_service import DOCUMENTS, SEARCH, unavailable, until
 
 from app import errors
 from app.config import Settings
@@ -19,7 +19,7 @@ from app.store.db import Database, TimeLimits
 LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 
 
-async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_reads_and_to_other_users(
+async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_for_reads_and_other_users(
     address: Any,
 ) -> None:
     database = db.connect(address.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
@@ -30,14 +30,14 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_read
         keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
         settings = Settings(auth="api_key")
         services = await harness.services(database)
-        async with harness.running(settings, services) as app, standing.listening(app) as client:
+        async with harness.running(settings, services) as app, running_service.listening(app) as client:
             async with owner.transaction():
                 await owner.execute(LOCK.replace("$1", f"'{greedy}'"))
                 writes = [
                     asyncio.create_task(client.post(DOCUMENTS, json={"content": f"Clay {n}."}, headers=keys[0]))
                     for n in range(5)
                 ]
-                await standing.until(lambda: _waits(address))
+                await until(lambda: _waits(address))
                 stored = await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])
                 listed = await client.get(DOCUMENTS, headers=keys[0])
                 found = await client.post(SEARCH, json={"query": "lime"}, headers=keys[0])
@@ -45,7 +45,7 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_to_read
                 for response in await asyncio.gather(*writes):
                     unavailable(response, "busy")
             assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
-            await standing.until(lambda: _idle(database))
+            await until(lambda: _idle(database))
     finally:
         await owner.close()
         await database.close()
@@ -77,7 +77,7 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
         await database.close()
 
 
-async def test_a_cancelled_write_gives_its_turn_back(address: Any) -> None:
+async def test_a_cancelled_write_releases_its_turn(address: Any) -> None:
     database = db.connect(address.service_dsn, pool_size=2)
     user_id, begun = harness.new_user(), asyncio.Event()
 
@@ -109,7 +109,7 @@ async def _reads(database: Database) -> None:
 async def _waits(address: Any) -> bool:
     watcher = await address.connect()
     try:
-        return int(await watcher.fetchval(standing.WAITING)) > 0
+        return int(await watcher.fetchval(running_service.WAITING)) > 0
     finally:
         await watcher.close()
 

@@ -68,7 +68,7 @@ def test_there_is_one_head_and_one_line_of_revisions() -> None:
     ]
 
 
-async def test_an_empty_database_becomes_one_that_is_accepted_and_stays_so(empty) -> None:
+async def test_an_upgraded_empty_database_is_accepted_and_a_second_upgrade_changes_nothing(empty) -> None:
     assert await _upgrade(empty) == schema.head()
     await _check(empty)
     before = await _picture(empty)
@@ -134,7 +134,7 @@ def _alembic_check(connection: sa.Connection) -> None:
         "CREATE INDEX ix_extra ON stepwell.documents (user_id, title)",
     ],
 )
-async def test_negative_control_alembic_does_find_a_drift(empty, drift) -> None:
+async def test_negative_control_alembic_detects_a_difference(empty, drift) -> None:
     await _upgrade(empty, model=REAL_MODEL, dimension=REAL_DIMENSION)
     engine = db.engine(empty.owner_dsn, pool_size=1)
     try:
@@ -146,7 +146,7 @@ async def test_negative_control_alembic_does_find_a_drift(empty, drift) -> None:
         await engine.dispose()
 
 
-async def test_the_catalogue_is_the_one_pictured_in_schema_sql(empty) -> None:
+async def test_the_catalogue_equals_schema_sql(empty) -> None:
     await _upgrade(empty, model=REAL_MODEL, dimension=REAL_DIMENSION)
     committed = PICTURE.read_text(encoding="utf-8")
     live = await _picture(empty)
@@ -182,7 +182,7 @@ async def test_a_dimension_that_no_graph_can_hold_is_refused_and_leaves_nothing(
         await owner.close()
 
 
-async def test_an_empty_database_is_refused_with_the_way_out(empty) -> None:
+async def test_an_empty_database_is_refused_with_the_command_that_upgrades_it(empty) -> None:
     with pytest.raises(errors.SchemaMismatch, match=f"revision none.* needs {schema.head()}.*stepwell db upgrade"):
         await _check(empty)
 
@@ -254,7 +254,7 @@ async def test_settings_that_differ_from_the_stored_vectors_are_refused(address,
         await _check(address, model=model, dimension=dimension)
 
 
-async def test_a_role_that_no_policy_binds_is_refused_where_there_are_many_users(address, caplog) -> None:
+async def test_a_role_that_bypasses_row_level_security_is_refused_if_there_are_many_users(address, caplog) -> None:
     async with _opened(address) as database:
         await schema.check_role(database, strict=True)
     as_owner = db.connect(address.owner_dsn, pool_size=1)
@@ -268,7 +268,7 @@ async def test_a_role_that_no_policy_binds_is_refused_where_there_are_many_users
         await as_owner.close()
 
 
-async def test_migrations_only_go_forward(address) -> None:
+async def test_migrations_have_no_downgrade(address) -> None:
     engine = db.engine(address.owner_dsn, pool_size=1)
     try:
         async with engine.connect() as connection:

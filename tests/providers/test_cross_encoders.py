@@ -37,7 +37,7 @@ async def test_cohere_scores_come_back_in_the_order_of_the_passages(provider: Fa
     assert body == {"model": "tiny", "query": "mortar?", "documents": PASSAGES, "top_n": 3}
 
 
-async def test_jina_is_asked_not_to_return_the_passages(provider: FakeProvider) -> None:
+async def test_jina_requests_exclude_the_passages_from_the_response(provider: FakeProvider) -> None:
     provider.rerank([0.2, 0.9, 0.1])
     assert await _scores(_reranker(provider, "jina")) == [0.2, 0.9, 0.1]
     assert provider.requests[0][1]["return_documents"] is False

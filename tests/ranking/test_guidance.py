@@ -57,12 +57,12 @@ def test_an_entity_keeps_its_best_match_and_the_best_are_first() -> None:
     assert [m.entity_id for m in entity_scores.best(found, limit=1)] == [A]
 
 
-def test_an_automatic_entity_gives_way_to_the_users_own_of_that_name() -> None:
+def test_a_users_own_entity_replaces_an_automatic_one_of_that_name() -> None:
     found = [match(A, 1.0, origin="title", key="ana"), match(B, 1.0, key="ana"), match(C, 1.0, origin="title", key="x")]
     assert [m.entity_id for m in entity_scores.best(found, limit=5)] == [B, C]
 
 
-def test_entities_guide_where_one_is_sure_and_a_full_list_is_not_flat() -> None:
+def test_entities_guide_if_one_is_certain_and_a_full_list_is_not_uniform() -> None:
     sure = [match(A, 1.0), match(B, 0.6)]
     assert entity_scores.fallback_reason(sure, threshold=0.5, limit=5) is None
     assert entity_scores.fallback_reason([], threshold=0.5, limit=5) == "not_entity_centric"
@@ -87,14 +87,14 @@ def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float
     assert [h.candidate.chunk_id for h in blended] == order
 
 
-def test_equal_finals_go_to_the_stronger_link() -> None:
+def test_equal_final_scores_are_ordered_by_the_stronger_link() -> None:
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, C, 1.0, 9.0)}
     blended = blending.blended([hit(A, 0.5, A), hit(B, 0.5, B)], links, alpha=0.5)
     assert [h.candidate.chunk_id for h in blended] == [B, A]
 
 
 @pytest.mark.parametrize(("mentions", "factor"), [(0, 1.0), (1, 1.1), (5, 1.5), (40, 1.5)])
-def test_a_mention_lifts_by_a_tenth_and_many_by_half(mentions: int, factor: float) -> None:
+def test_a_mention_boosts_by_a_tenth_and_many_by_half(mentions: int, factor: float) -> None:
     assert blending.boost_factor(mentions) == pytest.approx(factor)
 
 

@@ -61,7 +61,7 @@ def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:
     assert merge.order(rare, {}) == [A, C, B, D]
 
 
-def test_what_covers_is_the_greedy_choice_and_its_scores_fall_with_the_places() -> None:
+def test_coverage_is_a_greedy_choice_whose_scores_fall_with_rank() -> None:
     dice, words = random.Random(5), "abcdefgh"
     for _ in range(50):
         idf = {word: dice.uniform(0.2, 8) for word in words}

@@ -66,7 +66,7 @@ def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
     assert (third.nearest, third.value) == (0.9, pytest.approx(0.7 * 0.9 - 0.3 * 0.9))
 
 
-def test_mmr_at_one_is_the_order_by_score_and_opposites_are_as_good_as_strangers() -> None:
+def test_mmr_at_one_is_the_order_by_score_and_a_negative_cosine_counts_as_zero() -> None:
     relevance = mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
     assert [one.position for one in relevance] == [0, 1]
     assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2)] == [0.0, 0.0]

@@ -1,4 +1,4 @@
-"""The cellar's tests store drafts and ask the hybrid statement as users of their own."""
+"""Fixtures that store documents and run the hybrid statement for a new user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What should the hybrid statement answer? Computed in plain Python from what is stored, read as the owner."""
+"""Computes the expected results of the hybrid statement in plain Python from the stored rows, read as the owner."""
 
 from __future__ import annotations
 

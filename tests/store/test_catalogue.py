@@ -83,7 +83,7 @@ async def _keys_without_user(owner: asyncpg.Connection, schema: str, shared: set
     return {row["key"] for row in rows if row["table"] not in shared and row["columns"][0] != "user_id"}
 
 
-async def test_the_user_leads_every_primary_key_and_unique_index(owner, bad) -> None:
+async def test_user_id_is_the_first_column_of_every_primary_key_and_unique_index(owner, bad) -> None:
     assert await _keys_without_user(owner, "stepwell", SHARED) == set()
     assert await _keys_without_user(owner, bad, set()) == {"parent_pkey", "parent_n_key", "child_pkey", "folded"}
 
@@ -100,7 +100,9 @@ async def _unfit_references(owner: asyncpg.Connection, schema: str) -> set[str]:
     }
 
 
-async def test_the_user_leads_every_reference_and_none_sets_null_or_follows_updates(owner, bad) -> None:
+async def test_user_id_is_the_first_column_of_every_foreign_key_and_none_sets_null_or_cascades_updates(
+    owner, bad
+) -> None:
     assert await _unfit_references(owner, "stepwell") == set()
     assert await _unfit_references(owner, bad) == {"by_id", "nulling", "updating"}
 
@@ -305,7 +307,7 @@ def test_a_statement_could_run_on_one_shard(name) -> None:
         ),
     ],
 )
-def test_negative_control_each_rule_objects_to_what_breaks_it(statement, objection) -> None:
+def test_negative_control_each_rule_detects_a_violation(statement, objection) -> None:
     assert objection in _objections(statement)
 
 
@@ -322,7 +324,7 @@ def test_a_double_cast_goes_through_text() -> None:
     assert compiled == "SELECT CAST(CAST(:v AS text) AS vector), CAST(1 AS text)"
 
 
-def test_a_section_is_left_out_unless_one_of_its_parts_is_asked_for() -> None:
+def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:
     header = "-- A.\n-- part a\n-- part b\n"
     source = f"{header}SELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"
     shown = {parts: "".join(str(sql.compiled(source, *parts)).split()) for parts in ((), ("a",), ("b",), ("a", "b"))}

@@ -1,4 +1,4 @@
-"""Does the embedded Postgres start, share, survive, keep out and stop as promised?"""
+"""The embedded Postgres starts, is shared by processes, survives kills, keeps other users out and stops."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_sqlalchemy_reaches_the_database_as_owner_and_as_service(server: e
         assert tuple(row) == (user, "stepwell")
 
 
-async def test_pg_variables_of_the_caller_do_not_lead_elsewhere(
+async def test_pg_environment_variables_do_not_change_the_address(
     server: embedded.EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPORT", "1")
@@ -134,7 +134,7 @@ async def test_pg_variables_of_the_caller_do_not_lead_elsewhere(
     await server.ensure_running()
 
 
-async def test_the_service_role_has_no_special_rights_and_gets_none_back(server: embedded.EmbeddedPostgres) -> None:
+async def test_the_service_role_has_no_special_rights_and_cannot_regain_them(server: embedded.EmbeddedPostgres) -> None:
     rights = "rolsuper, rolbypassrls, rolcreatedb, rolcreaterole, rolreplication, rolcanlogin"
     async with _connected(server) as owner:
         await owner.execute("ALTER ROLE stepwell_service BYPASSRLS CREATEDB")
@@ -152,7 +152,7 @@ async def test_the_server_is_durable_local_and_tuned_for_search(server: embedded
     assert int(found["shared_buffers"]) * 8192 == embedded.SMALL.shared_buffers * embedded_settings.MB
 
 
-async def test_words_are_told_from_typographic_quotes_in_any_locale(server: embedded.EmbeddedPostgres) -> None:
+async def test_words_are_separated_from_typographic_quotes_in_any_locale(server: embedded.EmbeddedPostgres) -> None:
     async with _connected(server) as owner:
         found = await owner.fetchval("SELECT to_tsvector('simple', 'ÄPFEL “über” l’été')::text")
         encoding = await owner.fetchval("SHOW server_encoding")
@@ -160,7 +160,7 @@ async def test_words_are_told_from_typographic_quotes_in_any_locale(server: embe
     assert encoding == "UTF8"
 
 
-async def test_nobody_but_the_user_who_runs_the_service_is_let_in(server: embedded.EmbeddedPostgres) -> None:
+async def test_only_the_system_user_of_the_service_can_connect(server: embedded.EmbeddedPostgres) -> None:
     async with _connected(server) as owner:
         rules = await owner.fetch("SELECT type, auth_method FROM pg_hba_file_rules")
         users = await owner.fetch("SELECT sys_name FROM pg_ident_file_mappings")
@@ -202,7 +202,9 @@ async def test_clients_share_one_server_and_the_last_to_leave_stops_it(data_dir:
     assert not _runs(pid)
 
 
-async def test_a_killed_client_leaves_the_server_to_the_next_and_no_trace_of_itself(data_dir: Path) -> None:
+async def test_the_server_of_a_killed_client_serves_the_next_client_and_the_dead_entry_is_removed(
+    data_dir: Path,
+) -> None:
     async with _client_process(data_dir) as client:
         pid = await _served_pid(client)
         client.kill()
@@ -223,7 +225,7 @@ async def test_of_two_processes_that_start_at_once_one_initialises_and_both_serv
     assert not _runs(pids[0])
 
 
-async def test_a_killed_server_comes_back_with_what_was_committed_even_past_a_busy_child(data_dir: Path) -> None:
+async def test_a_killed_server_restarts_with_all_commits_even_while_a_child_process_is_busy(data_dir: Path) -> None:
     async with _served(data_dir) as server, _connected(server) as owner, _connected(server) as busy:
         await owner.execute("CREATE TABLE committed AS SELECT 42 AS answer")
         dsn, pid, child = server.owner_dsn, server.postmaster_pid, await busy.fetchval("SELECT pg_backend_pid()")
@@ -252,7 +254,7 @@ async def test_ensure_running_waits_out_the_recovery_after_a_killed_session(data
         assert server.postmaster_pid == pid
 
 
-async def test_two_watchers_bring_back_one_server(data_dir: Path) -> None:
+async def test_two_watchers_restart_one_server(data_dir: Path) -> None:
     async with _served(data_dir) as first, _served(data_dir) as second:
         pid = first.postmaster_pid
         assert pid is not None
@@ -263,7 +265,7 @@ async def test_two_watchers_bring_back_one_server(data_dir: Path) -> None:
         assert first.postmaster_pid == second.postmaster_pid
 
 
-async def test_stale_files_that_name_a_living_stranger_do_not_block_the_start(data_dir: Path) -> None:
+async def test_stale_files_with_the_pid_of_another_process_do_not_block_the_start(data_dir: Path) -> None:
     async with _served(data_dir):
         room = data_dir / "postgres"
         written = (room / "data" / "postmaster.pid").read_text()
@@ -274,7 +276,7 @@ async def test_stale_files_that_name_a_living_stranger_do_not_block_the_start(da
         assert server.postmaster_pid not in (None, os.getpid())
 
 
-async def test_an_interrupted_initialisation_is_begun_anew(empty_dir: Path) -> None:
+async def test_an_interrupted_initialisation_is_restarted(empty_dir: Path) -> None:
     account = embedded_files.server_account()
     layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, account)
@@ -285,7 +287,9 @@ async def test_an_interrupted_initialisation_is_begun_anew(empty_dir: Path) -> N
     assert not layout.draft.exists()
 
 
-async def test_a_server_of_another_container_is_not_doubled(empty_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_second_server_starts_beside_one_of_another_container(
+    empty_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedded_server, "LEFTOVER_WAIT_S", 0.1)
     layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, embedded_files.server_account())
@@ -316,7 +320,7 @@ async def test_a_start_that_is_cancelled_leaves_no_server_behind(empty_dir: Path
     assert not (empty_dir / "postgres" / "data" / "postmaster.pid").exists()
 
 
-async def test_a_data_dir_too_deep_for_a_socket_path_is_served_from_a_short_folder_that_nobody_made_first(
+async def test_a_data_dir_too_deep_for_a_socket_path_uses_a_new_short_socket_folder(
     empty_dir: Path,
 ) -> None:
     deep = empty_dir / ("deep " * 12) / ('it\'s "$HOME" ' * 6)

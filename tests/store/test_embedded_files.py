@@ -17,7 +17,7 @@ def _mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_closed_parent_is_refused_for_another_user_and_keeps_its_permissions(tmp_path: Path) -> None:
+def test_a_parent_folder_without_access_for_another_user_is_refused_and_keeps_its_permissions(tmp_path: Path) -> None:
     closed = tmp_path / "home"
     closed.mkdir(mode=0o700)
     other = embedded_files.Account(name="other", uid=os.geteuid() + 4242, gid=os.getegid() + 4242, client="me")
@@ -34,7 +34,7 @@ def test_an_existing_folder_of_our_own_user_keeps_its_permissions(tmp_path: Path
     assert (_mode(tmp_path), _mode(tmp_path / "new"), _mode(layout.room)) == (0o750, 0o700, 0o700)
 
 
-def test_a_room_that_others_may_write_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
     ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
     layout = embedded_files.Layout.of(tmp_path, tmp_path)
     layout.room.mkdir()
@@ -55,7 +55,7 @@ def test_a_planted_socket_folder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("planted", ["a link", "an open folder", "a file", "another user's folder"])
-def test_a_folder_that_another_user_made_first_is_left_alone_and_another_recorded(tmp_path: Path, planted: str) -> None:
+def test_a_socket_folder_of_another_user_is_not_used_and_another_is_recorded(tmp_path: Path, planted: str) -> None:
     ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
     data_dir = tmp_path / ("deep" * 25)
     layout = embedded_files.Layout.of(data_dir, tmp_path)

@@ -1,7 +1,7 @@
-"""Does Postgres look entities, names and mentions up by key, however many of them a user has?
+"""Query plans of entities, names and mentions use their keys, however many of them a user has.
 
-Asked as the service's role, of a user with 3,000 entities, 4,000 mentions and 3,000 headings beside another, and once
-more with the statistics of an empty database, since names come in faster than they are counted.
+The statements run as the service's role for a user with 3,000 entities, 4,000 mentions and 3,000 headings, next to
+another user, and again with the planner statistics of an empty database, because ANALYZE may run later than inserts.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UU
         found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
         await mentions.add(writing, user, found)
-        standing = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
-        await headings.add(writing, user, standing)
+        heading_chunks = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
+        await headings.add(writing, user, heading_chunks)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, chunks[1:]
 
@@ -106,8 +106,8 @@ async def test_no_statement_reads_all_of_a_users_rows(
     parts, binds = _binds(ids, chunks)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
     async with database.searching(user) if generic else database.reading(user) as reading:
-        told = (await reading.execute(statement, {**binds, "user_id": user})).scalar_one()
-    (plan,) = json.loads(told) if isinstance(told, str) else told
+        explained = (await reading.execute(statement, {**binds, "user_id": user})).scalar_one()
+    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
     read = {node.get("Relation Name"): 0 for node in _nodes(plan["Plan"])}
     for node in _nodes(plan["Plan"]):
         rows = (

@@ -1,4 +1,4 @@
-"""Does the hybrid statement score, fuse and order as docs/search.md says? Expected values are computed in Python."""
+"""The hybrid statement scores, fuses and orders as docs/search.md specifies; expected values are computed in Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import hybrid
 import oracle
 import pytest
-from angles import WORDS, angled, at, ids, one
+from query_vectors import WORDS, angled, at, ids, one
 
 from app.shapes import Filters
 
@@ -39,7 +39,7 @@ async def test_first_in_both_legs_scores_one(put, find) -> None:
     assert (await find("copper", at(1))).candidates[0].score == pytest.approx(1.0, abs=1e-12)
 
 
-async def test_ties_go_to_the_better_single_rank(put, find) -> None:
+async def test_ties_are_ordered_by_the_better_single_rank(put, find) -> None:
     # At k = 1: 1/(1+1) + 1/(1+5) = 2/3 = 1/(1+2) + 1/(1+2) holds of first-and-fifth and of second-in-both.
     texts = [f"copper {'river ' * n}".strip() for n in range(6)]
     cosines = [0.5, 0.8, 0.7, 0.6, 0.4, 0.3]
@@ -53,7 +53,7 @@ async def test_ties_go_to_the_better_single_rank(put, find) -> None:
     assert order.index(texts[0]) < order.index(texts[1])
 
 
-async def test_ties_of_score_and_rank_go_by_chunk_id_and_twice_the_same_way(put, find) -> None:
+async def test_ties_of_score_and_rank_are_ordered_by_chunk_id_every_time(put, find) -> None:
     for n in range(6):
         await put(f"copper {'river' if n % 2 else 'copper'}", "meadow", embedded=[at(0, n + 1, 1), at(1, n / 10)])
     found = await find("copper", at(1), candidates=6)
@@ -113,7 +113,7 @@ async def test_vector_score_is_the_cosine_and_ranks_by_it(put, find, owner, user
 
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
-async def test_the_whole_answer_equals_plain_pythons(request, put, find, owner, user, embedder, graph) -> None:
+async def test_all_results_equal_those_computed_in_python(request, put, find, owner, user, embedder, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
     dice = random.Random(11)

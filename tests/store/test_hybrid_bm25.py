@@ -1,4 +1,4 @@
-"""Is the text leg BM25 over all that the user stored, whichever words nominate the candidates?"""
+"""The text leg is BM25 over everything that the user stored, whichever words select the candidates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import hybrid
 import oracle
 import pytest
-from angles import WORDS, ids, one
+from query_vectors import WORDS, ids, one
 
 from app.shapes import Filters
 from app.store import recall
@@ -62,7 +62,7 @@ async def one_zebra(monkeypatch, put) -> None:
     await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
 
 
-async def test_common_words_add_their_exact_share_to_what_rare_words_nominate(one_zebra, find, owner, user) -> None:
+async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(one_zebra, find, owner, user) -> None:
     expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
     found = await find("copper zebra", candidates=1)
     assert hybrid.contents(found) == ["copper zebra"]
@@ -95,6 +95,6 @@ async def test_a_rare_word_beside_a_common_one_does_not_leave_the_answer_short(o
         assert len(rest.candidates) == min(candidates, 20)
 
 
-async def test_a_word_that_nothing_holds_does_not_silence_the_others(one_zebra, find) -> None:
+async def test_a_word_that_no_chunk_contains_does_not_hide_matches_of_the_others(one_zebra, find) -> None:
     found = await find("copper unheard", limit=50, candidates=1)
     assert (found.text_found, [term.df for term in found.terms]) == (1, [0, 21])

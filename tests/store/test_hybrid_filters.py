@@ -1,4 +1,4 @@
-"""Do filters and excluded chunks bind both legs before these are cut?"""
+"""Filters and excluded chunks apply to both legs before these are cut to their candidates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import hybrid
 import pytest
-from angles import angled, at, ids
+from query_vectors import angled, at, ids
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
@@ -71,7 +71,7 @@ async def described(database: Database, embedder: FakeEmbedder) -> str:
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize(("metadata", "expected"), CASES, ids=[str(metadata) for metadata, _ in CASES])
-async def test_metadata_filters_bind_both_legs(request, database, described, metadata, expected, graph) -> None:
+async def test_metadata_filters_apply_to_both_legs(request, database, described, metadata, expected, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
     filters = Filters(metadata=metadata)
@@ -103,7 +103,7 @@ async def test_created_after_is_inclusive_and_created_before_exclusive(
     assert found.vector_found == found.text_found == 2 * len(expected)
 
 
-async def test_filters_by_source_and_document_bind_both_legs(put, find, owner, user) -> None:
+async def test_filters_by_source_and_document_apply_to_both_legs(put, find, owner, user) -> None:
     first, second = await put("copper river"), await put("copper meadow")
     source = uuid4()
     await owner.execute(
@@ -124,7 +124,7 @@ async def test_filters_by_source_and_document_bind_both_legs(put, find, owner, u
 
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
-async def test_excluded_chunks_leave_before_the_legs_are_cut(request, put, find, graph) -> None:
+async def test_excluded_chunks_are_removed_before_the_legs_are_cut(request, put, find, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
     texts = [f"copper {'river ' * n}".strip() for n in range(30)]
@@ -137,13 +137,13 @@ async def test_excluded_chunks_leave_before_the_legs_are_cut(request, put, find,
     assert [(c.vector_rank, c.text_rank) for c in rest.candidates] == [(n, n) for n in range(1, 11)]
 
 
-async def test_excluding_nothing_or_strangers_changes_nothing(put, find) -> None:
+async def test_excluding_no_or_unknown_chunks_changes_nothing(put, find) -> None:
     await put("copper", "copper river")
     everything = await find("copper", at(1))
     assert await find("copper", at(1), exclude_chunk_ids=(uuid4(), uuid4())) == everything
 
 
-async def test_excluding_everything_answers_nothing_but_reports(put, find) -> None:
+async def test_excluding_everything_returns_no_hits_and_a_full_report(put, find) -> None:
     await put("copper", "copper river", "meadow")
     gone = tuple(ids(await find("copper", at(1))))
     empty = await find("copper", at(1), exclude_chunk_ids=gone)

@@ -1,4 +1,4 @@
-"""Is the vector leg as good through the graph as by an exact scan, and which of them is chosen?"""
+"""The vector leg through the HNSW graph matches an exact scan, and the choice between them follows the scope."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import asyncpg
 import hybrid
 import oracle
 import pytest
-from angles import WORDS, at, ids
+from query_vectors import WORDS, at, ids
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
@@ -44,7 +44,7 @@ SELECTIONS = [
 
 @pytest.mark.parametrize(("metadata", "passing"), SELECTIONS, ids=[str(metadata) for metadata, _ in SELECTIONS])
 @pytest.mark.parametrize("excluding", [0, 30])
-async def test_an_answer_through_the_graph_is_never_short_of_what_passes(
+async def test_a_graph_scan_returns_as_many_hits_as_pass_the_filters(
     by_graph, database, large, embedder, metadata, passing, excluding
 ) -> None:
     query = await embedder.embed_query("lantern thunder")
@@ -106,7 +106,7 @@ async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope
         assert (await hybrid.run(database, wanted)).vector_plan == plan
 
 
-async def test_a_big_table_makes_a_filtered_scope_exact_up_to_the_square_root_of_its_cost(
+async def test_the_exact_scan_limit_of_a_filtered_scope_grows_with_the_square_root_of_the_table(
     monkeypatch, database, large, owner
 ) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)

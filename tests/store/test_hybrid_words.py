@@ -1,16 +1,16 @@
-"""Do phrases, required and excluded words, languages and accents bind the hybrid statement as they should?"""
+"""Phrases, required and excluded words, languages and accents restrict the hybrid statement as documented."""
 
 from __future__ import annotations
 
 import hybrid
 import oracle
 import pytest
-from angles import WORDS, angled, at, one
+from query_vectors import WORDS, angled, at, one
 
 from app.shapes import Filters
 
 
-async def test_a_phrase_must_stand_in_what_the_text_leg_finds(put, find) -> None:
+async def test_a_phrase_must_occur_in_hits_of_the_text_leg(put, find) -> None:
     await put("copper river", "river copper", "copper old river", "rivers of copper rivers")
     found = await find("copper river", strict=["copper river"])
     assert set(hybrid.contents(found)) == {"copper river", "rivers of copper rivers"}
@@ -23,7 +23,7 @@ async def test_required_words_are_all_required_and_inflect(put, find) -> None:
     assert (await find("copper", strict=["violin"])).candidates == ()
 
 
-async def test_a_required_stop_word_asks_nothing_where_it_is_alone(put, find) -> None:
+async def test_a_lone_required_stop_word_is_no_condition(put, find) -> None:
     await put("copper river", "copper meadow")
     found = await find("copper", strict=["the", "river"])
     assert hybrid.contents(found) == ["copper river"]
@@ -31,7 +31,9 @@ async def test_a_required_stop_word_asks_nothing_where_it_is_alone(put, find) ->
 
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
-async def test_excluded_words_and_phrases_leave_both_legs_before_the_cut(request, put, find, graph, filtered) -> None:
+async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_cut(
+    request, put, find, graph, filtered
+) -> None:
     if graph:
         request.getfixturevalue("by_graph")
     barred = [f"copper meadow {'river ' * n}".strip() for n in range(12)]
@@ -59,7 +61,7 @@ async def test_chunks_without_a_single_lexeme_are_found_by_meaning(put, find) ->
     assert [(term.lexeme, term.df) for term in found.terms] == [("copper", 0)]
 
 
-async def test_documents_of_several_languages_answer_one_query_each_by_its_own_stems(put, find, owner, user) -> None:
+async def test_one_query_matches_documents_of_several_languages_by_the_stems_of_each(put, find, owner, user) -> None:
     await put("The houses stood empty", "lanterns", config="english")
     await put("Die Häuser standen leer", "Laternen", config="german")
     await put("houses", config="simple")

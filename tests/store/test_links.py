@@ -1,4 +1,4 @@
-"""Do names lead where they should, with the weights that the statement promises?"""
+"""Names link chunks to documents with the documented weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TEXTS = {
 }
 
 
-class Shelf:
+class TitledDocuments:
     """A user's documents of one chunk each, by title."""
 
     def __init__(self, db: Database, user: str, embedder: FakeEmbedder) -> None:
@@ -34,7 +34,7 @@ class Shelf:
         self.chunks: dict[str, UUID] = {}
 
     async def put(self, title: str, text: str, owner: Any) -> None:
-        """Store one document with its names."""
+        """Stores one document with its names."""
         document_id = await hybrid.store(self.db, self.user, hybrid.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
             await mention_extraction.link(writing, self.user, document_id, keys=())
@@ -46,7 +46,7 @@ class Shelf:
     async def follow(
         self, sources: dict[str, float], question: str = "", vector: Vector | None = None, **given: Any
     ) -> dict[str, LinkedChunk]:
-        """Where names lead, by title."""
+        """Linked chunks by title."""
         request = LinkRequest(
             self.user,
             sources={self.chunks[title]: weight for title, weight in sources.items()},
@@ -55,87 +55,99 @@ class Shelf:
             **given,
         )
         async with self.db.reading(self.user) as reading:
-            led = await links.follow(reading, request)
+            chunks = await links.follow(reading, request)
         titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
-        return {titles[chunk.chunk_id]: chunk for chunk in led}
+        return {titles[chunk.chunk_id]: chunk for chunk in chunks}
 
 
 @pytest.fixture
-async def shelf(database: Database, user: str, embedder: FakeEmbedder, owner: Any) -> Shelf:
-    made = Shelf(database, user, embedder)
+async def titled(database: Database, user: str, embedder: FakeEmbedder, owner: Any) -> TitledDocuments:
+    made = TitledDocuments(database, user, embedder)
     for title, text in TEXTS.items():
         await made.put(title, text, owner)
     return made
 
 
-async def test_a_mentioned_title_weighs_by_its_source_and_by_how_many_mention_it(shelf: Shelf) -> None:
-    led = await shelf.follow({"Silent Harbour": 0.5})
-    found = led["Ilse Brandt"]
+async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_number_of_mentions(
+    titled: TitledDocuments,
+) -> None:
+    chunks = await titled.follow({"Silent Harbour": 0.5})
+    found = chunks["Ilse Brandt"]
     assert found.linked_chunks == 2
     assert found.linked == pytest.approx(0.5 * 2 / (1 + log(1 + 2)))
     assert (found.linked_name, found.linked_steps) == ("Ilse Brandt", 1)
-    assert found.linked_source == shelf.chunks["Silent Harbour"]
+    assert found.linked_source == titled.chunks["Silent Harbour"]
 
 
-async def test_a_second_link_weighs_half_of_the_first_times_its_own(shelf: Shelf) -> None:
-    led = await shelf.follow({"Silent Harbour": 0.5})
-    first, second = led["Ilse Brandt"].linked, led["Lundby"]
+async def test_a_second_link_has_half_the_weight_of_the_first_times_its_own(titled: TitledDocuments) -> None:
+    chunks = await titled.follow({"Silent Harbour": 0.5})
+    first, second = chunks["Ilse Brandt"].linked, chunks["Lundby"]
     assert first is not None
     assert second.linked == pytest.approx(0.5 * first / (1 + log(1 + 1)))
     assert (second.linked_name, second.linked_steps) == ("Lundby", 2)
-    assert second.linked_source == shelf.chunks["Ilse Brandt"]
+    assert second.linked_source == titled.chunks["Ilse Brandt"]
 
 
-async def test_a_shared_name_weighs_by_its_rarity_and_by_the_likeness_to_the_question(shelf: Shelf) -> None:
-    vector = await shelf.embedder.embed_query("one more line about the Corvane Studio")
-    led = await shelf.follow({"Silent Harbour": 0.5}, vector=vector)
-    found = led["Corvane"]
+async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similarity_to_the_question(
+    titled: TitledDocuments,
+) -> None:
+    vector = await titled.embedder.embed_query("one more line about the Corvane Studio")
+    chunks = await titled.follow({"Silent Harbour": 0.5}, vector=vector)
+    found = chunks["Corvane"]
     assert found.similarity == pytest.approx(1.0, abs=1e-4)
     assert (found.shared_name, found.shared_chunks) == ("Corvane Studio", 2)
     assert found.shared == pytest.approx(0.5 / (1 + log(2)) * 1.0, rel=1e-3)
 
 
-async def test_a_name_in_the_question_is_not_shared_but_names_documents(shelf: Shelf) -> None:
-    led = await shelf.follow({"Silent Harbour": 0.5}, "what did the corvane studio and ILSE BRANDT do?")
-    assert "Corvane" not in led or led["Corvane"].shared is None
-    assert led["Ilse Brandt"].named_name == "Ilse Brandt"
-    assert led["Lundby"].linked_steps == 1, "a document that the question names leads on with weight 1"
-    assert led["Lundby"].linked == pytest.approx(2 / (1 + log(1 + 1)))
+async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shared_name(
+    titled: TitledDocuments,
+) -> None:
+    chunks = await titled.follow({"Silent Harbour": 0.5}, "what did the corvane studio and ILSE BRANDT do?")
+    assert "Corvane" not in chunks or chunks["Corvane"].shared is None
+    assert chunks["Ilse Brandt"].named_name == "Ilse Brandt"
+    assert chunks["Lundby"].linked_steps == 1, "a document that the question names leads on with weight 1"
+    assert chunks["Lundby"].linked == pytest.approx(2 / (1 + log(1 + 1)))
 
 
-async def test_filters_and_exclusions_bind_what_is_led_to_and_what_leads_on(shelf: Shelf) -> None:
-    assert "Ilse Brandt" not in await shelf.follow(
-        {"Silent Harbour": 0.5}, exclude_chunk_ids=[shelf.chunks["Ilse Brandt"]]
+async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_that_link_onward(
+    titled: TitledDocuments,
+) -> None:
+    assert "Ilse Brandt" not in await titled.follow(
+        {"Silent Harbour": 0.5}, exclude_chunk_ids=[titled.chunks["Ilse Brandt"]]
     )
-    allowed = tuple(document for title, document in shelf.documents.items() if title != "Ilse Brandt")
-    led = await shelf.follow({"Silent Harbour": 0.5}, "Ilse Brandt", filters=Filters(document_ids=allowed))
-    assert "Ilse Brandt" not in led
-    assert "Lundby" not in led
+    allowed = tuple(document for title, document in titled.documents.items() if title != "Ilse Brandt")
+    chunks = await titled.follow({"Silent Harbour": 0.5}, "Ilse Brandt", filters=Filters(document_ids=allowed))
+    assert "Ilse Brandt" not in chunks
+    assert "Lundby" not in chunks
 
 
-async def test_without_a_vector_names_lead_all_the_same(shelf: Shelf) -> None:
-    led = await shelf.follow({"Silent Harbour": 0.5}, vector=None)
-    assert led["Ilse Brandt"].similarity is None
-    assert led["Corvane"].shared == pytest.approx(0.5 * 0.5 / (1 + log(2)))
+async def test_names_link_chunks_without_a_query_vector(titled: TitledDocuments) -> None:
+    chunks = await titled.follow({"Silent Harbour": 0.5}, vector=None)
+    assert chunks["Ilse Brandt"].similarity is None
+    assert chunks["Corvane"].shared == pytest.approx(0.5 * 0.5 / (1 + log(2)))
 
 
-async def test_chunks_that_are_only_compared_carry_nothing_but_their_likeness(shelf: Shelf) -> None:
-    vector = await shelf.embedder.embed_query("a port of the north")
-    led = await shelf.follow({}, vector=vector, compared=[shelf.chunks["Lundby"]])
-    assert set(led) == {"Lundby"}
-    assert led["Lundby"].similarity == pytest.approx(1.0, abs=1e-4)
-    assert (led["Lundby"].linked, led["Lundby"].shared, led["Lundby"].named_name) == (None, None, None)
+async def test_chunks_that_are_only_compared_have_only_a_similarity(titled: TitledDocuments) -> None:
+    vector = await titled.embedder.embed_query("a port of the north")
+    chunks = await titled.follow({}, vector=vector, compared=[titled.chunks["Lundby"]])
+    assert set(chunks) == {"Lundby"}
+    assert chunks["Lundby"].similarity == pytest.approx(1.0, abs=1e-4)
+    assert (chunks["Lundby"].linked, chunks["Lundby"].shared, chunks["Lundby"].named_name) == (
+        None,
+        None,
+        None,
+    )
 
 
-async def test_nobody_follows_another_users_names(shelf: Shelf, owner: Any) -> None:
-    stranger = Shelf(shelf.db, f"{shelf.user}-other", shelf.embedder)
+async def test_names_of_another_user_link_nothing(titled: TitledDocuments, owner: Any) -> None:
+    stranger = TitledDocuments(titled.db, f"{titled.user}-other", titled.embedder)
     await stranger.put("Silent Harbour", TEXTS["Silent Harbour"], owner)
     assert await stranger.follow({"Silent Harbour": 1.0}, "Ilse Brandt in Lundby") == {}
 
 
-async def test_names_are_told_with_the_chunks_that_hold_them(shelf: Shelf) -> None:
-    async with shelf.db.reading(shelf.user) as reading:
-        found = await links.names(reading, shelf.user, [shelf.chunks["Silent Harbour"]])
+async def test_names_are_returned_with_the_chunks_that_contain_them(titled: TitledDocuments) -> None:
+    async with titled.db.reading(titled.user) as reading:
+        found = await links.names(reading, titled.user, [titled.chunks["Silent Harbour"]])
     assert {name.name: name.chunks for name in found} == {
         "Silent Harbour": 1,
         "Ilse Brandt": 3,

@@ -1,6 +1,7 @@
-"""Does Postgres run the hybrid statement as it was meant to be run?
+"""Query plans of the hybrid statement.
 
-Asked as the service's role, bound by row-level security, with real binds, of a user with many chunks beside others.
+The statements run as the service's role under row-level security, with real binds, for a user with many chunks next to
+other users.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ async def asked(request, database, big, embedder, seen) -> HybridRequest:
     return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
 
 
-async def test_the_vector_leg_walks_the_graph_and_scans_nothing_exactly(by_graph, database, asked) -> None:
+async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, database, asked) -> None:
     plan = await _explain(database, asked)
     nearest = _cte(plan, "nearest_by_index")
     assert GRAPH in _indexes(nearest)
@@ -119,7 +120,7 @@ async def test_the_vector_leg_walks_the_graph_and_scans_nothing_exactly(by_graph
     assert [node.get("Index Name") for node in ran] == [GRAPH]
 
 
-async def test_the_exact_scan_leaves_the_graph_alone(database, asked, monkeypatch) -> None:
+async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
     plan = await _explain(database, asked)
     assert GRAPH not in _indexes(_ran(plan))
@@ -137,7 +138,7 @@ async def test_postings_and_lexemes_are_read_through_their_keys(request, databas
 
 
 @pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_the_strict_arm_reads_the_inverted_index_and_runs_only_when_asked(
+async def test_the_strict_part_reads_the_inverted_index_and_runs_only_on_request(
     request, database, big, embedder, graph
 ) -> None:
     if graph:
@@ -163,7 +164,7 @@ async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(requ
 
 
 @pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_every_scan_of_a_tenant_table_names_the_user_as_a_constant(request, database, asked, graph) -> None:
+async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, database, asked, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
     plan = await _explain(database, asked)
@@ -173,7 +174,7 @@ async def test_every_scan_of_a_tenant_table_names_the_user_as_a_constant(request
         assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
 
 
-async def test_what_was_not_asked_for_never_runs(by_graph, database, big, embedder) -> None:
+async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:
     query = await embedder.embed_query("balt")
     lexical = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
     assert _scanned(lexical, "embeddings") == []

@@ -30,7 +30,7 @@ def test_a_misspelt_part_directive_or_fragment_is_refused_when_the_file_is_read(
         sql.parse(DECLARED + body)
 
 
-def test_a_part_that_is_not_declared_is_refused_when_it_is_asked_for():
+def test_an_undeclared_part_is_refused_when_it_is_requested():
     source = f"{DECLARED}SELECT 1\n-- if a or b\n, 2\n-- end"
     assert "2" in str(sql.compiled(source, "b"))
     with pytest.raises(ValueError, match="unknown parts"):
@@ -39,7 +39,7 @@ def test_a_part_that_is_not_declared_is_refused_when_it_is_asked_for():
         sql.statement("hybrid", "vectro")
 
 
-def test_a_fragment_brings_its_binds_and_takes_its_arguments():
+def test_a_fragment_adds_its_binds_and_replaces_its_arguments():
     compiled = str(sql.compiled("-- A.\n-- :user_id text\nSELECT :user_id, {{document_passes e}}"))
     assert "d.document_id = e.document_id" in compiled
     assert "CAST(CAST(:matching AS text) AS jsonpath)" in compiled
@@ -53,7 +53,7 @@ def test_a_bind_of_another_type_than_in_the_fragment_is_refused():
 
 
 @pytest.mark.parametrize("path", sorted(sql.FRAGMENTS.glob("*.sql")), ids=lambda path: path.stem)
-def test_every_fragment_is_used_and_says_what_it_is(path):
+def test_every_fragment_is_used_and_has_a_description(path):
     users = [*sql.FOLDER.glob("*.sql"), *sql.FRAGMENTS.glob("*.sql")]
     assert any(f"{{{{{path.stem} " in user.read_text(encoding="utf-8") for user in users)
     assert path.read_text(encoding="utf-8").startswith("-- ")

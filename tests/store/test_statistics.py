@@ -1,4 +1,4 @@
-"""Do the text statistics stay exact through every change? The stored chunks are counted anew and compared."""
+"""Text statistics stay exact through every change; the stored chunks are counted again and compared."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_replacing_moves_every_count_to_the_new_text(put, owner, user) -> 
     assert found == {"copper": 1, "meadow": 3, "violin": 2}
 
 
-async def test_a_new_language_takes_the_counts_along(put, owner, user) -> None:
+async def test_a_new_language_moves_the_counts(put, owner, user) -> None:
     await put(hybrid.draft("Häuser am Fluss", uri="a", config="english"))
     await put(hybrid.draft("Häuser am Fluss", uri="a", config="german"))
     await assert_exact(owner, user)
@@ -225,7 +225,7 @@ async def test_writers_of_different_users_do_not_wait_for_each_other(database, e
         await hybrid.store(database, f"{user}-other", hybrid.draft("copper"), embedder=embedder)
 
 
-async def test_deleting_leaves_no_row_behind_but_the_users_own(put, delete, owner, user) -> None:
+async def test_deleting_everything_leaves_only_the_row_of_the_user(put, delete, owner, user) -> None:
     kept = f"{user}-kept"
     stored = await put(hybrid.draft(*(f"copper river {n}" for n in range(200))))
     entity = "11111111-1111-1111-1111-111111111111"

@@ -1,4 +1,4 @@
-"""No user reaches another's rows, and the service's role can do nothing beyond its work."""
+"""No user can read or change another user's rows, and the service's role has only the rights that it needs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_a_search_finds_the_asking_users_chunks_only(
             assert [term.df for term in found.terms] == [2]
 
 
-async def test_a_search_by_a_strangers_ids_finds_and_excludes_nothing(database, twins, owner, embedder) -> None:
+async def test_a_search_by_another_users_ids_finds_and_excludes_nothing(database, twins, owner, embedder) -> None:
     one, two = twins
     query = await embedder.embed_query("copper")
     foreign = Filters(document_ids=(await _id(owner, two),))
@@ -80,7 +80,7 @@ async def test_a_search_by_a_strangers_ids_finds_and_excludes_nothing(database, 
     assert len(found.candidates) == 2
 
 
-async def test_documents_of_others_do_not_exist(database, twins, owner) -> None:
+async def test_documents_of_other_users_are_not_found(database, twins, owner) -> None:
     one, two = twins
     foreign = await _id(owner, two)
     chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", two)
@@ -102,7 +102,7 @@ async def test_documents_of_others_do_not_exist(database, twins, owner) -> None:
         assert set(await vocabulary.starting_like(reading, one, word="copper")) == {"copper"}
 
 
-async def test_a_strangers_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:
+async def test_another_users_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:
     one, two = twins
     foreign = await _id(owner, two)
     for change in (
@@ -126,7 +126,7 @@ async def test_vectors_are_reused_within_a_user_and_never_across(database, twins
         assert await documents.known_vectors(reading, stranger, keys=keys) == {}
 
 
-async def test_deleting_one_users_document_leaves_the_twins(database, owner, embedder) -> None:
+async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:
     users = [f"{n}-{uuid4().hex}" for n in range(2)]
     for user in users:
         await hybrid.store(database, user, _draft(), embedder=embedder)
@@ -138,13 +138,15 @@ async def test_deleting_one_users_document_leaves_the_twins(database, owner, emb
 
 
 @pytest.mark.parametrize("table", FILLED)
-async def test_a_statement_that_forgets_the_user_sees_his_own_rows_only(database, twins, owner, table) -> None:
+async def test_a_statement_without_a_user_condition_reads_only_the_users_own_rows(
+    database, twins, owner, table
+) -> None:
     query = sa.text(f"SELECT DISTINCT user_id FROM {table}")
     for user in twins:
         async with database.reading(user) as reading:
             assert list(await reading.scalars(query)) == [user]
     everyone = {row["user_id"] for row in await owner.fetch(str(query))}
-    assert everyone >= set(twins), "negative control: the owner, whom no policy binds, sees both"
+    assert everyone >= set(twins), "negative control: no policy applies to the owner, who sees both"
 
 
 @pytest.mark.parametrize("table", TENANT_TABLES)
@@ -161,7 +163,9 @@ async def test_without_a_user_no_row_is_seen_or_written(address, twins, table) -
 
 
 @pytest.mark.parametrize("table", FILLED)
-async def test_a_statement_that_forgets_the_user_changes_his_own_rows_only(database, twins, owner, table) -> None:
+async def test_a_statement_without_a_user_condition_changes_only_the_users_own_rows(
+    database, twins, owner, table
+) -> None:
     one, two = twins
     counted = f"SELECT count(*) FROM {table} WHERE user_id = $1"
     before = await owner.fetchval(counted, two)
@@ -202,9 +206,7 @@ async def test_writing_rows_of_another_user_is_refused(database, twins, statemen
             await writing.execute(query, binds)
 
 
-async def test_a_function_called_for_another_user_inside_ones_own_transaction_finds_nothing(
-    database, twins, owner, embedder
-) -> None:
+async def test_a_function_called_for_another_user_finds_nothing(database, twins, owner, embedder) -> None:
     one, two = twins
     query = await embedder.embed_query("copper")
     async with database.reading(one) as reading:
@@ -299,7 +301,7 @@ async def test_the_services_role_reaches_no_other_database(upgraded, address) ->
             await asyncpg.connect(address.server.dsn(user="stepwell_service", database=name, driver="postgresql"))
 
 
-async def test_statistics_of_the_planner_show_the_role_nothing_of_users(service, upgraded) -> None:
+async def test_planner_statistics_are_hidden_from_the_role(service, upgraded) -> None:
     owner = await upgraded.connect()
     try:
         await owner.execute("INSERT INTO stepwell.tenants (user_id) VALUES ('ana'), ('ben')")
@@ -311,7 +313,7 @@ async def test_statistics_of_the_planner_show_the_role_nothing_of_users(service,
         await owner.close()
 
 
-async def test_the_role_has_timeouts_of_its_own_wider_than_those_of_a_transaction(service, database, user) -> None:
+async def test_the_roles_timeouts_are_longer_than_those_of_a_transaction(service, database, user) -> None:
     milliseconds = "SELECT setting::int FROM pg_settings WHERE name = $1"
     found = {name: await service.fetchval(milliseconds, name) for name in roles.BACKSTOPS}
     assert found == {
@@ -323,7 +325,7 @@ async def test_the_role_has_timeouts_of_its_own_wider_than_those_of_a_transactio
             assert 0 < await writing.scalar(query, {"name": name}) < found[name]
 
 
-async def test_grants_to_everybody_stay_where_there_are_other_roles(new_database, template, owner) -> None:
+async def test_grants_to_public_are_kept_if_there_are_other_roles(new_database, template, owner) -> None:
     await owner.execute("CREATE ROLE neighbour LOGIN")
     try:
         made = await new_database(template)
@@ -356,7 +358,7 @@ SETTING = sa.text("SELECT coalesce(current_setting('stepwell.user_id', true), ''
 VISIBLE = sa.text("SELECT count(*) FROM stepwell.documents")
 
 
-async def test_the_next_borrower_of_a_connection_is_nobody(alone, twins) -> None:
+async def test_a_connection_returns_to_the_pool_without_a_user(alone, twins) -> None:
     async with alone.reading(twins[0]) as reading:
         assert await reading.scalar(SETTING) == twins[0]
         assert await reading.scalar(VISIBLE) == 1
@@ -368,7 +370,7 @@ async def test_the_next_borrower_of_a_connection_is_nobody(alone, twins) -> None
 
 
 @pytest.mark.parametrize("opened", ["reading", "writing"])
-async def test_nothing_of_the_user_stays_after_an_error(alone, twins, opened) -> None:
+async def test_a_connection_keeps_no_user_after_an_error(alone, twins, opened) -> None:
     with pytest.raises(sa.exc.DBAPIError):
         async with getattr(alone, opened)(twins[0]) as connection:
             await connection.execute(sa.text("SELECT 1 / 0"))
@@ -382,7 +384,7 @@ async def test_nothing_of_the_user_stays_after_an_error(alone, twins, opened) ->
         assert list(await reading.scalars(sa.text("SELECT DISTINCT user_id FROM stepwell.chunks"))) == [twins[1]]
 
 
-async def test_negative_control_a_session_setting_does_reach_the_next_borrower(alone, twins) -> None:
+async def test_negative_control_a_session_setting_is_kept_on_the_connection(alone, twins) -> None:
     async with alone.shared() as shared:
         await shared.execute(sa.text(f"SET SESSION stepwell.user_id = '{twins[0]}'"))
     async with alone.shared() as shared:
@@ -399,7 +401,7 @@ async def test_reading_writes_nothing(database, user) -> None:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-async def test_any_text_may_name_a_user(database, embedder, owner, hostile) -> None:
+async def test_any_text_is_a_valid_user_id(database, embedder, owner, hostile) -> None:
     await hybrid.store(database, hostile, _draft(), embedder=embedder)
     found = await hybrid.run(database, hybrid.request(hostile, "copper"))
     assert len(found.candidates) == 2
@@ -412,7 +414,7 @@ async def test_the_empty_user_owns_nothing(database, embedder) -> None:
     assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
 
 
-async def test_vectors_cross_unchanged(database, user, embedder) -> None:
+async def test_vectors_are_stored_and_read_unchanged(database, user, embedder) -> None:
     vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
     await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
     found = await hybrid.run(database, hybrid.request(user, "copper"))

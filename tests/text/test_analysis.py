@@ -104,7 +104,7 @@ def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
         ("😀", "keyword"),
     ],
 )
-def test_the_shape_of_a_query_names_its_type(query, kind):
+def test_the_type_of_a_query_follows_from_its_form(query, kind):
     assert analysis.parse(query).query_type == kind
 
 
@@ -176,7 +176,7 @@ def test_a_query_is_normalised_to_what_is_seen(query, expected):
         ('Who said "never leave a buoy out in ice" then?', ("never leave a buoy out in ice",)),
     ],
 )
-def test_quotes_that_a_question_makes_in_passing_are_no_condition(query: str, phrases: tuple[str, ...]) -> None:
+def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tuple[str, ...]) -> None:
     parsed = analysis.parse(query)
     assert parsed.phrases == phrases
     assert parsed.query_type == ("phrase" if phrases else "conceptual")

@@ -98,7 +98,7 @@ def test_no_passage_exceeds_its_limits_and_all_are_in_reading_order(text):
         " ".join(f"word{number}" for number in range(150_000)),
     ],
 )
-def test_hostile_texts_fall_into_passages_that_can_be_indexed(hostile):
+def test_hostile_texts_are_cut_into_passages_that_can_be_indexed(hostile):
     passages = chunking.split(hostile)
     assert passages
     assert all(len(passage.content) <= chunking.MAX_CHARACTERS for passage in passages)

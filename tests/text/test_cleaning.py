@@ -66,7 +66,7 @@ def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
 
 
 @pytest.mark.parametrize("kept", ["👨‍👩‍👧 ❤️ 1️⃣", "می‌خواهم", "क्‍ष", "naïve café", "日本語", "\tindented\n    code"])
-def test_joiners_stay_where_they_shape_what_is_seen(kept):
+def test_joiners_are_kept_where_they_change_the_visible_text(kept):
     assert cleaning.clean(kept).text == kept
     assert cleaning.clean(kept).warnings == ()
 

@@ -52,7 +52,7 @@ def test_other_words_resemble_no_name() -> None:
     assert FuzzyNames.build(KEYS).within("how do we clean the harbour steps when the tide is out") == []
 
 
-def test_a_patched_index_answers_as_one_that_is_built_anew() -> None:
+def test_a_patched_index_returns_the_same_matches_as_a_rebuilt_one() -> None:
     patched = FuzzyNames.build(KEYS).patched(["otto falk"], ["york"]).patched(["york", "ilse brandt"], ["ana silva"])
     anew = FuzzyNames.build([*KEYS, "otto falk", "ilse brandt"]).patched([], ["ana silva"])
     for text in ("Oto Falk of Yorck", "ana silva", "Ilse Brand", "cliff clark"):

@@ -109,7 +109,7 @@ def test_a_name_without_letters_or_digits_has_no_key(name: str) -> None:
     assert len(_of(name)) == 0
 
 
-def test_a_patched_gazetteer_finds_as_one_that_is_built_anew_and_leaves_the_old_one_alone() -> None:
+def test_a_patched_gazetteer_equals_a_rebuilt_one_and_leaves_the_old_one_unchanged() -> None:
     old = _of("New York", "Ana Silva", "IT")
     new = old.patched({"new york": [], "york": [("York", _id("York"))], "it": [], "ana silva": [("Ána Silva", HERE)]})
     text = "New York, IT, anasilva"

@@ -42,7 +42,7 @@ def test_a_heading_names_its_section_without_its_number_unless_it_is_a_date(head
     assert (found and found.key) == key
 
 
-def test_a_question_means_sections_by_several_words_and_by_lone_words_that_are_large() -> None:
+def test_a_question_refers_to_sections_by_several_words_or_one_capitalised_word() -> None:
     asked = headings.question_keys("Which members of the refund policy board live in Lundby?")
     assert {"refund policy", "refund policy board", "lundby"} <= asked
     assert not {"members", "board", "policy"} & asked

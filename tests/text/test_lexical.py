@@ -45,7 +45,7 @@ def index(text: str, config: str = "english") -> str:
         ("?!.,-/@_", ""),
     ],
 )
-def test_words_are_set_apart_as_people_search_for_them(text, expected):
+def test_words_are_separated_as_people_search_for_them(text, expected):
     assert index(text) == expected
 
 

@@ -45,7 +45,7 @@ def test_a_lone_sentence_start_a_month_and_scripts_without_capitals_give_no_name
     assert _found(text) == []
 
 
-def test_a_word_that_begins_a_sentence_is_a_name_where_it_is_written_large_elsewhere_too() -> None:
+def test_a_word_that_begins_a_sentence_is_a_name_if_it_is_capitalised_elsewhere_too() -> None:
     assert _found("Gannet reports hourly. Every minute the old Gannet woke.") == ["Gannet"]
 
 

@@ -30,7 +30,7 @@ def test_the_longest_name_at_each_place_hides_those_inside_it() -> None:
         ("did Ölaf ring", "olaf", True),
     ],
 )
-def test_a_name_is_written_large_and_not_because_a_sentence_begins(text: str, key: str, written: bool) -> None:
+def test_a_name_is_capitalised_in_the_middle_of_a_sentence(text: str, key: str, written: bool) -> None:
     assert query_words.is_written_as_name(query_words.read(text), key) is written
 
 

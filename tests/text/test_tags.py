@@ -18,7 +18,7 @@ def test_strings_lists_and_objects_with_a_name_are_read() -> None:
     ]
 
 
-def test_each_key_has_its_type_and_kind_and_other_keys_are_passed_over() -> None:
+def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
     found = _of(project="North stair", team={"name": "Masons"}, tags=["lime", "IT"], title="No", Speakers=["Ana"])
     assert found == [
         ("Ana", "person", "attendee"),
@@ -38,7 +38,7 @@ def test_a_name_counts_once_and_as_a_person_first() -> None:
     ]
 
 
-def test_what_names_nothing_or_is_endless_is_passed_over() -> None:
+def test_empty_and_overlong_values_are_skipped() -> None:
     assert _of(tags=["", "!!", "x" * 201, "x" * 100_000]) == []
     assert len(_of(tags=[f"tag {n}" for n in range(500)])) == tags.MAX_VALUES
 

@@ -1,4 +1,4 @@
-"""How do the tests of faults run the service, hold up its queries and see what is left of them?"""
+"""Runs the service, delays its queries with a table lock, and terminates its connections."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from fastapi import FastAPI
 
 ROOT = Path(__file__).parents[2]
 FULL = os.environ.get("STEPWELL_FAULTS") == "full"
-"""Whether `make faults` asks for the long version of each."""
+"""Whether `make faults` runs the long version of each test."""
 PATIENCE_S = 60.0
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Return once it happened."""
+    """Returns once `happened` returns true."""
     async with asyncio.timeout(PATIENCE_S):
         while not await happened():  # noqa: ASYNC110 - another process cannot set an event
             await asyncio.sleep(0.01)
 
 
-class Held:
-    """Searches and writes hang while this stands: their table is locked."""
+class LockedChunks:
+    """A lock of the chunks table, which makes searches and writes hang until it is released."""
 
     def __init__(self, owner: asyncpg.Connection, watcher: asyncpg.Connection) -> None:
         self._watcher = watcher
@@ -40,21 +40,21 @@ class Held:
         self._owner = owner
 
     async def begin(self) -> None:
-        """Lock the chunks."""
+        """Locks the table of chunks."""
         await self._lock.start()
         await self._owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
 
     async def release(self) -> None:
-        """Let everything go on. Twice is fine."""
+        """Releases the lock; a second call does nothing."""
         if self._owner.is_in_transaction():
             await self._lock.rollback()
 
     async def hanging(self) -> int:
-        """How many backends wait for the lock."""
+        """Returns how many backends wait for the lock."""
         return int(await self._watcher.fetchval(WAITING))
 
     async def reached(self, count: int) -> None:
-        """Return once exactly so many wait."""
+        """Returns once exactly `count` backends wait."""
 
         async def there() -> bool:
             return await self.hanging() == count
@@ -62,7 +62,7 @@ class Held:
         await until(there)
 
     async def terminate(self) -> int:
-        """End every connection of the service and wait until each has ended; returns how many there were."""
+        """Terminates every connection of the service, waits until each has ended, and returns how many there were."""
         return int(await self._watcher.fetchval(TERMINATE))
 
 
@@ -73,22 +73,22 @@ WHERE datname = current_database() AND usename = 'stepwell_service'
 
 
 @asynccontextmanager
-async def held(address: Any) -> AsyncIterator[Held]:
-    """Searches of this database hang until the block ends, or until they are released."""
+async def locked_chunks(address: Any) -> AsyncIterator[LockedChunks]:
+    """Makes searches of this database hang until the block ends or the lock is released."""
     owner, watcher = await address.connect(), await address.connect()
-    standing = Held(owner, watcher)
-    await standing.begin()
+    lock = LockedChunks(owner, watcher)
+    await lock.begin()
     try:
-        yield standing
+        yield lock
     finally:
-        await standing.release()
+        await lock.release()
         await owner.close()
         await watcher.close()
 
 
 @asynccontextmanager
 async def listening(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the application, over a real socket: only there can a caller leave."""
+    """Yields a client of the application over a real socket, which a client can close during a request."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_config=None, access_log=False))
     serving = asyncio.create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - uvicorn sets no event
@@ -104,7 +104,7 @@ async def listening(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
 
 @asynccontextmanager
 async def process(**env: str) -> AsyncIterator[tuple[asyncio.subprocess.Process, httpx.AsyncClient]]:
-    """`stepwell serve` as a process of its own, with its settings, and a client of it."""
+    """Runs `stepwell serve` in a new process with the given settings and yields it with a client."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -125,7 +125,7 @@ async def process(**env: str) -> AsyncIterator[tuple[asyncio.subprocess.Process,
 
 
 async def answers(started: asyncio.subprocess.Process, client: httpx.AsyncClient, path: str = "/readyz") -> None:
-    """Return once the process answers."""
+    """Returns once the process answers `path` with 200."""
 
     async def there() -> bool:
         assert started.returncode is None, "the service did not start"
@@ -138,6 +138,6 @@ async def answers(started: asyncio.subprocess.Process, client: httpx.AsyncClient
 
 
 def unavailable(response: httpx.Response, code: str = "database_unavailable") -> None:
-    """The answer is a 503 that says what is the matter and when to come back."""
+    """Asserts that the response is a 503 with this code and a Retry-After header."""
     assert (response.status_code, response.json()["code"]) == (503, code), response.text
     assert response.headers["retry-after"] == "1"

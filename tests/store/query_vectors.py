@@ -1,4 +1,4 @@
-"""With which words and vectors is the hybrid statement asked, and which of its candidates is meant?"""
+"""Words and vectors of hybrid queries, and selectors of their candidates."""
 
 from __future__ import annotations
 
