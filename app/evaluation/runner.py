@@ -19,8 +19,8 @@ from app.pipelines.multihop import Merge
 from app.pipelines.services import Services
 from app.shapes import Answer, EntityDraft, Fusion, Guidance, Hierarchy, Json, Mode, Query, Rerank
 
-LARGEST_LIMIT = 50
-LARGEST_MULTIHOP_LIMIT = 20
+MAX_LIMIT = 50
+MAX_MULTIHOP_LIMIT = 20
 EvaluationMode = Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"]
 API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semantic", "lexical": "lexical"}
 """Evaluation modes that set the API's `mode`; all others leave it at `auto`."""
@@ -51,7 +51,7 @@ class Strategy:
         return Query(
             user_id,
             text,
-            limit=LARGEST_MULTIHOP_LIMIT if self.mode == "multihop" else LARGEST_LIMIT,
+            limit=MAX_MULTIHOP_LIMIT if self.mode == "multihop" else MAX_LIMIT,
             mode=API_MODES.get(self.mode, "auto"),
             fusion=self.fusion,
             k=services.rrf_k,
@@ -124,14 +124,14 @@ async def run(
     if tenant.exclusive:
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     rankings, took, failed = [], [], 0
-    for place, asked in enumerate(loaded.questions):
+    for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
         query = replace(strategy.query(asked.text, user_id, services), filters=asked.filters)
         found = await answer(query, strategy, services)
         took.append((time.perf_counter() - start) * 1000)
         rankings.append(ranked(found))
         failed += "reranker_failed" in found.degraded
-        progress("asking", place + 1, len(loaded.questions))
+        progress("asking", index + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
     stored = len(loaded.documents) - refused
     kinds = by_kind(rankings, loaded.questions)

@@ -1,7 +1,7 @@
 """Counts the use of API keys and writes the counts once a minute; reads and prunes the audit log.
 
-A request adds to a dictionary and writes nothing, so that reads stay reads. A process that is killed loses the uses of
-the last minute at most; one that is stopped writes them first.
+A request adds to a dictionary and writes nothing, so that reads stay reads. A process that is killed loses at most the
+uses of the last minute; one that is stopped writes them first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 FLUSH_S = 60.0
 LAST_FLUSH_S = 2.0
-MOST_PAIRS = 10_000
+MAX_PAIRS = 10_000
 """Pairs of key and scope that are counted between two flushes."""
 
 __all__ = ["LOCAL", "Event", "KeyUse", "KeyUses", "Recorded", "events", "flush", "key_uses", "prune", "work"]
@@ -35,7 +35,7 @@ class KeyUses:
     def add(self, key_id: str, scope: str, uses: int = 1) -> None:
         """Count uses of a key for an operation of this scope."""
         pair = (key_id, scope)
-        if pair in self._counts or len(self._counts) < MOST_PAIRS:
+        if pair in self._counts or len(self._counts) < MAX_PAIRS:
             self._counts[pair] += uses
         else:
             self._uncounted += uses
@@ -50,7 +50,7 @@ class KeyUses:
 
 
 async def flush(uses: KeyUses, *, db: Database) -> None:
-    """Write the counts; they are kept where that fails. Raises DatabaseUnavailable."""
+    """Write the counts and keep them in memory if that fails. Raises DatabaseUnavailable."""
     taken = uses.take()
     if not taken:
         return
@@ -81,24 +81,24 @@ async def _flush_or_log(uses: KeyUses, db: Database) -> None:
     try:
         await flush(uses, db=db)
     except errors.StepwellError as error:
-        log.warning("writing key uses waits: %s", error.code, extra={"action": "key_uses_wait"})
+        log.warning("writing key uses postponed: %s", error.code, extra={"action": "key_uses_postponed"})
     except Exception:
         log.exception("writing key uses failed", extra={"action": "key_uses_failed"})
 
 
 async def events(*, db: Database, user_id: str | None, limit: int) -> list[Recorded]:
-    """The latest events of one user or of all, newest first; as the owner."""
+    """The latest events of one user or of all users, newest first; `db` is the owner's."""
     async with db.shared() as reading:
         return await audit.events(reading, user_id=user_id, limit=limit)
 
 
 async def key_uses(*, db: Database, user_id: str | None, limit: int) -> list[KeyUse]:
-    """The latest uses of keys of one user or of all, newest first; as the owner."""
+    """The latest uses of keys of one user or of all users, newest first; `db` is the owner's."""
     async with db.shared() as reading:
         return await audit.key_uses(reading, user_id=user_id, limit=limit)
 
 
 async def prune(days: int, *, db: Database) -> dict[str, int]:
-    """Delete events and uses older than so many days; returns the number of rows by table. As the owner."""
+    """Delete events and uses older than `days`; returns the number of rows by table. `db` is the owner's."""
     async with db.shared() as writing:
         return await audit.prune(writing, days=days)

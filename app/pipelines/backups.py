@@ -24,8 +24,8 @@ class Restored:
 async def create(file: Path, *, access: Access) -> Archive:
     """Write a backup of a whole database to `file`, beside a service that reads and writes.
 
-    Raises BadRequest where the file cannot be written, SchemaMismatch where there is nothing to back up or the role is
-    not the owner, BackupFailed, DatabaseUnavailable; the file is then as it was before.
+    Raises BadRequest if the file cannot be written, SchemaMismatch if there is nothing to back up or the role is not
+    the owner, BackupFailed, DatabaseUnavailable; the file is then as it was before.
     """
     async with _opened(access) as owner:
         server = await health.server(owner)
@@ -61,13 +61,13 @@ async def restore(file: Path, *, access: Access, embedding: tuple[str, int], rep
 def _refuse_unusable(archive: Archive, embedding: tuple[str, int]) -> None:
     if not schema.is_known(archive.revision):
         raise errors.SchemaMismatch(
-            f"The backup is at revision {archive.revision}, which this version does not know (its newest is "
+            f"The backup is at revision {archive.revision}, which this version does not support (its newest is "
             f"{schema.head()}): restore it with the version of Stepwell that wrote it, or a newer one."
         )
     found = (archive.model, archive.dimension)
     if archive.model is not None and found != embedding:
         raise errors.SchemaMismatch(
-            f"The backup holds vectors of {found[0]} ({found[1]} dimensions), the settings ask for {embedding[0]} "
+            f"The backup contains vectors of {found[0]} ({found[1]} dimensions), the settings require {embedding[0]} "
             f"({embedding[1]}): set STEPWELL_EMBEDDER to the model of the backup."
         )
 
@@ -77,8 +77,8 @@ def _refuse_occupied(target: backups.RestoreTarget, *, replace: bool) -> None:
         raise errors.Conflict(f"The service has {target.sessions} connections to this database: stop it, then restore.")
     if not (target.is_empty or replace):
         raise errors.Conflict(
-            f"The database is not empty: it holds {target.users} users and {target.keys} API keys. "
-            "Restore into an empty database, or add --replace to lose what is there."
+            f"The database is not empty: it contains {target.users} users and {target.keys} API keys. "
+            "Restore into an empty database, or add --replace to delete its data."
         )
 
 

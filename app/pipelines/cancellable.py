@@ -1,4 +1,4 @@
-"""Runs text processing in threads that stop soon after their caller is cancelled."""
+"""Runs work on texts in threads and stops it when its caller is cancelled."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from typing import TypeVar
 
 T = TypeVar("T")
 LARGE = 200_000
-"""Characters from which texts are cleaned and cut in one of two threads of their own.
+"""Characters from which a text is processed in one of two dedicated threads.
 
-Searches and small documents then never wait for a thread behind large ones.
+Searches and small documents thus never wait for a thread behind large ones.
 """
 _large = ThreadPoolExecutor(2, thread_name_prefix="ingest")
 
 
 class Stopped(Exception):
-    """Nobody waits for this work any more."""
+    """The caller of this work was cancelled."""
 
 
 def never() -> None:
-    """The check of work that is not cancelled."""
+    """A check that never raises."""
 
 
 async def run(characters: int, work: Callable[..., T]) -> T:
-    """Run `work(check=…)` on so much text in a thread; once the caller is cancelled, `check` raises there."""
+    """The result of `work(check=…)` from a thread; `check` raises Stopped once the caller is cancelled.
+
+    `characters` is the length of the text, which selects the threads.
+    """
     stopped = threading.Event()
 
     def check() -> None:

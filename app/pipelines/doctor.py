@@ -14,10 +14,10 @@ from app.store.db import Database
 from app.text import tags
 
 Level = Literal["ok", "warning", "error"]
-MOST_USERS = 20
+MAX_USERS = 20
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
-PGVECTOR, PGVECTOR_SOUND = (0, 8, 0), (0, 8, 4)
+PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the settings ask of a database.
+    """What the settings require of a database.
 
     Attributes:
-        many_users: Row-level security must bind the role.
-        users: Whose rows are checked besides those of users with keys.
+        many_users: Row-level security must apply to the role.
+        users: Users whose rows are checked, in addition to those in the database.
         entity_keys: The metadata keys that name entities.
         full: Compare all rows instead of a sample.
     """
@@ -50,16 +50,16 @@ class Expected:
 
 
 async def database(db: Database, expected: Expected, *, owner: Database | None = None) -> list[Finding]:
-    """Every finding about a database, in the order in which they should be put right. Raises nothing.
+    """All findings about a database, in the order in which they should be fixed. Raises nothing.
 
-    API keys, and which users there are, are seen only by its `owner`.
+    Without `owner`, API keys are not counted and only `expected.users` are checked.
     """
     try:
         server = await health.server(db)
     except Exception as error:
         return [Finding("database", "error", health.reason(error), "Start Postgres, or correct DATABASE_URL.")]
     findings = [
-        Finding("database", "ok", f"reached as {server.role}; it takes {server.bytes / 1e6:.0f} MB"),
+        Finding("database", "ok", f"reached as {server.role}; its size is {server.bytes / 1e6:.0f} MB"),
         _postgres(server),
         _pgvector(server),
         _role(server, many_users=expected.many_users),
@@ -70,7 +70,7 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
 
 
 async def _inside(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
-    """Findings about a database that has a schema; a check that fails is a finding itself."""
+    """Findings about a database with a schema; a check that raises is a finding too."""
     checks: Sequence[tuple[str, Callable[[], Awaitable[Finding]]]] = (
         ("revision", lambda: _revision(db)),
         ("embedding", lambda: _embedding(db, expected)),
@@ -107,8 +107,8 @@ def _pgvector(server: health.ServerFacts) -> Finding:
     version = tuple(int(part) for part in re.findall(r"\d+", server.vector)[:3])
     if version < PGVECTOR:
         return Finding("pgvector", "error", f"pgvector {server.vector} lacks iterative scans.", _update_vector("0.8"))
-    if version < PGVECTOR_SOUND:
-        message = f"pgvector {server.vector} has bugs that may damage an HNSW index on vacuum; 0.8.4 mends them."
+    if version < PGVECTOR_FIXED:
+        message = f"pgvector {server.vector} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them."
         return Finding("pgvector", "warning", message, _update_vector("0.8.4"))
     return Finding("pgvector", "ok", f"pgvector {server.vector}")
 
@@ -134,7 +134,7 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
     if server.migrated:
         message = f"{server.role} has no rights in the schema stepwell."
         return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
-    message = "The database has no schema of Stepwell's yet."
+    message = "The database has no Stepwell schema."
     return Finding("revision", "error", message, "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set.")
 
 
@@ -158,7 +158,7 @@ async def _embedding(db: Database, expected: Expected) -> Finding:
 async def _schema(db: Database, expected: Expected) -> Finding:
     found = await health.differences(db, dimension=expected.dimension)
     if not found:
-        return Finding("schema", "ok", "columns and indexes are there and valid")
+        return Finding("schema", "ok", "columns and indexes are complete and valid")
     fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
     return Finding("schema", "error", "; ".join(found[:5]), fix)
 
@@ -169,7 +169,7 @@ async def _leakproof(db: Database) -> Finding:
         return Finding("leakproof", "ok", "phrases and metadata filters may use their indexes under row-level security")
     message = (
         f"{' and '.join(missing)} not LEAKPROOF: under row-level security, phrases and metadata filters may have to "
-        "read all of a user's rows instead of an index (measured: 11.4 ms in place of 0.6). Answers are the same."
+        "read all of a user's rows instead of an index (measured: 11.4 ms instead of 0.6). Answers are the same."
     )
     fix = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
     return Finding(
@@ -181,10 +181,10 @@ async def _leakproof(db: Database) -> Finding:
 
 
 async def _rows(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
-    """Whether postings, statistics, vectors and mentions are what the stored texts say."""
+    """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
     known = await repair.users(db=owner) if owner else []
     every = tuple(dict.fromkeys((*expected.users, *known)))
-    users = every if expected.full else every[:MOST_USERS]
+    users = every if expected.full else every[:MAX_USERS]
     check = repair.check if expected.full else repair.check_sample
     checked = [await check(user_id, db=db, keys=expected.entity_keys) for user_id in users]
     looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
@@ -202,23 +202,23 @@ async def _rows(db: Database, expected: Expected, owner: Database | None) -> Asy
 
 
 _ROWS: tuple[tuple[str, Level, str, str], ...] = (
-    ("texts", "error", "chunks have a tsvector or length that is not their text's", "tsvectors fit their texts"),
-    ("postings", "error", "postings or document frequencies disagree with the texts", "postings fit the texts"),
+    ("texts", "error", "chunks have a tsvector or length that differ from their text", "tsvectors match the texts"),
+    ("postings", "error", "postings or document frequencies disagree with the texts", "postings match the texts"),
     (
         "statistics",
         "error",
         "text-search configurations have wrong counts of chunks or tokens",
-        "statistics fit",
+        "statistics match the texts",
     ),
     ("vectors", "warning", "chunks have no vector, so only their words are found", "every chunk has a vector"),
     ("dangling", "error", "mentions or headings belong to no chunk or no entity", "mentions belong to chunks"),
-    ("mentions", "error", "documents have other mentions than their texts say", "mentions fit the texts"),
+    ("mentions", "error", "documents have mentions that differ from their texts", "mentions match the texts"),
 )
 
 
 async def _keys(owner: Database | None, *, many_users: bool) -> Finding:
     if owner is None:
-        return Finding("keys", "ok", "not counted: only the database's owner sees them (STEPWELL_MIGRATION_URL)")
+        return Finding("keys", "ok", "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)")
     live = [key for key in await keys.list_keys(db=owner) if key.revoked_at is None]
     if many_users and not live:
         return Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")
@@ -226,11 +226,11 @@ async def _keys(owner: Database | None, *, many_users: bool) -> Finding:
 
 
 async def embedder(model: base.Embedder) -> Finding:
-    """Whether the model answers with what it promises. Raises ProviderError."""
-    vector = await model.embed_query("Is anybody there?")
+    """Whether the model returns a usable vector of its dimension. Raises ProviderError."""
+    vector = await model.embed_query("test query")
     if not base.is_usable(vector, model.model.dimension):
-        return Finding("embedder", "error", f"{model.model.name} answers nonsense.", "Check STEPWELL_EMBEDDER.")
-    return Finding("embedder", "ok", f"{model.model.name} answers with {len(vector)} dimensions")
+        return Finding("embedder", "error", f"{model.model.name} returns no usable vector.", "Check STEPWELL_EMBEDDER.")
+    return Finding("embedder", "ok", f"{model.model.name} returns {len(vector)} dimensions")
 
 
 def disk(free: int, where: str) -> Finding:
@@ -238,5 +238,5 @@ def disk(free: int, where: str) -> Finding:
     if free < SCARCE_BYTES:
         message = f"Only {free / 1e6:.0f} MB are free for {where}."
         level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
-        return Finding("disk", level, message, "Make room, or set STEPWELL_DATA_DIR to a larger disk.")
+        return Finding("disk", level, message, "Free space, or set STEPWELL_DATA_DIR to a larger disk.")
     return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")

@@ -30,7 +30,7 @@ def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
         key = gazetteer.key(name)
         if key is None:
             field = f"aliases[{index - 1}]" if index else "name"
-            raise errors.BadRequest("Must hold a letter or a digit, and not be endless.", field=f"{at}{field}")
+            raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=f"{at}{field}")
         found.setdefault(key, name)
     return found
 
@@ -60,7 +60,7 @@ async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder)
 
 def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -> dict[str, str]:
     if len(computed) != len(texts) or not all(base.is_usable(vector, dimension) for vector in computed):
-        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
     return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
 
 

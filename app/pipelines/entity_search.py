@@ -23,15 +23,15 @@ from app.store.db import Reading, SearchTransaction
 log = logging.getLogger(__name__)
 
 CANDIDATES_PER_HIT = 4
-LEAST_CANDIDATES, MOST_CANDIDATES = 50, 200
+MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
 """Candidates that are boosted and blended: four times the limit, within these bounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidedResult:
-    """What was retrieved, and the part that entities had in it.
+    """What was retrieved, and how entities were applied.
 
-    `links` are the linked documents that the search was guided into (empty: it was not guided, for the reason
+    `links` are the linked documents in which the search ran (empty if it was not guided, because of
     `fallback_reason`), `named` the entities that the query names, `mentions` how often each chunk mentions each.
     """
 
@@ -73,7 +73,7 @@ async def run(
 
 
 def _candidates_wanted(limit: int) -> int:
-    return min(MOST_CANDIDATES, max(LEAST_CANDIDATES, CANDIDATES_PER_HIT * limit))
+    return min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit))
 
 
 async def _filled(db: Reading, request: HybridRequest, inside: HybridResult) -> HybridResult:
@@ -110,10 +110,10 @@ def _factor(
 
 def annotated(answer: Answer, matches: EntityMatches, guided: GuidedResult) -> Answer:
     """The answer with the matched entities, and whether they guided it."""
-    lifts = [hit.boost for hit in answer.hits if hit.boost]
-    if lifts:
-        moved = sum(abs(lift.moved) for lift in lifts)
-        log.debug("entity boost", extra={"action": "entity_boost", "lifted": len(lifts), "moved": moved})
+    boosts = [hit.boost for hit in answer.hits if hit.boost]
+    if boosts:
+        moved = sum(abs(boost.moved) for boost in boosts)
+        log.debug("entity boost", extra={"action": "entity_boost", "boosted": len(boosts), "moved": moved})
     explain = None if answer.explain is None else {**answer.explain, "entities": _explained(matches, guided)}
     is_entity_query = guided.links and guided.named and answer.query_type != "phrase"
     return replace(

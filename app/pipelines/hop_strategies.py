@@ -18,18 +18,19 @@ from app.store import links, recall
 from app.store.db import Reading
 from app.text import headings, names
 
-LEAST_WIDTH = 5
-"""Chunks that a hop brings at least."""
-SOURCES = 5
+MIN_WIDTH = 5
+"""Smallest number of chunks that a hop adds from a search."""
+MAX_SOURCES = 5
+"""Chunks whose names a hop follows."""
 SOURCE_WEIGHT = 0.5
-"""Weight of links from a chunk that a search found; links from a document that the question names weigh 1."""
-LATER_HOP = 0.5
-"""Weight of a further hop's signals against those of the hop before."""
+"""Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
+HOP_DECAY = 0.5
+"""Factor of the signals from one hop to the next."""
 
 
 def hop_width(query: Query) -> int:
-    """Chunks that a hop brings."""
-    return max(LEAST_WIDTH, query.limit)
+    """Number of chunks that a hop adds from a search."""
+    return max(MIN_WIDTH, query.limit)
 
 
 class HopStrategy(Protocol):
@@ -77,15 +78,15 @@ class Linked:
     ) -> list[UUID]:
         """Raise the signals of what the expanded query finds and of what the names in the sources lead to."""
         found = (await recall.hybrid(db, expanded)).candidates
-        fade = LATER_HOP ** (hop - 2)
-        new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:SOURCES]
-        weights = {chunk_id: fade * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
+        decay = HOP_DECAY ** (hop - 2)
+        new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
+        weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
         compared = {*state.chunks, *(candidate.chunk_id for candidate in found)}
         linked = await self._follow(weights, compared, state, db)
         for chunk_id in new_sources:
             state.chunks[chunk_id].followed = True
         for candidate in found:
-            state.add_expanded(candidate, fade * candidate.score)
+            state.add_expanded(candidate, decay * candidate.score)
         brought = dict.fromkeys(candidate.chunk_id for candidate in found[: hop_width(self.query)])
         brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
         await self._read_lexemes(state, db)

@@ -264,7 +264,7 @@ class _Batch:
 
 def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
     if len(computed) != expected or not all(base.is_usable(vector, dimension) for vector in computed):
-        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
 
 
 def _groups(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:

@@ -18,16 +18,16 @@ from app.store.db import Database, Writing
 from app.store.keys import Key, NewKey, Verified
 
 SCOPES = ("search", "write", "metrics", "admin")
-LONGEST_USER = 200
+MAX_USER_LENGTH = 200
 LOOKUP_S = 1.0
-"""Longest look-up of a key, the wait for a connection included."""
+"""Time limit of a look-up of a key, including the wait for a connection."""
 _UNKNOWN = "No live key has this id."
 _FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a key is good for: operations of the scopes, until it expires. `name` is for its owner."""
+    """The scopes of a key, its expiry and a name for display."""
 
     scopes: tuple[str, ...] = ("search", "write")
     name: str = ""
@@ -40,7 +40,7 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
     check_user(user_id)
     if unknown := set(grant.scopes) - set(SCOPES):
         raise errors.BadRequest(
-            f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of those given are none.", field="scopes"
+            f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
         )
     async with db.shared() as writing:
         key = await _add(writing, user_id, grant)
@@ -51,8 +51,8 @@ async def create(user_id: str, grant: Grant | None = None, *, db: Database, acto
 async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:
     """A new key of the same user, scopes and name; the old one expires after `grace`.
 
-    A key that expires is replaced by one that lives as long, from now on. The id or the whole key may be given. Raises
-    NotFound.
+    A key with an expiry is replaced by one of the same lifetime, from now. `key_id` is the id or the whole key.
+    Raises NotFound.
     """
     async with db.shared() as writing:
         old = await keys.live(writing, key_id=_id_of(key_id))
@@ -76,7 +76,7 @@ async def _add(db: Writing, user_id: str, grant: Grant) -> str:
 async def verify(presented: str, *, db: Database) -> Verified:
     """The key that was presented.
 
-    Raises Unauthorized, without saying what is wrong with it, and DatabaseUnavailable after LOOKUP_S.
+    Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
     """
     found = None
     if form := _FORM.fullmatch(presented):
@@ -94,7 +94,7 @@ async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
 
 
 async def revoke(key_id: str, *, db: Database, actor: str) -> None:
-    """Revoke a key from now on; its id or the whole key may be given. Raises NotFound."""
+    """Revoke a key at once; `key_id` is the id or the whole key. Raises NotFound."""
     async with db.shared() as writing:
         user_id = await keys.revoke(writing, key_id=_id_of(key_id))
         if user_id is None:
@@ -103,13 +103,13 @@ async def revoke(key_id: str, *, db: Database, actor: str) -> None:
 
 
 def check_user(user_id: str) -> None:
-    """Raises BadRequest unless the name can be a user's."""
-    if not user_id.strip() or len(user_id) > LONGEST_USER or not user_id.isprintable():
-        raise errors.BadRequest(f"A user is 1 to {LONGEST_USER} printable characters.", field="user")
+    """Raises BadRequest if the user name is blank, too long or not printable."""
+    if not user_id.strip() or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
+        raise errors.BadRequest(f"A user is 1 to {MAX_USER_LENGTH} printable characters.", field="user")
 
 
 def _id_of(key: str) -> str:
-    """The id in a whole key; what else is given is taken for an id."""
+    """The id in a whole key; any other text is returned as it is."""
     form = _FORM.fullmatch(key)
     return form[1] if form else key
 

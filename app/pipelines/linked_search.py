@@ -22,8 +22,8 @@ UNBATCHED_DOCUMENTS = 500
 BATCH = 50
 BATCHES_AHEAD = 4
 """Batches that are fetched together behind those of the nearest documents: three leave a stable top k unchanged."""
-MOST_CHUNKS = 5_000
-"""Chunks that are scored of the batches fetched together; documents are rarely so long."""
+MAX_CHUNKS = 5_000
+"""Chunks that are scored in the batches fetched together; documents are rarely that long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +91,27 @@ async def _in_batches(db: Reading, request: HybridRequest, linked: dict[UUID, Li
     order = [*nearest, *(document for document in linked if document not in nearest)]
     batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
     bound = sum(term.idf * recall.MAX_PER_TERM * term.times for term in first.terms)
-    settled = convergence.StableTopK(limit=request.limit)
+    stable = convergence.StableTopK(limit=request.limit)
     best: dict[UUID, _ScoredChunk] = {}
     scored = 0
-    while scored < len(batches) and not settled.is_stable():
+    while scored < len(batches) and not stable.is_stable():
         fetched = batches[scored : max(scored, len(nearest) // BATCH) + BATCHES_AHEAD]
         leg_scores = await recall.scores(db, _all_chunks_of(request, [d for batch in fetched for d in batch]))
         for batch in fetched:
             scored += 1
             in_batch = {one.chunk_id: _ScoredChunk(one, _score(one, request, bound)) for one in _of(leg_scores, batch)}
-            settled.add_batch({c: _blended(chunk, linked, alpha) for c, chunk in in_batch.items()})
+            stable.add_batch({c: _blended(chunk, linked, alpha) for c, chunk in in_batch.items()})
             best |= in_batch
-            if settled.is_stable():
+            if stable.is_stable():
                 break
-    leading = await _read(db, request, [best[c] for c in settled.top], {c.chunk_id: c for c in first.candidates})
+    leading = await _read(db, request, [best[c] for c in stable.top], {c.chunk_id: c for c in first.candidates})
     report = _report(len(order), batches=len(batches), scored=scored)
     return LinkedResult(linked, replace(first, candidates=tuple(leading)), report)
 
 
 def _all_chunks_of(request: HybridRequest, documents: Sequence[UUID]) -> HybridRequest:
-    """The request with room for every chunk of the documents in both legs."""
-    return narrowed(request, documents, candidates=MOST_CHUNKS, limit=MOST_CHUNKS, with_content=False)
+    """The request with limits that admit every chunk of the documents in both legs."""
+    return narrowed(request, documents, candidates=MAX_CHUNKS, limit=MAX_CHUNKS, with_content=False)
 
 
 async def _read(

@@ -20,9 +20,9 @@ _FORM = re.compile(r"swl_[A-Za-z0-9_-]{43}")
 
 
 def load(folder: Path) -> str:
-    """The folder's token; folder and token are created where they are missing.
+    """The folder's token; a missing folder or token is created.
 
-    Raises LocalTokenError where the file cannot be written, holds something else, or others may read it.
+    Raises LocalTokenError if the file cannot be written, contains anything else, or can be read by other accounts.
     """
     path = folder / FILE_NAME
     try:
@@ -37,7 +37,7 @@ def load(folder: Path) -> str:
     if os.name == "posix" and (found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077):
         raise errors.LocalTokenError(f"{path} can be read by other accounts: delete it, and a new one is made.")
     if not _FORM.fullmatch(token):
-        raise errors.LocalTokenError(f"{path} does not hold a token: delete it, and a new one is made.")
+        raise errors.LocalTokenError(f"{path} does not contain a token: delete it, and a new one is made.")
     return token
 
 

@@ -25,8 +25,8 @@ from app.store.db import Database, retry_read
 
 Method = Literal["rrf", "classic"]
 Known = Mapping[UUID, tuple[Candidate, float | None]]
-WORK_A_HIT = 100
-"""What merging one hit costs, in the units of `offload.run`."""
+HIT_COST = 100
+"""Cost of merging one hit, in units of `offload.run`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,32 +98,32 @@ async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turn
     """
     if merging.rerank != "none" and merging.query is None:
         raise errors.BadRequest("Re-ranking by cosine or by a provider needs the query.", field="query")
-    size = WORK_A_HIT * sum(len(ranking.hits) for ranking in merging.lists)
+    size = HIT_COST * sum(len(ranking.hits) for ranking in merging.lists)
     merged = await offload.run(size, fused, merging.lists, k=merging.k, method=merging.method)
     if merging.rerank == "none" and not merging.mmr:
         return MergeResult(merged[: merging.limit], len(merged))
     context = SearchContext(services, merging.user_id, turn)
     async with context.running(work="merge"):
-        hits = await _again(merged, merging, context)
+        hits = await _reordered(merged, merging, context)
     return MergeResult(hits[: merging.limit], len(merged), context.degraded)
 
 
-async def _again(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
+async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context: SearchContext) -> list[RankedHit]:
     vector = None
     if merging.rerank == "cosine" and merging.query:
         vector = await query_vector.embed(merging.query, context)
     best = merged[: max(merging.limit, rerank.pool_size(merging.limit))]
-    known = await _stored(best, merging, vector, db=context.services.db)
+    known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
-    wish = rerank.RerankOptions(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
-    ordered = await rerank.run(passages, wish, context)
+    options = rerank.RerankOptions(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
+    ordered = await rerank.run(passages, options, context)
     context.degraded += ordered.degraded
-    return [replace(merged[one.place], score=one.score, explain=one.explain) for one in ordered.placed]
+    return [replace(merged[one.position], score=one.score, explain=one.explain) for one in ordered.passages]
 
 
 @retry_read
-async def _stored(best: Sequence[RankedHit], merging: MergeRequest, vector: Vector | None, *, db: Database) -> Known:
-    """Those of the hits that are chunks of the user."""
+async def _chunks(best: Sequence[RankedHit], merging: MergeRequest, vector: Vector | None, *, db: Database) -> Known:
+    """The hits that are chunks of the user, with their cosines to the query."""
     chunk_ids = [chunk_id for one in best if (chunk_id := _chunk_id(one)) is not None]
     if not chunk_ids:
         return {}
@@ -151,11 +151,11 @@ def fused(lists: Sequence[HitList], *, k: int, method: Method) -> list[RankedHit
     hits: dict[str, InputHit] = {}
     hops: dict[str, int] = {}
     ranks: dict[str, dict[str, int]] = {}
-    for place, ranking in enumerate(lists, 1):
+    for position, ranking in enumerate(lists, 1):
         for rank, hit in enumerate(ranking.hits, 1):
             hits.setdefault(hit.hit_id, hit)
             ranks.setdefault(hit.hit_id, {}).setdefault(ranking.name, rank)
-            hops[hit.hit_id] = min(hops.get(hit.hit_id, 99), ranking.hop or (place if method == "classic" else 1))
+            hops[hit.hit_id] = min(hops.get(hit.hit_id, 99), ranking.hop or (position if method == "classic" else 1))
     scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
     best = _best_possible(lists, k, method)
     return [
@@ -174,7 +174,7 @@ def _classic(
     """The classic score of each hit, from its RRF score within the first hop that found it."""
     found = []
     for hop in sorted(set(hops.values())):
-        of_hop = [ranking for place, ranking in enumerate(lists, 1) if (ranking.hop or place) == hop]
+        of_hop = [ranking for position, ranking in enumerate(lists, 1) if (ranking.hop or position) == hop]
         for hit_id, scored in _rrf(of_hop, k).items():
             found.append(HopHit(hit_id, hits[hit_id].document_id or hit_id, hop, scored.score))
     return merge.classic(found)
@@ -184,7 +184,7 @@ def _best_possible(lists: Sequence[HitList], k: int, method: Method) -> float:
     if method == "rrf":
         return sum(ranking.weight for ranking in lists) / (k + 1) or 1.0
     by_hop: dict[int, float] = {}
-    for place, ranking in enumerate(lists, 1):
-        hop = ranking.hop or place
+    for position, ranking in enumerate(lists, 1):
+        hop = ranking.hop or position
         by_hop[hop] = by_hop.get(hop, 0.0) + ranking.weight / (k + 1)
     return merge.max_classic(max(by_hop.values(), default=1.0))

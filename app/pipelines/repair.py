@@ -1,8 +1,8 @@
 """Checks a user's derived rows (postings, vectors, mentions, …) against the texts and rebuilds wrong ones.
 
-Each kind is compared without a lock and rewritten in slices, each in a transaction of its own under the user's lock, so
-that searches and other users are not affected and the user's own writes wait for one slice at most. Running it again
-finds nothing.
+Each kind is compared without a lock and rewritten in slices, each in its own transaction under the user's lock:
+searches and other users are not affected, and the user's own writes wait for at most one slice. A second run finds
+nothing.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from app.store.repairs import Postings, Text
 from app.text import lexical
 
 T = TypeVar("T")
-TEXTS_A_SLICE = 500
-VECTORS_A_SLICE = 64
-LEXEMES_A_SLICE = 500
-ROWS_A_SLICE = 1_000
-CHUNKS_A_PASS = 50_000
-"""Chunks for which one pass compares all lexemes; more take several passes over them, so that memory stays bounded."""
+TEXTS_PER_SLICE = 500
+VECTORS_PER_SLICE = 64
+LEXEMES_PER_SLICE = 500
+ROWS_PER_SLICE = 1_000
+CHUNKS_PER_PASS = 50_000
+"""Chunks whose lexemes are compared in one pass; more take several passes, which bounds the memory."""
 MENTION_PASSES = 3
-"""Restoring a title or a heading may change what other documents should mention."""
-SAMPLED_RUNS, RUN = 20, 10
+"""Restoring a title or a heading may change the mentions in other documents."""
+SAMPLED_RUNS, RUN_LENGTH = 20, 10
 SAMPLED_LEXEMES, SAMPLED_POSTINGS = 50, 10_000
 COUNTED_CHUNKS = 50_000
-"""Chunks up to which the statistics are compared exactly by a sampled check."""
+"""Chunks up to which a sampled check compares the statistics exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong with a user's derived rows.
+    """Counts of a user's derived rows that differ from the stored texts.
 
     Attributes:
-        texts: Chunks whose tsvector or length is not that of their text.
+        texts: Chunks whose tsvector or length differs from that of their text.
         postings: Lexemes whose postings or document frequency disagree with the tsvectors.
         statistics: Text-search configurations whose numbers of chunks or tokens are wrong.
         vectors: Chunks without a vector.
         dangling: Mentions and headings of chunks or entities that do not exist.
-        mentions: Documents whose mentions or headings are others than their texts say.
+        mentions: Documents whose mentions or headings differ from those in their texts.
     """
 
     texts: int = 0
@@ -65,7 +65,7 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found, how many chunks it looked at, and whether those were all."""
+    """The result of a check, the number of chunks compared, and whether those were all."""
 
     damage: Damage
     chunks: int
@@ -79,9 +79,9 @@ async def users(*, db: Database) -> list[str]:
 
 
 async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[str]) -> Damage:
-    """Rebuild what is wrong for one user; returns what was. `db` is the owner's, or the service's for this user.
+    """Rebuild the damaged rows of one user; returns the damage. `db` is the owner's, or the service's for this user.
 
-    Raises DatabaseUnavailable, DiskFull, ProviderError; what was rebuilt before stays.
+    Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
     """
     await mention_refresh.settle(db, user_id, keys=keys)
     return Damage(
@@ -115,13 +115,15 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
         chunks = await repairs.count_chunks(reading, user_id, most=COUNTED_CHUNKS + 1)
         found: dict[int, Text] = {}
         for start in _starts(await repairs.next_chunk_no(reading, user_id)):
-            found |= {text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN)}
+            found |= {
+                text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN_LENGTH)
+            }
         sampled = await repairs.sample(reading, user_id, list(found))
         _compared, lexemes = await repairs.sample_lexemes(
             reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
         )
         wrong = await repairs.wrong_texts(reading, user_id, {no: _indexed(text) for no, text in found.items()})
-        of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN])
+        of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN_LENGTH])
     damage = Damage(
         texts=len(wrong),
         postings=max(sampled.postings, lexemes),
@@ -134,9 +136,9 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
 
 
 def _starts(next_no: int) -> Iterator[int]:
-    """Where the sampled runs of chunk numbers begin: all of them where there are few."""
-    if next_no <= SAMPLED_RUNS * RUN:
-        return iter(range(0, next_no, RUN))
+    """The first numbers of the sampled runs of chunks; all runs if there are few."""
+    if next_no <= SAMPLED_RUNS * RUN_LENGTH:
+        return iter(range(0, next_no, RUN_LENGTH))
     return iter(random.sample(range(next_no - 1), SAMPLED_RUNS))
 
 
@@ -144,7 +146,7 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
     count, after = 0, 0
     while True:
         async with db.reading(user_id) as reading:
-            found = await repairs.texts(reading, user_id, after=after, limit=TEXTS_A_SLICE)
+            found = await repairs.texts(reading, user_id, after=after, limit=TEXTS_PER_SLICE)
             indexed = {text.chunk_no: _indexed(text) for text in found}
             wrong = await repairs.wrong_texts(reading, user_id, indexed)
         if wrong and rewrite:
@@ -152,7 +154,7 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
                 await mentions.lock(writing, user_id)
                 await repairs.rewrite_texts(writing, user_id, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
         count += len(wrong)
-        if len(found) < TEXTS_A_SLICE:
+        if len(found) < TEXTS_PER_SLICE:
             return count
         after = found[-1].chunk_no
 
@@ -163,13 +165,13 @@ def _indexed(text: Text) -> str:
 
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
     async with db.reading(user_id) as reading:
-        passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_A_PASS + 1
+        passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_PER_PASS + 1
     count = 0
     for slice_no in range(passes):
         async with db.reading(user_id) as reading:
             since = await repairs.next_chunk_no(reading, user_id)
             wrong = await repairs.wrong_postings(reading, user_id, slice_no=slice_no, slices=passes)
-        for some in _sliced(wrong, LEXEMES_A_SLICE) if rewrite else ():
+        for some in _sliced(wrong, LEXEMES_PER_SLICE) if rewrite else ():
             await _rewrite_postings(user_id, some, since, db=db)
         count += len(wrong)
     return count
@@ -192,11 +194,11 @@ async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 
 async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> int:
-    """Chunks without a vector, which get one unless there is no embedder."""
+    """Count the chunks without a vector, and add their vectors if there is an embedder."""
     count, after = 0, 0
     while True:
         async with db.reading(user_id) as reading:
-            found = await repairs.texts_without_vector(reading, user_id, after=after, limit=VECTORS_A_SLICE)
+            found = await repairs.texts_without_vector(reading, user_id, after=after, limit=VECTORS_PER_SLICE)
             known = await documents.known_vectors(reading, user_id, keys=[text.embedding_key for text in found])
         if not found:
             return count
@@ -216,7 +218,7 @@ async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]
     whole = [ingest.embedded_text(text.title, text.heading_path, text.content) for text in texts]
     computed = await embedder.embed_documents(whole)
     if len(computed) != len(texts) or not all(base.is_usable(one, embedder.model.dimension) for one in computed):
-        raise errors.BadEmbedding("The embedding model returned another number or kind of vectors than asked for.")
+        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
     # Rounded to 32 bits first, as at ingest.
     return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, computed, strict=True)}
 
@@ -224,7 +226,7 @@ async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]
 async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
     async with db.reading(user_id) as reading:
         found = await repairs.dangling(reading, user_id)
-    for some in _sliced(found, ROWS_A_SLICE) if rewrite else ():
+    for some in _sliced(found, ROWS_PER_SLICE) if rewrite else ():
         async with db.writing(user_id) as writing:
             await mentions.lock(writing, user_id)
             await repairs.delete_dangling(writing, user_id, some)
@@ -234,10 +236,10 @@ async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
 async def _mentions(
     user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
 ) -> int:
-    """Documents whose mentions or headings are wrong; 0 while the stored texts do not follow changed names yet.
+    """Count the documents with wrong mentions or headings; 0 while changed names are not applied to the texts yet.
 
-    Entities that nothing mentions are pruned only when every document is right: before that, a title whose mentions
-    were lost would count as no title, and the documents that hold it would be linked differently.
+    Entities without mentions are pruned only after every document is linked: a title that lost its mentions would
+    otherwise be deleted, and the documents that contain it would be linked differently.
     """
     async with db.reading(user_id) as reading:
         if await name_changes.pending(reading, user_id, await name_changes.version(reading, user_id)):
@@ -254,7 +256,7 @@ async def _mentions(
         wrong.update(found)
         if not found:
             break
-    for some in _sliced(sorted(unsure), ROWS_A_SLICE):
+    for some in _sliced(sorted(unsure), ROWS_PER_SLICE):
         async with db.writing(user_id) as writing:
             await mentions.lock(writing, user_id)
             await mentions.prune(writing, user_id, some)

@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RerankOptions:
-    """What is wanted: for which question, and how many; `all_of_them` where a later floor may drop any."""
+    """How to re-rank, for which query and how many; `keep_all` if a later step may drop any of the passages."""
 
     user_id: str
     text: str | None
@@ -36,12 +36,12 @@ class RerankOptions:
     rerank: Rerank
     mmr: bool
     limit: int
-    all_of_them: bool = False
+    keep_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RerankPassage:
-    """What is to be ordered: its score (0 to 1) and, as far as known, its chunk, what it says, and its cosine."""
+    """A passage to order: its score (0 to 1) and, if known, its chunk, its text and its cosine to the query."""
 
     score: float
     chunk_id: UUID | None = None
@@ -51,41 +51,41 @@ class RerankPassage:
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage:
-    """Where a passage stood, from 0, its score now, and what each step made of it."""
+    """A passage's position before, from 0, its new score, and the details of each step."""
 
-    place: int
+    position: int
     score: float
     explain: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """The passages in their order; under MMR without those that it did not choose."""
+    """The passages in their new order; with MMR only the selected ones, unless all are kept."""
 
-    placed: Sequence[RankedPassage]
+    passages: Sequence[RankedPassage]
     degraded: Sequence[Degraded] = ()
 
 
 async def run(passages: Sequence[RerankPassage], request: RerankOptions, context: SearchContext) -> Reranking:
-    """Score the best again, then choose those that differ. Raises DatabaseUnavailable."""
+    """Re-rank the best passages, then diversify them by MMR. Raises DatabaseUnavailable."""
     near = await _near(passages, request, db=context.services.db)
-    again = await _again(passages, request, near, context) if passages and request.rerank != "none" else {}
-    failed = bool(passages) and request.rerank != "none" and not again
+    new_scores = await _new_scores(passages, request, near, context) if passages and request.rerank != "none" else {}
+    failed = bool(passages) and request.rerank != "none" and not new_scores
     if failed:
-        log.debug("the order stays as it was", extra={"action": "reranker_failed", "reason": request.rerank})
-    scored = rescoring.ordered([passage.score for passage in passages], _scores(passages, request, again))
-    placed = [RankedPassage(one.position, one.score, _explained(one, passages, request, again)) for one in scored]
+        log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
+    scored = rescoring.ordered([passage.score for passage in passages], _blended(passages, request, new_scores))
+    ranked = [RankedPassage(one.position, one.score, _explained(one, passages, request, new_scores)) for one in scored]
     if request.mmr:
-        placed = await offload.run(_size(passages, request, near), _differing, placed, passages, request, near)
-    return Reranking(placed, ("reranker_failed",) if failed else ())
+        ranked = await offload.run(_size(passages, request, near), _diversified, ranked, passages, request, near)
+    return Reranking(ranked, ("reranker_failed",) if failed else ())
 
 
 async def hits(
     found: Sequence[Hit], query: Query, text: str, vector: Vector | None, context: SearchContext
 ) -> Reranking:
-    """The order of a search's hits; see `applied`."""
+    """Re-rank the hits of a search; `applied` puts them into the new order."""
     request = RerankOptions(
-        query.user_id, text, vector, query.rerank, query.mmr, query.limit, all_of_them=query.min_confidence is not None
+        query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all=query.min_confidence is not None
     )
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
@@ -95,21 +95,21 @@ async def hits(
 
 
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
-    """The hits in that order, with what each step made of them."""
+    """The hits in the new order, with their new scores and the details of each step."""
     return [
-        replace(hit, candidate=replace(hit.candidate, score=placed.score), explain=placed.explain)
-        for placed in ordered.placed
-        for hit in (found[placed.place],)
+        replace(hit, candidate=replace(hit.candidate, score=ranked.score), explain=ranked.explain)
+        for ranked in ordered.passages
+        for hit in (found[ranked.position],)
     ]
 
 
 def pool_size(limit: int) -> int:
-    """How many candidates are looked at for so many hits."""
+    """Number of candidates that are re-ranked for `limit` hits."""
     return rescoring.pool_size(limit)
 
 
 def is_wanted(query: Query) -> bool:
-    """Whether a search asks for any of it."""
+    """Whether a query requests re-ranking or MMR."""
     return query.rerank != "none" or query.mmr
 
 
@@ -119,12 +119,12 @@ def text_of(candidate: Candidate) -> str:
 
 
 async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:
-    """Cosines of stored chunks, to the question where they are not known, and to each other where they must differ."""
+    """Cosines of the stored chunks: to the query if any is unknown, and to each other for MMR."""
     known = [
         passage for passage in passages[: max(request.limit, rescoring.pool_size(request.limit))] if passage.chunk_id
     ]
-    unsure = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
-    if not known or not (unsure or request.mmr):
+    unknown = request.rerank == "cosine" and request.vector is not None and any(p.cosine is None for p in known)
+    if not known or not (unknown or request.mmr):
         return {}
     return await _read_near(db, request, list(dict.fromkeys(passage.chunk_id for passage in known if passage.chunk_id)))
 
@@ -135,25 +135,29 @@ async def _read_near(db: Database, request: RerankOptions, chunk_ids: Sequence[U
         return await similarity_matrix.of(reading, request.user_id, chunk_ids, vector=request.vector, among=request.mmr)
 
 
-async def _again(
+async def _new_scores(
     passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near], context: SearchContext
 ) -> Mapping[int, float]:
-    """What the best are worth, by place: cosines or a provider's scores, as far as there are any."""
+    """The cosines or the provider's scores of the best passages by position; none if the provider fails."""
     best = range(min(len(passages), rescoring.pool_size(request.limit)))
     if request.rerank == "cosine":
-        cosines = {place: _cosine(passages[place], near) for place in best} if request.vector is not None else {}
-        return {place: cosine for place, cosine in cosines.items() if cosine is not None}
-    telling = [place for place in best if passages[place].text.strip()]
+        cosines = (
+            {position: _cosine(passages[position], near) for position in best} if request.vector is not None else {}
+        )
+        return {position: cosine for position, cosine in cosines.items() if cosine is not None}
+    with_text = [position for position in best if passages[position].text.strip()]
     services = context.services
-    if services.reranker is None or not telling:
+    if services.reranker is None or not with_text:
         return {}
     try:
         async with context.turn.released(), asyncio.timeout(services.budget.rerank_s):
-            scores = await services.reranker.scores(request.text or "", [passages[place].text for place in telling])
+            scores = await services.reranker.scores(
+                request.text or "", [passages[position].text for position in with_text]
+            )
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("re-ranking failed: %s", type(error).__name__, extra={"action": "reranker_failed"})
         return {}
-    return dict(zip(telling, scores, strict=True))
+    return dict(zip(with_text, scores, strict=True))
 
 
 def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
@@ -163,47 +167,47 @@ def _cosine(passage: RerankPassage, near: Mapping[UUID, Near]) -> float | None:
     return found.similarity if found else None
 
 
-def _scores(
-    passages: Sequence[RerankPassage], request: RerankOptions, again: Mapping[int, float]
+def _blended(
+    passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> Mapping[int, float]:
-    """The new scores by place. A cosine is blended, and a passage without one keeps its score among the others."""
-    if request.rerank != "cosine" or not again:
-        return again
+    """The final scores by position. A cosine is blended with the score before, a provider's score replaces it."""
+    if request.rerank != "cosine" or not new_scores:
+        return new_scores
     best = range(min(len(passages), rescoring.pool_size(request.limit)))
-    return {place: rescoring.blended(passages[place].score, again.get(place)) for place in best}
+    return {position: rescoring.blended(passages[position].score, new_scores.get(position)) for position in best}
 
 
 def _explained(
-    one: Rescored, passages: Sequence[RerankPassage], request: RerankOptions, again: Mapping[int, float]
+    one: Rescored, passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
 ) -> dict[str, Any]:
-    if not again:
+    if not new_scores:
         return {}
     return {
         "rerank": {
             "by": request.rerank,
-            "value": again.get(one.position),
+            "value": new_scores.get(one.position),
             "score_before": passages[one.position].score,
             "place_before": one.position + 1,
         }
     }
 
 
-def _differing(
-    placed: Sequence[RankedPassage],
+def _diversified(
+    ranked: Sequence[RankedPassage],
     passages: Sequence[RerankPassage],
     request: RerankOptions,
     near: Mapping[UUID, Near],
 ) -> list[RankedPassage]:
-    """Those that say something new first, chosen among as many as are scored again; the others follow if all count."""
+    """The passages selected by MMR among the best; with `keep_all` the others follow."""
     pool = max(request.limit, rescoring.pool_size(request.limit))
-    best = placed[:pool]
-    alike = _similarity([passages[one.place] for one in best], near)
-    limit = pool if request.all_of_them else request.limit
-    chosen = [
+    best = ranked[:pool]
+    similarity = _similarity([passages[one.position] for one in best], near)
+    limit = pool if request.keep_all else request.limit
+    selected = [
         replace(best[c.position], explain={**best[c.position].explain, "mmr": _mmr_explained(c)})
-        for c in mmr.select([one.score for one in best], alike, limit=limit)
+        for c in mmr.select([one.score for one in best], similarity, limit=limit)
     ]
-    return [*chosen, *placed[pool:]] if request.all_of_them else chosen
+    return [*selected, *ranked[pool:]] if request.keep_all else selected
 
 
 def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
@@ -211,14 +215,14 @@ def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:
-    """A measure of a selection's cost: the pairs that are compared, and the characters of texts without a vector."""
+    """Cost of an MMR selection in units of `offload.run`: pairs compared, and characters of texts without a vector."""
     pool = max(request.limit, rescoring.pool_size(request.limit))
-    bare = (passage for passage in passages[:pool] if passage.chunk_id not in near)
-    return 2 * pool * request.limit + sum(len(passage.text) for passage in bare)
+    without_vector = (passage for passage in passages[:pool] if passage.chunk_id not in near)
+    return 2 * pool * request.limit + sum(len(passage.text) for passage in without_vector)
 
 
 def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) -> mmr.Similarity:
-    """The similarity of two passages: by their vectors where both have one, else by their words."""
+    """The similarity of two passages: by their vectors if both have one, else by their words."""
     sets: list[int] = []
 
     def by_words(one: int, other: int) -> float:
@@ -226,10 +230,10 @@ def _similarity(passages: Sequence[RerankPassage], near: Mapping[UUID, Near]) ->
             sets.extend(mmr.bit_sets(mmr.words(passage.text) for passage in passages))
         return mmr.jaccard(sets[one], sets[other])
 
-    def alike(one: int, other: int) -> float:
+    def similarity(one: int, other: int) -> float:
         chunk_id, other_id = passages[one].chunk_id, passages[other].chunk_id
         known = near.get(chunk_id) if chunk_id else None
         cosine = known.alike.get(other_id) if known and other_id else None
         return by_words(one, other) if cosine is None else cosine
 
-    return alike
+    return similarity

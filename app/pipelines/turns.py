@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class SearchTurn(Protocol):
-    """A place among the searches that run at the same time."""
+    """Permission to run, one of a limited number at the same time."""
 
     def released(self) -> AbstractAsyncContextManager[None]:
         """Give the turn back while a block waits for another service."""
@@ -15,7 +15,7 @@ class SearchTurn(Protocol):
 
 
 class Unlimited:
-    """A turn where nobody waits for one: on the command line and in evaluations."""
+    """A turn without a limit, for the command line and evaluations."""
 
     def released(self) -> AbstractAsyncContextManager[None]:
         """Do nothing."""

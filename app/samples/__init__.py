@@ -1,7 +1,8 @@
-"""Contains the sample notes of the demo and questions about them.
+"""Contains the notes and questions of `stepwell demo`.
 
-`NOTES` is a folder of Markdown with YAML frontmatter about Kittiwell, a fictional company that builds sensor buoys and
-restores stepwells: people, teams, projects, meetings, decisions, vendors, incidents, how-tos and products.
+`NOTES` is a folder of Markdown files with YAML frontmatter about Kittiwell, an invented firm that builds sensor buoys
+and restores stepwells: people, teams, projects, meetings, decisions, vendors, incidents, how-tos, products. All names
+are made up. `QUESTIONS` are questions with the notes that answer them.
 """
 
 from __future__ import annotations

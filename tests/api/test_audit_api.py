@@ -138,7 +138,7 @@ async def test_counts_of_unknown_keys_scopes_and_signs_are_refused(
 
 
 def test_what_is_counted_between_two_flushes_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit, "MOST_PAIRS", 3)
+    monkeypatch.setattr(audit, "MAX_PAIRS", 3)
     counted = audit.KeyUses()
     for n in range(10):
         counted.add(str(n), "search")

@@ -40,7 +40,7 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert {finding.level for finding in findings.values()} == {"ok"}
     assert "stepwell_service" in findings["database"].message
     assert findings["postgres"].message.startswith("Postgres ")
-    assert findings["statistics"].message == "statistics fit: 2 chunks of 1 users"
+    assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
 
 

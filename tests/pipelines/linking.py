@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from harness import Tenant
 
@@ -35,6 +36,18 @@ async def add_entity(tenant: Tenant, name: str, *aliases: str, type: str = "pers
     draft = EntityDraft(type, name, aliases, **fields)
     (added,) = await entities.add([draft], tenant.user_id, db=tenant.db, embedder=tenant.embedder)
     return added
+
+
+def person(name: str, **fields: Any) -> EntityDraft:
+    """The draft of a person."""
+    return EntityDraft("person", name, **fields)
+
+
+async def add_entities(tenant: Tenant, *drafts: EntityDraft) -> list[UUID]:
+    """Add entities and link the stored texts to them; returns their ids."""
+    added = await entities.add(list(drafts), tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    await refresh(tenant)
+    return [entity.entity_id for entity in added]
 
 
 async def refresh(tenant: Tenant) -> int:

@@ -1,4 +1,4 @@
-"""Does every process know a user's names as they are now, without reading them all again?"""
+"""Cached names are up to date in every process, and only changes are read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _found(names: UserNames, text: str) -> list[str]:
     return [found.key for found in names.gazetteer.find(text)]
 
 
-async def test_what_another_process_changes_counts_at_once(tenant: Tenant, elsewhere: Database) -> None:
+async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, elsewhere: Database) -> None:
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == []
     ana = await linking.add_entity(tenant, "Ana")
     await linking.add_entity(tenant, "Ben")
@@ -42,7 +42,7 @@ async def test_what_another_process_changes_counts_at_once(tenant: Tenant, elsew
     assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
 
 
-async def test_unchanged_names_are_remembered_and_changed_ones_are_followed_one_by_one(
+async def test_unchanged_names_stay_cached_and_changes_are_applied_one_by_one(
     tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await linking.add_entity(tenant, "Ana Silva")
@@ -71,7 +71,7 @@ async def test_after_very_many_changes_all_names_are_read_again(
     assert len((await _current(elsewhere, tenant)).gazetteer) == 4
 
 
-async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(tenant: Tenant) -> None:
+async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> None:
     await linking.add_entity(tenant, "Ana")
     await _current(tenant.db, tenant)
 
@@ -91,9 +91,7 @@ async def test_names_of_a_transaction_that_fails_are_known_to_it_alone(tenant: T
     assert _found(await _current(tenant.db, tenant), "Ana, Ben, Cy") == ["ana", "cy"]
 
 
-async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_up(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
     worlds = [Tenant(database) for _ in range(4)]
     for n, one in enumerate(worlds):
@@ -103,9 +101,7 @@ async def test_no_more_names_are_remembered_than_allowed_and_nobodys_are_mixed_u
             assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
 
 
-async def test_a_changed_name_is_forgotten_long_after_it_was_followed(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_log_of_changed_names_is_bounded(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_changes, "MAX_KEPT", 2)
     for n in range(5):
         await linking.add_entity(tenant, f"Person {n}")

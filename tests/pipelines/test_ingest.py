@@ -1,4 +1,4 @@
-"""Does every upload end as one whole document, or as none?"""
+"""An upload is stored as one whole document or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do stored texts follow every change of names, so that it does not matter what came first?"""
+"""Stored texts are linked to changed names as if they were stored after the change."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_a_rename_an_alias_and_a_deletion_are_followed(tenant: Tenant, dat
     assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, left)
 
 
-async def test_names_that_only_metadata_gave_are_texts_names_again_when_it_is_gone(
+async def test_names_given_only_by_metadata_become_names_from_texts_when_it_is_deleted(
     tenant: Tenant, database: Any, owner: Any
 ) -> None:
     await _store(tenant, *"abcd")
@@ -108,7 +108,7 @@ async def test_names_that_only_metadata_gave_are_texts_names_again_when_it_is_go
 
 @pytest.mark.parametrize("most", [0, 200], ids=["all chunks", "chunks that may hold a name"])
 @pytest.mark.parametrize("seed", range(3))
-async def test_any_order_of_changes_and_texts_ends_alike(
+async def test_the_order_of_changes_and_texts_does_not_matter(
     database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch, most: int, seed: int
 ) -> None:
     monkeypatch.setattr(mention_refresh, "MAX_NAMES", most)
@@ -127,7 +127,7 @@ async def test_any_order_of_changes_and_texts_ends_alike(
     assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, PEOPLE)
 
 
-async def test_while_documents_go_in_from_several_tasks_nothing_is_missed(database: Any, owner: Any) -> None:
+async def test_documents_stored_concurrently_are_all_linked(database: Any, owner: Any) -> None:
     tenant, texts = (
         Tenant(database),
         [f"{n}: Person {n % 12} met person {(n + 5) % 12}, Nobody {n}." for n in range(36)],
@@ -155,14 +155,14 @@ async def test_while_documents_go_in_from_several_tasks_nothing_is_missed(databa
     assert found == await linking.of_tenant(owner, fresh)
 
 
-async def test_one_job_waits_however_many_changes_there_are(tenant: Tenant, database: Any) -> None:
+async def test_several_changes_make_one_job(tenant: Tenant, database: Any) -> None:
     for name in PEOPLE:
         await linking.add_entity(tenant, name)
     async with database.shared() as shared:
         assert await jobs.count(shared, tenant.user_id, name_changes.JOB) == 1
 
 
-async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
+async def test_a_job_whose_worker_died_is_resumed_after_its_lease(
     tenant: Tenant, database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mention_refresh, "SLICE", 1)
@@ -189,9 +189,7 @@ async def test_a_job_that_died_is_taken_up_where_it_was_when_its_lease_is_over(
     assert len(await linking.of_name(owner, tenant, "Ana")) == 6
 
 
-async def test_a_worker_that_is_stopped_hands_its_job_on_at_once(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_worker_releases_its_job(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")
     reached = asyncio.Event()
@@ -227,9 +225,7 @@ async def test_a_worker_that_lost_its_lease_stops(tenant: Tenant, owner: Any, mo
     assert await owner.fetchval(pending, tenant.user_id) == 1
 
 
-async def test_a_job_that_fails_waits_and_is_given_up_after_five_attempts(
-    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failing_job_is_retried_five_times(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mention_refresh, "RETRY_S", 0.0)
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")

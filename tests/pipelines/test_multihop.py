@@ -1,4 +1,4 @@
-"""Is a passage found whose link runs through another document, and does the chain tell the truth?"""
+"""A multi-hop search finds passages through links between documents, and reports each hop."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget:
     return await multihop.run(question, tenant.services(budget=budget or Budget(), llm=llm))
 
 
-async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library: Tenant) -> None:
+async def test_a_title_mentioned_in_a_chunk_links_to_its_document(library: Tenant) -> None:
     flat = await library.ask(QUESTION, guidance=FLAT)
     assert "director" not in uris(flat)
     answer = await _ask(library)
@@ -92,7 +92,7 @@ async def test_a_title_that_a_found_chunk_mentions_leads_to_its_document(library
     assert answer.search_mode == "multihop"
 
 
-async def test_hops_tell_the_queries_the_terms_and_what_was_new(library: Tenant) -> None:
+async def test_hops_report_queries_terms_and_numbers_of_new_chunks(library: Tenant) -> None:
     answer = await _ask(library, extractor="entities")
     first, second = answer.hops or ()
     assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
@@ -127,7 +127,7 @@ async def test_classic_never_brings_a_chunk_of_hop_1_again(library: Tenant) -> N
     assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
 
 
-async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_something(tenant: Tenant) -> None:
+async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
     for uri, (title, text) in LIBRARY.items():
         await tenant.add(text, uri, title=title)
     for place in range(6):
@@ -143,7 +143,7 @@ async def test_a_second_link_is_followed_and_hops_go_on_while_they_bring_somethi
         assert all(hop.result_count for hop in hops[1:-1])
 
 
-async def test_filters_and_exclusions_bind_every_hop(library: Tenant) -> None:
+async def test_filters_and_exclusions_apply_to_every_hop(library: Tenant) -> None:
     answer = await _ask(library, limit=20)
     director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
     assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
@@ -160,7 +160,7 @@ async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> Non
     assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
 
 
-async def test_an_empty_first_hop_is_an_empty_answer_and_asks_no_model(tenant: Tenant) -> None:
+async def test_an_empty_first_hop_gives_an_empty_answer_without_a_model_call(tenant: Tenant) -> None:
     llm = Proposing(["x"])
     answer = await _ask(tenant, llm=llm)
     assert (answer.hits, answer.fallback_reason, answer.total_results) == ((), "no_documents", 0)
@@ -176,7 +176,7 @@ async def test_nothing_extracted_leaves_hop_1(tenant: Tenant) -> None:
     assert answer.degraded == ()
 
 
-async def test_a_model_names_the_terms_where_there_is_one(library: Tenant) -> None:
+async def test_a_configured_model_extracts_the_terms(library: Tenant) -> None:
     llm = Proposing(["Ilse Brandt"])
     answer = await _ask(library, llm=llm)
     assert answer.hops is not None
@@ -188,7 +188,7 @@ async def test_a_model_names_the_terms_where_there_is_one(library: Tenant) -> No
 
 
 @pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
-async def test_useless_terms_of_a_model_lower_nothing(library: Tenant, proposed: list[object]) -> None:
+async def test_useless_terms_of_a_model_do_not_lower_the_result(library: Tenant, proposed: list[object]) -> None:
     without = await _ask(library)
     answer = await _ask(library, llm=Proposing(proposed))
     assert uris(answer) == uris(without)
@@ -196,7 +196,7 @@ async def test_useless_terms_of_a_model_lower_nothing(library: Tenant, proposed:
     assert answer.hops[1].extractor == "entities"
 
 
-async def test_random_words_of_the_passages_cost_no_stored_name_its_place(library: Tenant) -> None:
+async def test_random_words_from_a_model_do_not_displace_stored_names(library: Tenant) -> None:
     without = await _ask(library, extractor="entities")
     names_led = (without.hops or ())[1].expanded_terms
     junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
@@ -220,7 +220,7 @@ async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(l
 
 
 @pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
-async def test_a_failing_model_falls_to_stored_names_and_is_told(library: Tenant, llm: Any) -> None:
+async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library: Tenant, llm: Any) -> None:
     answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
     assert answer.hops is not None
     assert answer.hops[1].extractor == "entities"
@@ -228,13 +228,13 @@ async def test_a_failing_model_falls_to_stored_names_and_is_told(library: Tenant
     assert answer.degraded == ("llm_failed",)
 
 
-async def test_statistics_alone_name_terms(library: Tenant) -> None:
+async def test_the_statistical_extractor_finds_terms(library: Tenant) -> None:
     answer = await _ask(library, extractor="statistical")
     assert answer.hops is not None
     assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
 
 
-async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: Tenant) -> None:
+async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
     assert uris(answer) == uris(await Tenant(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
@@ -244,14 +244,14 @@ async def test_a_failing_second_embedding_leaves_hop_1_and_is_told(library: Tena
     assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
 
 
-async def test_an_embedder_that_never_answers_leaves_words_and_names(library: Tenant) -> None:
+async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> None:
     library.embedder = FakeEmbedder(failing=True)
     answer = await _ask(library)
     assert "director" in uris(answer)
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
 
 
-async def test_a_database_that_fails_in_hop_2_leaves_hop_1_and_is_told(
+async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
     library: Tenant, address: Any, owner: Any
 ) -> None:
     hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=400))
@@ -272,7 +272,7 @@ async def test_a_blank_question_is_refused(tenant: Tenant) -> None:
         await _ask(tenant, " \u200b ")
 
 
-async def test_another_users_names_lead_nowhere(library: Tenant) -> None:
+async def test_names_of_another_user_are_not_linked(library: Tenant) -> None:
     stranger = Tenant(library.db)
     await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
     answer = await _ask(stranger)

@@ -1,4 +1,4 @@
-"""Is an answer empty only where nothing passes, and is what was dropped named?"""
+"""A query that matches nothing is relaxed step by step, and the answer names the step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _deaf(tenant: Tenant) -> Tenant:
 
 
 @pytest.mark.parametrize("query", ['"mortar lime" ferry', "+mortar +ferry", '"never written" mortar', "mortar -lime"])
-async def test_constraints_that_nothing_meets_are_dropped_and_named(words: Tenant, query: str) -> None:
+async def test_unsatisfied_constraints_are_dropped_and_reported(words: Tenant, query: str) -> None:
     answer = await _deaf(words).ask(query)
     assert "lime" in uris(answer)
     assert answer.relaxed == ("constraints_dropped",)
@@ -30,7 +30,7 @@ async def test_constraints_that_nothing_meets_are_dropped_and_named(words: Tenan
 
 
 @pytest.mark.parametrize("query", ["harbor", "harbuor", "harb", "gannett colnoy", "timetabel"])
-async def test_misspelt_and_shortened_words_are_widened_and_named(words: Tenant, query: str) -> None:
+async def test_misspelt_and_shortened_words_are_replaced_and_reported(words: Tenant, query: str) -> None:
     answer = await words.ask(query, mode="lexical")
     assert uris(answer) == ["bird" if "gannett" in query else "boat"]
     assert answer.relaxed == ("similar_words",)
@@ -38,7 +38,7 @@ async def test_misspelt_and_shortened_words_are_widened_and_named(words: Tenant,
     assert answer.degraded == ()
 
 
-async def test_at_last_the_nearest_vectors_answer_and_are_named(words: Tenant) -> None:
+async def test_the_nearest_vectors_are_the_last_relaxation(words: Tenant) -> None:
     answer = await words.ask("quazzlewick", mode="lexical", limit=50)
     assert len(answer.hits) == 3
     assert answer.relaxed == ("nearest_vectors",)
@@ -52,7 +52,7 @@ async def test_stop_words_alone_in_lexical_mode_end_with_the_nearest_vectors(wor
     assert (answer.relaxed, answer.degraded) == (("nearest_vectors",), ("no_text_terms",))
 
 
-async def test_with_neither_words_nor_vector_the_answer_says_why_it_is_empty(words: Tenant) -> None:
+async def test_without_words_and_vector_the_answer_is_empty_with_a_reason(words: Tenant) -> None:
     answer = await _deaf(words).ask("quazzlewick")
     assert (answer.hits, answer.fallback_reason) == ((), "nothing_found")
     assert "embedding_failed" in answer.degraded
@@ -63,7 +63,7 @@ async def test_what_found_something_is_not_relaxed(words: Tenant) -> None:
         assert (await words.ask(query)).relaxed == ()
 
 
-async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: Tenant) -> None:
+async def test_a_relaxation_keeps_filters_and_exclusions(words: Tenant) -> None:
     boat = await words.ask("ferry", mode="lexical")
     only_boat = Filters(document_ids=(boat.hits[0].candidate.document_id,))
     assert uris(await words.ask('"mortar lime"', mode="lexical", filters=only_boat)) == ["boat"]
@@ -71,7 +71,7 @@ async def test_a_relaxation_never_steps_over_filters_or_exclusions(words: Tenant
     assert "boat" not in uris(await words.ask("harbor", mode="lexical", exclude_chunk_ids=excluded))
 
 
-async def test_an_excluded_word_that_bars_everything_is_dropped(tenant: Tenant) -> None:
+async def test_an_excluded_word_that_matches_every_chunk_is_dropped(tenant: Tenant) -> None:
     await tenant.add_all({"one": "lime one", "two": "lime two"})
     answer = await tenant.ask("mortar -lime")
     assert sorted(map(str, uris(answer))) == ["one", "two"]

@@ -1,4 +1,4 @@
-"""Are the best looked at once more as asked, and does a re-ranker that fails leave the order as it was?"""
+"""Re-ranking and MMR reorder the best hits, and a failing re-ranker leaves their order unchanged."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import math
 from collections.abc import AsyncIterator
 from typing import Any
 
+import linking
 import pytest
 from fake_provider import FakeProvider
 from harness import Tenant, uris
-from test_two_pass import give, person
 
 from app.pipelines import search
 from app.pipelines.budget import Budget
@@ -61,7 +61,7 @@ def cosine(one: Vector, other: Vector) -> float:
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-async def test_a_plain_search_neither_reranks_nor_says_that_it_does(shelf: Tenant) -> None:
+async def test_a_search_without_reranking_reports_none(shelf: Tenant) -> None:
     answer = await asked(shelf, explain=True)
     assert answer.explain is not None
     assert (answer.explain["rerank"], answer.explain["mmr"], "rerank" in answer.timings) == ("none", False, False)
@@ -85,7 +85,7 @@ async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_befor
     assert scores == sorted(scores, reverse=True)
 
 
-async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vector(shelf: Tenant) -> None:
+async def test_by_cosine_a_hit_of_the_text_leg_is_scored_by_its_stored_vector(shelf: Tenant) -> None:
     answer = await asked(shelf, rerank="cosine", mode="lexical", explain=True)
     assert set(uris(answer)) == {"lime", "lime-again", "cement"}
     fake = FakeEmbedder()
@@ -97,16 +97,14 @@ async def test_by_cosine_what_only_the_words_found_is_compared_by_its_stored_vec
         assert hit.explain["rerank"]["value"] == pytest.approx(cosine(question, stored), abs=0.05)
 
 
-async def test_by_cosine_without_the_querys_vector_the_order_stays_and_says_so(shelf: Tenant) -> None:
+async def test_by_cosine_without_a_query_vector_the_order_is_unchanged_and_degraded(shelf: Tenant) -> None:
     shelf.embedder = FakeEmbedder(failing=True)
     plain, answer = await asked(shelf), await asked(shelf, rerank="cosine", explain=True)
     assert uris(answer) == uris(plain)
     assert set(answer.degraded) == {"embedding_failed", "no_query_vector", "reranker_failed"}
 
 
-async def test_a_provider_reads_the_best_and_its_scores_decide(
-    shelf: Tenant, provider: FakeProvider, reranker: HttpReranker
-) -> None:
+async def test_a_provider_scores_the_best_hits(shelf: Tenant, provider: FakeProvider, reranker: HttpReranker) -> None:
     provider.respond = scored_by("Gannet")
     await asked(shelf, text=f"+mortar {QUERY} -sand", rerank="provider", reranker=reranker)
     answer = await asked(shelf, rerank="provider", reranker=reranker, limit=2, explain=True, detail="ids")
@@ -121,7 +119,7 @@ async def test_a_provider_reads_the_best_and_its_scores_decide(
     assert any(SHELF["buoys"] in text for text in plain["documents"])
 
 
-async def test_no_more_than_the_best_are_sent_and_the_others_follow(
+async def test_only_the_best_hits_are_sent_and_the_others_follow(
     tenant: Tenant, provider: FakeProvider, reranker: HttpReranker
 ) -> None:
     await tenant.add_all({f"note {n}": f"Lime mortar note number {n}." for n in range(40)})
@@ -136,7 +134,7 @@ async def test_no_more_than_the_best_are_sent_and_the_others_follow(
 
 
 @pytest.mark.parametrize("trouble", ["silent", "hang_up", "malformed", "busy", "missing"])
-async def test_a_provider_in_trouble_leaves_the_fused_order(
+async def test_a_failing_provider_leaves_the_fused_order(
     shelf: Tenant, provider: FakeProvider, reranker: HttpReranker, trouble: str
 ) -> None:
     provider.respond = scored_by("Gannet")
@@ -164,7 +162,7 @@ async def test_nothing_found_is_nothing_to_rerank(
     assert provider.requests == []
 
 
-async def test_mmr_puts_what_says_something_new_before_what_was_said_already(shelf: Tenant) -> None:
+async def test_mmr_ranks_a_different_passage_before_a_repetition(shelf: Tenant) -> None:
     plain = await asked(shelf, mode="semantic", fusion="rrf")
     answer = await asked(shelf, mode="semantic", fusion="rrf", mmr=True, explain=True)
     assert uris(plain)[:2] in (["lime", "lime-again"], ["lime-again", "lime"])
@@ -203,7 +201,7 @@ async def test_other_users_vectors_are_never_compared(shelf: Tenant) -> None:
     assert set(uris(answer)) == set(SHELF)
 
 
-async def test_real_vectors_tell_two_wordings_of_one_thing_apart_from_another_thing(minilm_tenant: Tenant) -> None:
+async def test_mmr_on_real_vectors_ranks_another_subject_before_a_paraphrase(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all(
         {
             "dogs": "Dogs need to be walked twice a day.",
@@ -219,9 +217,9 @@ async def test_real_vectors_tell_two_wordings_of_one_thing_apart_from_another_th
     assert all(math.isfinite(value) for value in nearest.values())
 
 
-async def test_passages_that_entities_led_to_keep_what_led_there(tenant: Tenant) -> None:
+async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
     await tenant.add_all({"ana": "Ana Torres calibrated the buoy.", "ana-2": "Ana Torres mixed lime.", **SHELF})
-    await give(tenant, person("Ana Torres"))
+    await linking.add_entities(tenant, linking.person("Ana Torres"))
     answer = await asked(tenant, text="What did Ana Torres do?", rerank="cosine", mmr=True, explain=True, limit=4)
     assert answer.search_mode == "two_pass"
     assert set(uris(answer)[:1]) <= {"ana", "ana-2"}

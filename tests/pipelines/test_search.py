@@ -1,4 +1,4 @@
-"""Is an answer right, never silently empty, and able to explain itself?"""
+"""A search returns the right hits, degrades instead of failing, and explains its scores."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ async def test_an_empty_user_is_told_that_there_are_no_documents(tenant: Tenant)
     assert (answer.hits, answer.fallback_reason, answer.confidence) == ((), "no_documents", None)
 
 
-async def test_two_users_never_meet(tenant: Tenant, shelf: Tenant) -> None:
+async def test_users_only_find_their_own_documents(tenant: Tenant, shelf: Tenant) -> None:
     other = harness.Tenant(tenant.db)
     await other.add("Lime mortar of somebody else.", "theirs")
     assert "theirs" not in uris(await shelf.ask("lime mortar", limit=50))

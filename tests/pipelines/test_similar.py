@@ -1,4 +1,4 @@
-"""Are the nearest chunks the nearest, and never the chunk itself?"""
+"""The nearest chunks are returned in order, without the chunk itself."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_it_ends_with_its_deadline(tenant: Tenant) -> None:
         await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
 
 
-async def test_the_nearest_by_meaning_comes_first_and_itself_never(minilm_tenant: Tenant) -> None:
+async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all(NOTES)
     for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
         answer = await _like(minilm_tenant, chunk_id=(await _chunk(minilm_tenant, uri)).chunk_id, limit=50)
@@ -55,7 +55,7 @@ async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant
     assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
 
 
-async def test_filters_and_exclusions_bind(tenant: Tenant) -> None:
+async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:
     stored = await tenant.add_all(NOTES)
     cat, kitten = await _chunk(tenant, "cat"), await _chunk(tenant, "kitten")
     answer = await _like(tenant, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
@@ -67,7 +67,7 @@ async def test_filters_and_exclusions_bind(tenant: Tenant) -> None:
     assert (answer.hits, answer.fallback_reason) == ((), "filters_exclude_all")
 
 
-async def test_an_unknown_chunk_and_somebody_elses_are_not_found_alike(tenant: Tenant) -> None:
+async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tenant: Tenant) -> None:
     other = harness.Tenant(tenant.db)
     await other.add_all(NOTES)
     told = []

@@ -1,4 +1,4 @@
-"""Is everything there when the first caller comes, and does a start outlive what is not?"""
+"""Warm-up opens the connections and runs the model, and a failing one does not stop the service."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwe
 USERS = "SELECT count(*) FROM stepwell.tenants"
 
 
-async def test_a_connection_stands_for_each_turn_and_the_model_has_run(address: Any) -> None:
+async def test_a_connection_is_open_for_each_turn_and_the_model_has_run(address: Any) -> None:
     watcher = await address.connect()
     before = await watcher.fetchval(THEIRS)
     embedder, database = FakeEmbedder(), db.connect(address.service_dsn)
@@ -28,7 +28,7 @@ async def test_a_connection_stands_for_each_turn_and_the_model_has_run(address: 
     await watcher.close()
 
 
-async def test_a_database_that_is_away_is_the_first_callers_to_hear_of(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unavailable_database_does_not_fail_the_warmup(caplog: pytest.LogCaptureFixture) -> None:
     away = Services(db.connect("postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"), FakeEmbedder())
     with caplog.at_level(logging.WARNING):
         await warmup.run(away, concurrent=2)

@@ -1,4 +1,4 @@
-"""Does the name of a section lead to it, and only where a reader would follow?"""
+"""A section's name links chunks to the section, within the rules for common and ambiguous headings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
     return await multihop.run(question, tenant.services())
 
 
-async def test_a_chunk_in_which_a_section_is_named_leads_there_and_the_hit_says_so(shelf: Shelf) -> None:
+async def test_a_chunk_that_names_a_section_links_to_it(shelf: Shelf) -> None:
     for place, text in enumerate(NOISE):
         await shelf.add(text, f"noise{place}", title=f"note {place}")
     film = await shelf.add(FILM, "film", title="Silent Harbour")
@@ -90,7 +90,7 @@ async def test_a_chunk_in_which_a_section_is_named_leads_there_and_the_hit_says_
     assert found.explain["heading"] == "Ilse Brandt"
 
 
-async def test_a_section_leads_to_another_of_its_document_but_not_to_itself(shelf: Shelf, owner: Any) -> None:
+async def test_a_section_links_to_others_of_its_document_but_not_to_itself(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC.replace("her youth", "the youth of Ilse Brandt"), "almanac")
     led = await shelf.led(owner, "almanac/Ilse Brandt")
     assert set(led) == {"almanac/Lundby"}
@@ -112,13 +112,13 @@ async def test_a_chunk_that_a_question_names_twice_comes_once(shelf: Shelf, owne
     assert len(named) == len(set(named))
 
 
-async def test_a_section_holds_what_stands_under_smaller_headings(shelf: Shelf, owner: Any) -> None:
+async def test_a_section_contains_its_subsections(shelf: Shelf, owner: Any) -> None:
     await shelf.add(FILM, "film")
     await shelf.add(ALMANAC.replace("Trained", "### Youth\n\nTrained"), "almanac")
     assert "almanac/Youth" in await shelf.led(owner, "film")
 
 
-async def test_small_sections_in_one_chunk_are_led_to_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
+async def test_a_chunk_of_several_sections_is_linked_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
     shelf.chunking_options = ChunkingOptions()
     await shelf.add(FILM, "film")
     await shelf.add("He knew Otto Falk.", "friend")
@@ -128,7 +128,7 @@ async def test_small_sections_in_one_chunk_are_led_to_by_each_of_their_names(she
         assert (found.linked_name, found.linked_heading) == (name, True)
 
 
-async def test_the_question_may_name_a_section_which_then_leads_on(shelf: Shelf, owner: Any) -> None:
+async def test_a_section_named_in_the_question_is_a_source_of_links(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC, "almanac")
     led = await shelf.led(owner, "", "what became of ilse brandt?")
     assert led["almanac/Ilse Brandt"].named_name == "Ilse Brandt"
@@ -147,7 +147,7 @@ async def test_the_question_may_name_a_section_which_then_leads_on(shelf: Shelf,
         ("Members", "the Members of it", True),
     ],
 )
-async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it_is_large(
+async def test_headings_of_several_words_match_in_any_case_and_single_words_only_when_capitalised(
     shelf: Shelf, owner: Any, heading: str, said: str, leads: bool
 ) -> None:
     for order in (("film", "almanac"), ("almanac", "film")):
@@ -158,7 +158,7 @@ async def test_several_words_mean_a_section_in_any_case_and_a_lone_word_where_it
         assert (f"almanac/{heading}" in await tenant.led(owner, "film")) == leads
 
 
-async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_all_in_later_ones(
+async def test_only_the_first_new_headings_are_matched_in_older_texts(
     shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mention_extraction, "MAX_NEW_HEADINGS", 1)
@@ -173,7 +173,7 @@ async def test_of_many_new_headings_the_first_are_looked_for_in_older_texts_and_
     assert set(await shelf.led(owner, "later")) == {"rules/Refund policy", "rules/Dress code"}
 
 
-async def test_a_heading_over_a_few_sections_shares_its_weight_and_over_more_leads_nowhere(
+async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_ignored(
     shelf: Shelf, owner: Any
 ) -> None:
     await shelf.add("See the Next Steps of it.", "film")
@@ -185,7 +185,7 @@ async def test_a_heading_over_a_few_sections_shares_its_weight_and_over_more_lea
         assert [found.linked for found in led.values()] == pytest.approx([WHOLE / count] * len(led))
 
 
-async def test_headings_that_every_note_has_lead_nowhere(shelf: Shelf, owner: Any) -> None:
+async def test_headings_that_every_document_has_are_ignored(shelf: Shelf, owner: Any) -> None:
     note = "# Note {n}\n\n## Members\n\nIn {n} it was told of Members who wait.\n\n## Follow-up\n\nTo be told again."
     for number in range(4):
         await shelf.add(note.format(n=number), f"note{number}")
@@ -204,7 +204,7 @@ async def test_one_long_document_whose_chapters_all_end_alike_is_no_exception(sh
     assert set(await shelf.led(owner, "note")) == {"course/Chapter of bb"}
 
 
-async def test_filters_and_exclusions_bind_sections_too(shelf: Shelf, owner: Any) -> None:
+async def test_filters_and_exclusions_apply_to_sections(shelf: Shelf, owner: Any) -> None:
     film = await shelf.add(FILM, "film")
     await shelf.add(ALMANAC, "almanac")
     assert await shelf.led(owner, "film", filters=Filters(document_ids=(film.document_id,))) == {}
@@ -213,14 +213,14 @@ async def test_filters_and_exclusions_bind_sections_too(shelf: Shelf, owner: Any
     assert "almanac/Ilse Brandt" not in await shelf.led(owner, "film", exclude_chunk_ids=excluded)
 
 
-async def test_nobody_is_led_to_another_users_sections(shelf: Shelf, owner: Any) -> None:
+async def test_sections_of_another_user_are_not_linked(shelf: Shelf, owner: Any) -> None:
     stranger = Shelf(shelf.db, chunking_options=shelf.chunking_options)
     await stranger.add(ALMANAC, "almanac")
     await shelf.add(FILM, "film")
     assert await shelf.led(owner, "film", "ilse brandt") == {}
 
 
-async def test_headings_are_no_entities_and_guide_no_search(shelf: Shelf) -> None:
+async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
     await shelf.add(FILM, "film", title="Silent Harbour")
     await shelf.add(ALMANAC, "almanac")
     listed = await entities.page(shelf.user_id, db=shelf.db, limit=99)

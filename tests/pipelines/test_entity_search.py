@@ -1,4 +1,4 @@
-"""Do the entities that a query is about guide it, and is it plainly said when they do not?"""
+"""Entities that a query refers to guide the search, and `fallback_reason` is set if they do not."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 from uuid import UUID
 
 import harness
+import linking
 import pytest
 from harness import Tenant, uris
 
-from app.pipelines import entities, linked_search, mention_refresh, search
+from app.pipelines import entities, linked_search, search
 from app.pipelines.entity_cache import EntityCache
 from app.shapes import Answer, EntityDraft, Filters, Guidance, Query
-from app.text import tags
 
 NOTES = {
     "ana-1": "# Buoys\n\nAna Torres calibrated the buoy batteries and wrote down what the charger drew.",
@@ -23,17 +23,6 @@ NOTES = {
     "ben-2": "# Lights\n\nBen Okafor bought harbour lights, harbour paint and a harbour map.",
     "nobody": "# Lime\n\nBelow the third landing we use lime mortar and never cement.",
 }
-
-
-async def give(tenant: Tenant, *drafts: EntityDraft) -> list[UUID]:
-    """Add entities and link them to what is stored."""
-    added = await entities.add(list(drafts), tenant.user_id, db=tenant.db, embedder=tenant.embedder)
-    await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
-    return [entity.entity_id for entity in added]
-
-
-def person(name: str, **fields: Any) -> EntityDraft:
-    return EntityDraft("person", name, **fields)
 
 
 async def asked(
@@ -55,7 +44,7 @@ async def notes(tenant: Tenant) -> Tenant:
 
 @pytest.fixture
 async def ana(notes: Tenant) -> UUID:
-    return (await give(notes, person("Ana Torres", aliases=("Anita",))))[0]
+    return (await linking.add_entities(notes, linking.person("Ana Torres", aliases=("Anita",))))[0]
 
 
 async def test_a_query_about_a_person_is_answered_from_that_persons_documents(notes: Tenant, ana: UUID) -> None:
@@ -76,20 +65,20 @@ async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(note
             assert hit.candidate.score == pytest.approx(final)
 
 
-async def test_an_alias_and_a_misspelt_name_lead_there_too(notes: Tenant, ana: UUID) -> None:
+async def test_an_alias_and_a_misspelt_name_match_the_entity(notes: Tenant, ana: UUID) -> None:
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
     misspelt = await asked(notes, "what has Ana Torrez done")
     assert (misspelt.search_mode, misspelt.pass1_entities[0].matched_by) == ("two_pass", "fuzzy")
     assert 0.6 <= misspelt.pass1_entities[0].score <= 0.95
 
 
-async def test_a_word_that_the_documents_hold_is_no_misspelt_name(notes: Tenant) -> None:
-    await give(notes, person("Harbor"))
+async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> None:
+    await linking.add_entities(notes, linking.person("Harbor"))
     answer = await asked(notes, "harbour paint")
     assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
 
 
-async def test_a_query_that_names_nobody_is_searched_everywhere_and_says_so(notes: Tenant, ana: UUID) -> None:
+async def test_a_query_without_entities_is_not_guided_and_has_a_fallback_reason(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "lime mortar")
     assert (answer.search_mode, answer.fallback_reason) == ("flat", "not_entity_centric")
     assert uris(answer)[0] == "nobody"
@@ -99,33 +88,37 @@ async def test_a_query_that_names_nobody_is_searched_everywhere_and_says_so(note
     ("fields", "reason"),
     [({"guidance": Guidance("off")}, "hierarchy_off"), ({"mode": "lexical"}, "mode_lexical")],
 )
-async def test_the_caller_may_leave_the_entities_out(notes: Tenant, ana: UUID, fields: Any, reason: str) -> None:
+async def test_guidance_can_be_switched_off(notes: Tenant, ana: UUID, fields: Any, reason: str) -> None:
     answer = await found(notes, Query(notes.user_id, "Ana Torres batteries", **fields))
     assert (answer.search_mode, answer.fallback_reason) == ("flat", reason)
     assert "ben-1" in uris(answer)
 
 
-async def test_a_full_list_of_equally_sure_entities_is_too_broad_unless_forced(notes: Tenant) -> None:
-    await give(notes, *(person(f"Ana {name}", aliases=("Ana",)) for name in ("Torres", "Ruiz", "Vega", "Soto", "Gil")))
+async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Tenant) -> None:
+    await linking.add_entities(
+        notes, *(linking.person(f"Ana {name}", aliases=("Ana",)) for name in ("Torres", "Ruiz", "Vega", "Soto", "Gil"))
+    )
     broad = await asked(notes, "what has ana done?")
     assert (broad.search_mode, broad.fallback_reason) == ("flat", "too_broad")
     forced = await asked(notes, "what has ana done?", hierarchy="force")
     assert (forced.search_mode, len(forced.pass1_entities)) == ("two_pass", 5)
 
 
-async def test_forced_without_any_entity_the_answer_is_flat_and_says_so(notes: Tenant) -> None:
+async def test_a_forced_search_without_entities_is_flat_with_a_reason(notes: Tenant) -> None:
     answer = await asked(notes, "lime mortar", hierarchy="force")
     assert (answer.search_mode, answer.fallback_reason, uris(answer)[0]) == ("flat", "no_entities", "nobody")
 
 
-async def test_an_entity_without_documents_leads_nowhere(notes: Tenant) -> None:
-    await give(notes, person("Zoltan Kis"))
+async def test_an_entity_without_documents_does_not_guide(notes: Tenant) -> None:
+    await linking.add_entities(notes, linking.person("Zoltan Kis"))
     answer = await asked(notes, "lime mortar by Zoltan Kis")
     assert (answer.search_mode, answer.fallback_reason) == ("flat", "no_linked_documents")
 
 
-async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(notes: Tenant, ana: UUID) -> None:
-    team, crew = await give(notes, EntityDraft("team", "Quayside", members=(ana,)), EntityDraft("team", "Crew"))
+async def test_a_team_is_linked_to_its_members_documents_and_cycles_are_allowed(notes: Tenant, ana: UUID) -> None:
+    team, crew = await linking.add_entities(
+        notes, EntityDraft("team", "Quayside", members=(ana,)), EntityDraft("team", "Crew")
+    )
     await entities.change(crew, {"members": (team,)}, notes.user_id, db=notes.db, embedder=notes.embedder)
     await entities.change(team, {"members": (ana, crew)}, notes.user_id, db=notes.db, embedder=notes.embedder)
     for name in ("Quayside", "Crew"):
@@ -135,15 +128,15 @@ async def test_a_team_leads_to_its_members_documents_and_a_cycle_does_no_harm(no
         assert set(uris(answer)[:3]) == {"ana-1", "ana-2", "ana-3"}
 
 
-async def test_the_members_of_a_team_whose_name_is_not_meant_lead_nowhere(notes: Tenant, ana: UUID) -> None:
-    await give(notes, EntityDraft("team", "Harbour", members=(ana,)))
+async def test_a_team_that_is_not_named_adds_no_members(notes: Tenant, ana: UUID) -> None:
+    await linking.add_entities(notes, EntityDraft("team", "Harbour", members=(ana,)))
     meant = await asked(notes, "lights of the team Harbour")
     assert {match.matched_by for match in meant.pass1_entities} == {"name", "team"}
     answer = await asked(notes, "harbour lights in Gdynia")
     assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
 
 
-async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: Tenant, ana: UUID) -> None:
+async def test_hits_below_the_minimum_confidence_are_replaced_by_others(notes: Tenant, ana: UUID) -> None:
     query = Query(notes.user_id, "buoy batteries of Ana Torres", limit=3, min_confidence="medium_high")
     flat = await found(notes, replace(query, limit=50, guidance=Guidance("off", boost=False)))
     guided = await found(notes, query)
@@ -151,24 +144,26 @@ async def test_hits_that_are_not_sure_enough_make_room_for_others(notes: Tenant,
     assert len(guided.hits) >= min(3, len(flat.hits))
 
 
-async def test_a_role_leads_to_who_has_it(notes: Tenant) -> None:
-    await give(notes, person("Ben Okafor", role="Head of Charging"))
+async def test_a_role_matches_the_person_who_has_it(notes: Tenant) -> None:
+    await linking.add_entities(notes, linking.person("Ben Okafor", role="Head of Charging"))
     answer = await asked(notes, "what did the head of charging buy?")
     assert [(m.name, m.matched_by, m.score) for m in answer.pass1_entities] == [("Ben Okafor", "role", 0.6)]
     assert set(uris(answer)[:2]) == {"ben-1", "ben-2"}
 
 
-async def test_facts_that_cover_the_question_lead_to_whom_they_are_about(notes: Tenant) -> None:
-    await give(notes, person("Ben Okafor", facts=("Keeps the spare anchors in the northern shed",)))
+async def test_facts_that_cover_the_question_match_their_entity(notes: Tenant) -> None:
+    await linking.add_entities(
+        notes, linking.person("Ben Okafor", facts=("Keeps the spare anchors in the northern shed",))
+    )
     answer = await asked(notes, "who keeps spare anchors in the northern shed")
     assert [(m.name, m.matched_by) for m in answer.pass1_entities] == [("Ben Okafor", "fact")]
     assert answer.search_mode == "two_pass"
 
 
-async def test_a_description_near_the_question_leads_to_its_entity(minilm_tenant: Tenant) -> None:
+async def test_a_description_similar_to_the_question_matches_its_entity(minilm_tenant: Tenant) -> None:
     await minilm_tenant.add_all(NOTES)
     project = EntityDraft("project", "Okafor", description="The engineer who looks after electric charging of buoys.")
-    await give(minilm_tenant, project)
+    await linking.add_entities(minilm_tenant, project)
     answer = await asked(minilm_tenant, "engineer for charging electric buoys")
     match = answer.pass1_entities[0]
     assert (match.name, match.matched_by) == ("Okafor", "description")
@@ -177,13 +172,13 @@ async def test_a_description_near_the_question_leads_to_its_entity(minilm_tenant
 
 async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(notes: Tenant, ana: UUID) -> None:
     await notes.add("Ana Torres and Ben Okafor swapped their radios.", "both")
-    await give(notes, person("Ben Okafor", role="Radio officer"))
+    await linking.add_entities(notes, linking.person("Ben Okafor", role="Radio officer"))
     answer = await asked(notes, "did Ana Torres meet the radio officer?")
     parents = {hit.candidate.uri: hit.parent.score for hit in answer.hits if hit.parent}
     assert (parents["both"], parents["ben-1"]) == (1.0, 0.6)
 
 
-async def test_filters_and_exclusions_hold_inside_the_linked_documents(notes: Tenant, ana: UUID) -> None:
+async def test_filters_and_exclusions_apply_inside_the_linked_documents(notes: Tenant, ana: UUID) -> None:
     everything = await asked(notes, "Ana Torres", limit=50)
     by_uri = {hit.candidate.uri: hit.candidate for hit in everything.hits}
     only = Filters(document_ids=(by_uri["ana-2"].document_id, by_uri["ben-1"].document_id))
@@ -199,7 +194,7 @@ async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: 
     assert len(answer.hits) == min(limit, len(NOTES)) == len({hit.candidate.chunk_id for hit in answer.hits})
 
 
-async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(notes: Tenant, ana: UUID) -> None:
+async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(notes: Tenant, ana: UUID) -> None:
     plain = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off", boost=False)
     lifted = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off")
     assert not [hit for hit in plain.hits if hit.boost]
@@ -209,12 +204,12 @@ async def test_passages_that_mention_the_named_are_lifted_in_a_flat_search_too(n
     assert lift["ben-1"] is None
 
 
-async def test_the_lift_may_differ_by_type(notes: Tenant, ana: UUID) -> None:
+async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "batteries Ana Torres", hierarchy="off", boost_by_type={"person": (0.4, 0.4)})
     assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4)] * 2
 
 
-async def test_what_is_cached_ends_with_the_next_change(notes: Tenant, ana: UUID) -> None:
+async def test_cached_matches_expire_with_the_next_change(notes: Tenant, ana: UUID) -> None:
     cache = EntityCache()
     assert (await asked(notes, "Ana Torres", cache=cache)).search_mode == "two_pass"
     await notes.add("Ana Torres learnt to splice.", "ana-4")
@@ -223,7 +218,7 @@ async def test_what_is_cached_ends_with_the_next_change(notes: Tenant, ana: UUID
     assert (await asked(notes, "Ana Torres", cache=cache)).pass1_entities == ()
 
 
-async def test_nobody_is_guided_by_the_entities_of_another_user(notes: Tenant, ana: UUID, database: Any) -> None:
+async def test_entities_of_another_user_do_not_guide(notes: Tenant, ana: UUID, database: Any) -> None:
     cache = EntityCache()
     await asked(notes, "Ana Torres", cache=cache)
     stranger = harness.Tenant(database)
@@ -232,14 +227,14 @@ async def test_nobody_is_guided_by_the_entities_of_another_user(notes: Tenant, a
     assert (answer.search_mode, answer.pass1_entities, uris(answer)) == ("flat", (), ["own"])
 
 
-async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
+async def test_many_linked_documents_are_scored_until_the_top_k_is_stable(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     topics = ("ropes", "tides", "paint", "charts", "lamps", "anchors")
     for n in range(120):
         words = " ".join(topics[(n * step) % len(topics)] for step in (1, 2, 3))
         await tenant.add(f"Ana Torres wrote entry {n} about {words} and {'harbour ' * (n % 5)}weather.", f"log-{n}")
-    await give(tenant, person("Ana Torres"))
+    await linking.add_entities(tenant, linking.person("Ana Torres"))
     everything = await asked(tenant, "Ana Torres on anchors in the harbour", limit=10, boost=False)
     monkeypatch.setattr(linked_search, "UNBATCHED_DOCUMENTS", 50)
     monkeypatch.setattr(linked_search, "BATCH", 5)
@@ -257,7 +252,7 @@ async def test_many_linked_documents_are_scored_until_the_answer_stands_still(
     assert len(everything.hits) == 10
 
 
-async def test_explain_shows_who_was_matched_and_what_was_linked(notes: Tenant, ana: UUID) -> None:
+async def test_explain_contains_the_matches_and_the_linked_documents(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "Ana Torres batteries")
     assert answer.explain is not None
     told = answer.explain["entities"]

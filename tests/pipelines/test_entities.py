@@ -1,4 +1,4 @@
-"""Is whoever gets a connection after a failed change of entities, or after a job, bound to their own rows?"""
+"""A transaction that changes entities leaves no user setting behind on its connection."""
 
 from __future__ import annotations
 
