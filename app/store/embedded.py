@@ -1,9 +1,9 @@
 """Runs a Postgres server on the data dir when no database is configured.
 
-A real server (Postgres 18 with pgvector, from a wheel) is started on the data dir, or joined if it runs. It is shared
-by every process that uses the data dir, brought back within seconds if it dies, and stopped by the last one to leave.
-It listens on a socket in a private folder only, and lets in the user who runs us (and root), whom the kernel names
-(`peer`).
+Starts a Postgres 18 server with pgvector (from a wheel) on the data dir, or joins the running one. All processes that
+use the data dir share the server; it is restarted within seconds if it dies, and the last process to leave stops it.
+The server listens only on a socket in a private folder, and accepts the user of this process and root (`peer`
+authentication).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DATABASE = "stepwell"
 SERVICE_ROLE = "stepwell_service"
 SERVICE_RIGHTS = "LOGIN NOSUPERUSER NOBYPASSRLS NOCREATEDB NOCREATEROLE NOREPLICATION"
 SOCKET_ROOT = Path("/tmp")
-"""Where a short private folder for the socket is made if the data dir's own path is too long for one."""
+"""Parent of the private socket folder if the path inside the data dir is too long for a socket."""
 WATCH_S = 0.25
 MAX_PAUSE_S = 5.0
 ACCEPT_WAIT_S = 30.0
@@ -43,7 +43,7 @@ SMALL = embedded_settings.SMALL
 
 
 class EmbeddedPostgres:
-    """The server of a data dir, for as long as the `async with` block (or start to stop) lasts."""
+    """The server of a data dir, in use during the `async with` block, or from `start` to `stop`."""
 
     def __init__(self, data_dir: Path, *, tuning: Tuning | None = None, socket_root: Path = SOCKET_ROOT) -> None:
         tuning = tuning or embedded_settings.for_this_machine()
@@ -52,28 +52,28 @@ class EmbeddedPostgres:
 
     @property
     def owner_dsn(self) -> str:
-        """SQLAlchemy's address of the database as the superuser, for migrations."""
+        """The SQLAlchemy URL of the database for the superuser, for migrations."""
         return self.dsn(user=OWNER)
 
     @property
     def service_dsn(self) -> str:
-        """SQLAlchemy's address of the database as the role that row-level security applies to."""
+        """The SQLAlchemy URL of the database for the service's role, to which row-level security applies."""
         return self.dsn(user=SERVICE_ROLE)
 
     @property
     def postmaster_pid(self) -> int | None:
-        """The server's process id, as last seen."""
+        """The process id of the server at the last check."""
         return self._server.postmaster_pid
 
     def dsn(self, *, user: str, database: str = DATABASE, driver: str = "postgresql+asyncpg") -> str:
-        """The address of `database` for `user`, the same after every restart; asyncpg itself wants `postgresql`."""
+        """The URL of `database` for `user`, unchanged by restarts; asyncpg itself requires the driver `postgresql`."""
         socket_folder = quote(str(self._server.layout.sockets), safe="/")
         return f"{driver}://{quote(user)}@/{quote(database)}?host={socket_folder}&port=5432"
 
     async def start(self) -> Self:
-        """Join or start the server, see to database and role, and watch over it. Raises EmbeddedServerError."""
+        """Join or start the server, ensure database and role, and start the watcher. Raises EmbeddedServerError."""
         try:
-            await _to_its_end(self._server.join)
+            await _uninterrupted(self._server.join)
             atexit.register(self._leave_at_exit)
             await self.ensure_database_and_role()
         except BaseException:
@@ -83,12 +83,12 @@ class EmbeddedPostgres:
         return self
 
     async def stop(self) -> None:
-        """Leave; the last client to leave shuts the server down. Stopping twice is fine."""
+        """Leave the server; the last client to leave shuts it down. Repeated calls have no effect."""
         if self._watcher is not None:
             self._watcher.cancel()
             await asyncio.gather(self._watcher, return_exceptions=True)
             self._watcher = None
-        await _to_its_end(self._server.leave)
+        await _uninterrupted(self._server.leave)
         atexit.unregister(self._leave_at_exit)
 
     async def __aenter__(self) -> Self:
@@ -100,37 +100,37 @@ class EmbeddedPostgres:
         await self.stop()
 
     async def watch(self) -> None:
-        """Bring the server back whenever it dies, until cancelled; start() runs this already."""
+        """Restart the server whenever it dies, until cancelled; `start` runs this as a task."""
         pause, pruned = WATCH_S, time.monotonic()
         while True:
             await asyncio.sleep(pause)
-            pause = WATCH_S if self._server.alive() or await self._brought_back() else min(2 * pause, MAX_PAUSE_S)
+            pause = WATCH_S if self._server.alive() or await self._restarted() else min(2 * pause, MAX_PAUSE_S)
             if time.monotonic() - pruned > PRUNE_S:
                 await asyncio.to_thread(self._server.prune_logs)
                 pruned = time.monotonic()
 
-    async def _brought_back(self) -> bool:
-        log.warning("the embedded Postgres is gone; bringing it back")
+    async def _restarted(self) -> bool:
+        log.warning("the embedded Postgres died; restarting it")
         try:
             await asyncio.to_thread(self._server.ensure_up)
         except Exception as error:
-            log.error("the embedded Postgres could not be brought back: %s", error)
+            log.error("the embedded Postgres could not be restarted: %s", error)
             return False
         return True
 
     async def ensure_running(self) -> None:
-        """Return once the server accepts connections, starting it if it died: for callers whose connection broke.
+        """Return once the server accepts connections, restarting it if it died; for callers that lost a connection.
 
-        Raises EmbeddedServerError if it cannot be started, or accepts no connection within ACCEPT_WAIT_S seconds.
+        Raises EmbeddedServerError if the restart fails, or if no connection succeeds within ACCEPT_WAIT_S seconds.
         """
         if not self._server.joined:
-            raise EmbeddedServerError("The embedded Postgres is not in use: start() comes first.")
+            raise EmbeddedServerError("The embedded Postgres is not in use: call start() first.")
         if not self._server.alive():
             await asyncio.to_thread(self._server.ensure_up)
         (await self._connect()).terminate()
 
     async def ensure_database_and_role(self) -> None:
-        """Create the database and the service's role if missing, and take from the role whatever it must not have."""
+        """Create the database and the service's role if missing, and revoke attributes that the role must not have."""
         connection = await self._connect()
         try:
             if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", DATABASE):
@@ -145,14 +145,14 @@ class EmbeddedPostgres:
             await connection.close()
 
     async def _connect(self) -> asyncpg.Connection:
-        """A superuser's connection to the maintenance database, once the server accepts one."""
+        """Connect to the maintenance database as the superuser, retrying for up to ACCEPT_WAIT_S seconds."""
         deadline = time.monotonic() + ACCEPT_WAIT_S
         while True:
             try:
                 return await asyncpg.connect(self.dsn(user=OWNER, database="postgres", driver="postgresql"), timeout=5)
             except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
                 if time.monotonic() > deadline or isinstance(error, asyncpg.InvalidAuthorizationSpecificationError):
-                    raise EmbeddedServerError(f"The embedded Postgres accepts no connection: {error}") from error
+                    raise EmbeddedServerError(f"The embedded Postgres does not accept connections: {error}") from error
             await asyncio.sleep(0.05)
 
     def _leave_at_exit(self) -> None:
@@ -166,8 +166,8 @@ FROM pg_roles WHERE rolname = $1
 """
 
 
-async def _to_its_end(work: Callable[[], None]) -> None:
-    """Run blocking `work` in a thread; a cancellation waits for it, since a thread cannot be stopped half-way."""
+async def _uninterrupted(work: Callable[[], None]) -> None:
+    """Run blocking `work` in a thread; a cancellation waits until it is done, since a thread cannot be interrupted."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(running)

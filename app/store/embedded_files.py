@@ -1,14 +1,14 @@
-"""Names and checks the embedded Postgres' folders, and the system user that runs it.
+"""Defines and checks the folders of the embedded Postgres, and the system user that runs it.
 
-    <data dir>/postgres/       the room: ours, 0700 (as root 0711, for the server's own user must pass)
-    ├── data/  log/            the cluster and its rotated logs: the server's user only
-    ├── run/                   the socket: the server's user only (a short folder elsewhere if the path is too long)
-    ├── engine-<version>/      a copy of the programs, only where the server's user cannot reach the installed ones
-    ├── *.conf                 written anew at every start
-    ├── sockets                names the socket's folder if another user occupies the usual one
-    └── lock  clients  server  locked by whoever starts or stops, by each client, by each server process
+    <data dir>/postgres/       base folder, mode 0700 (0711 as root, since the server's user must be able to enter it)
+    ├── data/  log/            the cluster and its rotated logs, private to the server's user
+    ├── run/                   the socket, private to the server's user (in a short folder if the path is too long)
+    ├── engine-<version>/      a copy of the programs, only if the server's user cannot read the installed ones
+    ├── *.conf                 rewritten at every start
+    ├── sockets                path of the socket folder if another user owns the default one
+    └── lock  clients  server  locked while starting or stopping, by each client, by each server process
 
-Existing folders keep their permissions and owners: one that cannot be used safely is refused, never changed.
+Permissions and owners of existing folders are never changed: a folder that cannot be used safely is rejected.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from pathlib import Path
 from app.errors import EmbeddedServerError
 
 ROOT_ACCOUNT = "stepwell-db"
-"""The system user that runs Postgres where Stepwell runs as root (Postgres refuses root)."""
+"""The system user that runs Postgres if Stepwell runs as root (Postgres does not run as root)."""
 SOCKET_FILE = ".s.PGSQL.5432"
 SOCKETS_RECORD = "sockets"
-"""The file in the room that names the socket's folder if another user occupies the usual one."""
+"""The file in the base folder with the path of the socket folder, if another user owns the default one."""
 SOCKET_PATH_BYTES = 103
-"""The shortest limit among the systems we run on (macOS; Linux takes 107)."""
+"""The shortest limit of the supported systems (macOS; 107 on Linux)."""
 ROOT_DATA_DIR = Path("/var/lib/stepwell")
 
 
 def default_data_dir(env: Mapping[str, str], is_root: bool) -> Path:
-    """The folder used when STEPWELL_DATA_DIR is not set: per user, or for root one that others may pass through."""
+    """The data dir if STEPWELL_DATA_DIR is not set: one per user; for root, a folder that other users can traverse."""
     if is_root:
         return ROOT_DATA_DIR
     home = Path(env["HOME"]) if env.get("HOME") else Path.home()
@@ -51,7 +51,7 @@ def default_data_dir(env: Mapping[str, str], is_root: bool) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The system user that runs the server, and the one that runs us (they differ only for root)."""
+    """The system user that runs the server, and the user of this process (`client`); they differ only for root."""
 
     name: str
     uid: int
@@ -60,66 +60,66 @@ class Account:
 
     @property
     def switches(self) -> bool:
-        """Whether server programs must be started under another user than our own."""
+        """Whether server programs must run as another user than this process."""
         return self.uid != os.geteuid()
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The paths of one embedded server; the same for every client of a data dir."""
+    """The paths of one embedded server, the same for every client of a data dir."""
 
-    room: Path
+    base: Path
     sockets: Path
 
     @classmethod
     def of(cls, data_dir: Path, socket_root: Path) -> Layout:
-        """The paths for `data_dir`; a socket whose path is too long moves to a short folder in `socket_root`.
+        """The paths for `data_dir`; a socket with too long a path is put into a short folder in `socket_root`.
 
-        That is the one that `usable_sockets` recorded, if it did.
+        If `usable_sockets` recorded a folder, that one is used.
         """
-        room = data_dir.expanduser().resolve() / "postgres"
-        if not str(room).isprintable():
-            raise EmbeddedServerError("STEPWELL_DATA_DIR holds a control character: choose a plain folder name.")
-        sockets = room / "run"
+        base = data_dir.expanduser().resolve() / "postgres"
+        if not str(base).isprintable():
+            raise EmbeddedServerError("STEPWELL_DATA_DIR contains a control character: choose another folder name.")
+        sockets = base / "run"
         if len(os.fsencode(sockets / SOCKET_FILE)) > SOCKET_PATH_BYTES:
-            sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(room)).hexdigest()[:16]}"
+            sockets = socket_root.resolve() / f"stepwell-{hashlib.sha256(os.fsencode(base)).hexdigest()[:16]}"
             with suppress(FileNotFoundError):
-                sockets = Path((room / SOCKETS_RECORD).read_text(encoding="utf-8"))
-        return cls(room=room, sockets=sockets)
+                sockets = Path((base / SOCKETS_RECORD).read_text(encoding="utf-8"))
+        return cls(base=base, sockets=sockets)
 
     @property
     def data(self) -> Path:
         """The cluster (PGDATA)."""
-        return self.room / "data"
+        return self.base / "data"
 
     @property
     def draft(self) -> Path:
-        """A cluster in the making."""
-        return self.room / "data.draft"
+        """The cluster until initdb has completed."""
+        return self.base / "data.draft"
 
     @property
     def log(self) -> Path:
         """The folder of the server's logs."""
-        return self.room / "log"
+        return self.base / "log"
 
     @property
     def start_log(self) -> Path:
-        """What the server said before its rotated log began, at the last start."""
+        """The server's output at the last start, before its rotated log began."""
         return self.log / "start.log"
 
     @property
     def version_file(self) -> Path:
-        """Holds the major version that wrote the cluster."""
+        """Contains the major version that wrote the cluster."""
         return self.data / "PG_VERSION"
 
     @property
     def pid_file(self) -> Path:
-        """Written by the postmaster; its eighth line says whether it is ready."""
+        """Written by the postmaster; the eighth line is its status."""
         return self.data / "postmaster.pid"
 
 
 def server_account() -> Account:
-    """Who runs the server: ourselves, or for root a system user of its own, created if missing."""
+    """The account that runs the server: the current user, or for root a system user, created if missing."""
     if os.geteuid() == 0:
         entry = _root_account()
         return Account(name=entry.pw_name, uid=entry.pw_uid, gid=entry.pw_gid, client="root")
@@ -136,36 +136,36 @@ def server_account() -> Account:
 def _root_account() -> pwd.struct_passwd:
     """The entry of ROOT_ACCOUNT; another process may be creating it at the same time."""
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent"]
-    why = "useradd failed"
+    reason = "useradd failed"
     for _ in range(20):
         try:
             return pwd.getpwnam(ROOT_ACCOUNT)
         except KeyError:
             try:
-                made = subprocess.run([*command, ROOT_ACCOUNT], capture_output=True, text=True, timeout=30)
+                result = subprocess.run([*command, ROOT_ACCOUNT], capture_output=True, text=True, timeout=30)
             except OSError:
-                why = "there is no useradd"
+                reason = "useradd is not installed"
                 break
-            why = made.stderr.strip() or why
+            reason = result.stderr.strip() or reason
         time.sleep(0.1)
     raise EmbeddedServerError(
-        f"Postgres does not run as root, and the system user {ROOT_ACCOUNT} could not be created ({why}): "
+        f"Postgres does not run as root, and the system user {ROOT_ACCOUNT} could not be created ({reason}): "
         "create it, run Stepwell as another user, or set DATABASE_URL."
     )
 
 
 def prepare(layout: Layout, account: Account) -> None:
-    """Make the folders that are missing, and refuse existing ones that the server could not use or others could."""
+    """Create missing folders, and reject existing ones that the server cannot use or that others can write."""
     mode = 0o711 if account.switches else 0o700
-    for folder in reversed([folder for folder in _upwards(layout.room) if not folder.exists()]):
+    for folder in reversed([folder for folder in _upwards(layout.base) if not folder.exists()]):
         _make_folder(folder, mode)
-    found = layout.room.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = layout.base.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise EmbeddedServerError(
-            f"{layout.room} belongs to another user or may be written by others: "
+            f"{layout.base} belongs to another user or is writable by others: "
             "run as its owner, or set STEPWELL_DATA_DIR to a folder of your own."
         )
-    _refuse_closed_parents(layout.room, account)
+    _reject_closed_parents(layout.base, account)
 
 
 def _make_folder(folder: Path, mode: int) -> None:
@@ -173,28 +173,28 @@ def _make_folder(folder: Path, mode: int) -> None:
         folder.mkdir(mode=mode)
     except FileExistsError:
         return
-    folder.chmod(mode)  # the umask may have taken bits away; the folder is ours and new
+    folder.chmod(mode)  # the umask may have cleared bits of this new folder
 
 
-def _refuse_closed_parents(room: Path, account: Account) -> None:
-    closed = next((folder for folder in _upwards(room) if not may_pass(folder, account)), None)
+def _reject_closed_parents(base: Path, account: Account) -> None:
+    closed = next((folder for folder in _upwards(base) if not may_pass(folder, account)), None)
     if closed is not None:
         raise EmbeddedServerError(
-            f"Under root, Postgres runs as the system user {account.name}, who may not enter {closed}. Stepwell never "
-            "changes the permissions of an existing folder: set STEPWELL_DATA_DIR to one that others may traverse, "
+            f"Under root, Postgres runs as the system user {account.name}, who cannot enter {closed}. Stepwell never "
+            "changes the permissions of an existing folder: set STEPWELL_DATA_DIR to one that others can traverse, "
             f"such as {ROOT_DATA_DIR}."
         )
 
 
 def private_folder(folder: Path, account: Account) -> None:
-    """A folder for the server's user alone: made with mode 0700, or refused if it exists and is anything else."""
+    """Create a folder with mode 0700 for the server's user; reject an existing one with other owner or mode."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    found = folder.lstat()
-    if found.st_uid == os.geteuid() and stat.S_ISDIR(found.st_mode) and account.switches:
+    status = folder.lstat()
+    if status.st_uid == os.geteuid() and stat.S_ISDIR(status.st_mode) and account.switches:
         os.chown(folder, account.uid, account.gid, follow_symlinks=False)
-        found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != account.uid or found.st_mode & 0o077:
+        status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != account.uid or status.st_mode & 0o077:
         raise EmbeddedServerError(
             f"{folder} is not a private folder of the user {account.name}: "
             "remove it, or set STEPWELL_DATA_DIR to another folder."
@@ -204,33 +204,33 @@ def private_folder(folder: Path, account: Account) -> None:
 def usable_sockets(layout: Layout, account: Account) -> Layout:
     """The layout with a private folder for the socket.
 
-    In a folder that all users share, another user may have made the usual one first: then it is left alone, and a new
-    folder is made and recorded. Raises EmbeddedServerError where the folder inside the room cannot be used.
+    In a folder that all users share, another user may already own the default socket folder: then a new folder is
+    created and recorded. Raises EmbeddedServerError if the folder inside the base folder cannot be used.
     """
     try:
         private_folder(layout.sockets, account)
     except EmbeddedServerError:
-        if layout.sockets.parent == layout.room:
+        if layout.sockets.parent == layout.base:
             raise
     else:
         return layout
     chosen = Path(tempfile.mkdtemp(prefix="stepwell-", dir=layout.sockets.parent))
     private_folder(chosen, account)
-    (layout.room / SOCKETS_RECORD).write_text(str(chosen), encoding="utf-8")
+    (layout.base / SOCKETS_RECORD).write_text(str(chosen), encoding="utf-8")
     return replace(layout, sockets=chosen)
 
 
 def may_pass(folder: Path, account: Account) -> bool:
-    """Whether `account` may enter `folder` (mode bits; access lists are not looked at)."""
+    """Whether `account` may enter `folder` by its mode bits; access control lists are not considered."""
     return bool(permissions(folder, account) & 0o1)
 
 
 def permissions(path: Path, account: Account) -> int:
     """The read, write and execute bits that apply to `account`."""
-    found = path.stat()
-    if found.st_uid == account.uid:
-        return found.st_mode >> 6
-    return found.st_mode >> 3 if found.st_gid == account.gid else found.st_mode
+    status = path.stat()
+    if status.st_uid == account.uid:
+        return status.st_mode >> 6
+    return status.st_mode >> 3 if status.st_gid == account.gid else status.st_mode
 
 
 def _upwards(path: Path) -> Iterator[Path]:

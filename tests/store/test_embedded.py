@@ -267,10 +267,10 @@ async def test_two_watchers_restart_one_server(data_dir: Path) -> None:
 
 async def test_stale_files_with_the_pid_of_another_process_do_not_block_the_start(data_dir: Path) -> None:
     async with _served(data_dir):
-        room = data_dir / "postgres"
-        written = (room / "data" / "postmaster.pid").read_text()
+        base = data_dir / "postgres"
+        written = (base / "data" / "postmaster.pid").read_text()
     stale = written.replace(written.split("\n")[0], str(os.getpid()), 1)
-    for path in (room / "data" / "postmaster.pid", room / "run" / ".s.PGSQL.5432.lock"):
+    for path in (base / "data" / "postmaster.pid", base / "run" / ".s.PGSQL.5432.lock"):
         path.write_text(stale)
     async with _served(data_dir) as server:
         assert server.postmaster_pid not in (None, os.getpid())
@@ -293,7 +293,7 @@ async def test_no_second_server_starts_beside_one_of_another_container(
     monkeypatch.setattr(embedded_server, "LEFTOVER_WAIT_S", 0.1)
     layout = embedded_files.Layout.of(empty_dir, Path(tempfile.gettempdir()))
     embedded_files.prepare(layout, embedded_files.server_account())
-    with (layout.room / "server").open("w") as held:
+    with (layout.base / "server").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_SH)
         with pytest.raises(EmbeddedServerError, match="STEPWELL_DATA_DIR"):
             await _served(empty_dir).start()

@@ -31,15 +31,15 @@ def test_an_existing_folder_of_our_own_user_keeps_its_permissions(tmp_path: Path
     ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
     layout = embedded_files.Layout.of(tmp_path / "new", tmp_path)
     embedded_files.prepare(layout, ours)
-    assert (_mode(tmp_path), _mode(tmp_path / "new"), _mode(layout.room)) == (0o750, 0o700, 0o700)
+    assert (_mode(tmp_path), _mode(tmp_path / "new"), _mode(layout.base)) == (0o750, 0o700, 0o700)
 
 
 def test_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
     ours = embedded_files.Account(name="me", uid=os.geteuid(), gid=os.getegid(), client="me")
     layout = embedded_files.Layout.of(tmp_path, tmp_path)
-    layout.room.mkdir()
-    layout.room.chmod(0o777)
-    with pytest.raises(EmbeddedServerError, match="written by others"):
+    layout.base.mkdir()
+    layout.base.chmod(0o777)
+    with pytest.raises(EmbeddedServerError, match="writable by others"):
         embedded_files.prepare(layout, ours)
 
 
