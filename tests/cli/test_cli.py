@@ -193,7 +193,7 @@ def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_the_demo_ingests_answers_and_deletes_its_data(stepwell: Stepwell) -> None:
+def test_the_demo_ingests_the_samples_and_answers_its_questions(stepwell: Stepwell) -> None:
     ran = stepwell("demo", "--no-serve")
     assert ran.code == 0, ran.err
     assert "sample notes" in ran.err

@@ -25,7 +25,7 @@ def as_the_api(**fields: Any) -> Query:
 @pytest.mark.parametrize("hierarchy", ["auto", "off", "force"])
 @pytest.mark.parametrize("fusion", ["auto", "rrf", "convex"])
 @pytest.mark.parametrize("mode", ["auto", "hybrid", "semantic", "lexical"])
-def test_a_mode_of_the_api_runs_the_same_request_as_the_api(mode: Any, fusion: Any, hierarchy: Any) -> None:
+def test_a_mode_of_the_api_builds_the_same_query_as_the_api(mode: Any, fusion: Any, hierarchy: Any) -> None:
     asked = Strategy(mode, fusion, hierarchy=hierarchy, rerank="cosine").query("lime", "ana", SERVICES)
     assert asked == as_the_api(mode=mode, fusion=fusion, hierarchy=hierarchy, rerank="cosine")
 

@@ -62,7 +62,7 @@ def test_a_users_own_entity_replaces_an_automatic_one_of_that_name() -> None:
     assert [m.entity_id for m in entity_scores.best(found, limit=5)] == [B, C]
 
 
-def test_entities_guide_if_one_is_certain_and_a_full_list_is_not_uniform() -> None:
+def test_the_fallback_reason_depends_on_the_best_score_and_the_spread_of_a_full_list() -> None:
     sure = [match(A, 1.0), match(B, 0.6)]
     assert entity_scores.fallback_reason(sure, threshold=0.5, limit=5) is None
     assert entity_scores.fallback_reason([], threshold=0.5, limit=5) == "not_entity_centric"
