@@ -1,7 +1,7 @@
 """Limits the number of concurrent searches; the others wait and are served round-robin by user.
 
-A request asks for its turn when it is authenticated, read and valid, so that no unverified key and no slow body ever
-holds one.
+A request enters the queue after it is authenticated, read and validated, so that neither an invalid key nor a slow body
+holds a turn.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def install(app: FastAPI, searches: FairQueue) -> None:
-    """Let the application's searches through one queue. Call it after `metrics.install`."""
+    """Set the queue of the application's searches and its gauges. Call it after `metrics.install`."""
     app.state.searches = searches
     metrics: Metrics = app.state.metrics
     metrics.watch("stepwell_searches_running", "Searches that hold a turn now.", lambda: searches.running)
@@ -31,10 +31,10 @@ def install(app: FastAPI, searches: FairQueue) -> None:
 
 
 async def in_turn(request: Request, user_id: str, search: Callable[[Turn], Awaitable[T]]) -> T:
-    """The result of `search`, run when the user's turn has come.
+    """The result of `search`, run when the queue grants the user a turn.
 
-    The time of waiting counts towards the deadline of the search. A client that leaves gives up its turn, or its place
-    in the queue. Raises Overloaded, DeadlineExceeded, ClientDisconnect, and what `search` raises.
+    Waiting counts towards the deadline of the search. When the client disconnects, the search is cancelled or removed
+    from the queue. Raises Overloaded, DeadlineExceeded, ClientDisconnect, and what `search` raises.
     """
     searches: FairQueue = request.app.state.searches
     metrics: Metrics = request.app.state.metrics

@@ -8,7 +8,7 @@ from app.pipelines.audit import LOCAL, KeyUses
 
 
 def count_use(request: Request, key_id: str, scope: str) -> None:
-    """Note that a key authenticated the request for an operation of this scope; written once a minute."""
+    """Record that a key authenticated the request for an operation of this scope; counts are stored once a minute."""
     uses: KeyUses = request.app.state.key_uses
     request.state.key_id = key_id
     uses.add(key_id, scope)

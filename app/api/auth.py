@@ -23,10 +23,10 @@ from app.pipelines import keys, local_token
 from app.pipelines.services import Services
 
 LOCAL_USER = "local"
-LOOKUPS_AT_ONCE = 4
-GUESSES_AT_ONCE = 2
-REMEMBERED = 10_000
-LOOKUP_S = 5.0
+MAX_LOOKUPS = 4
+MAX_GUESSES = 2
+MAX_VALID_KEYS = 10_000
+LOOKUP_TIMEOUT_S = 5.0
 
 _bearer = HTTPBearer(auto_error=False, description="An API key, or the local token.")
 _header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API key, or the local token.")
@@ -34,7 +34,7 @@ _header = APIKeyHeader(name="X-API-Key", auto_error=False, description="An API k
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who sent a request; `key_id` is None without keys."""
+    """The authenticated sender of a request; `key_id` is None if no key is needed."""
 
     user_id: str
     key_id: str | None
@@ -45,34 +45,34 @@ _LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
 
 
 async def services(request: Request) -> Services:
-    """The parts that the application was started with. (Not `async`, it would cost every request a thread.)"""
-    found: Services = request.app.state.services
-    return found
+    """The opened services of the application. It is `async` because a plain function would run in a thread."""
+    opened: Services = request.app.state.services
+    return opened
 
 
 class KeyLookups:
-    """Looks keys up in the database, so that neither many requests nor guessed keys can take all its connections.
+    """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
 
-    Requests with the same key share a look-up while it runs. Keys that were never valid share GUESSES_AT_ONCE
-    look-ups, so that guesses do not delay the others. Nothing is cached: a revoked key is refused at once.
+    Requests with the same key share a lookup while it runs. Keys that have never been valid share MAX_GUESSES
+    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once.
     """
 
     def __init__(self) -> None:
         self._flights: SingleFlight[Caller] = SingleFlight()
-        self._were_valid: LRUCache[bytes, None] = LRUCache(REMEMBERED)
-        self._lookups = asyncio.Semaphore(LOOKUPS_AT_ONCE)
-        self._guesses = asyncio.Semaphore(GUESSES_AT_ONCE)
+        self._were_valid: LRUCache[bytes, None] = LRUCache(MAX_VALID_KEYS)
+        self._lookups = asyncio.Semaphore(MAX_LOOKUPS)
+        self._guesses = asyncio.Semaphore(MAX_GUESSES)
 
     async def caller(self, presented: str, services: Services) -> Caller:
         """The owner of a key. Raises Unauthorized, DatabaseUnavailable."""
         digest = hashlib.sha256(presented.encode()).digest()
         try:
-            async with asyncio.timeout(LOOKUP_S):
-                return await self._flights.run(digest, lambda: self._looked_up(digest, presented, services))
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                return await self._flights.run(digest, lambda: self._look_up(digest, presented, services))
         except TimeoutError as error:
             raise errors.DatabaseUnavailable("The API key could not be looked up in time.") from error
 
-    async def _looked_up(self, digest: bytes, presented: str, services: Services) -> Caller:
+    async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups if digest in self._were_valid else self._guesses:
             key = await keys.verify(presented, db=services.db)
         self._were_valid[digest] = None
@@ -95,20 +95,20 @@ class Scope:
         return await self.authenticate(request)
 
     async def authenticate(self, request: Request) -> str:
-        """The caller's user id, by the header fields alone. Raises Unauthorized, Forbidden, RateLimited."""
-        known: Caller | None = getattr(request.state, "caller", None)
-        caller = known or await _identified(request)
-        if not known:
+        """The caller's user id, from the header fields. Raises Unauthorized, Forbidden, RateLimited."""
+        authenticated: Caller | None = getattr(request.state, "caller", None)
+        caller = authenticated or await _identify(request)
+        if not authenticated:
             request.state.caller = caller
             request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
         if not {self.needed, "admin"} & caller.scopes:
             raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
-        if caller.key_id is not None and not known:
+        if caller.key_id is not None and not authenticated:
             auditing.count_use(request, caller.key_id, self.needed)
         return caller.user_id
 
 
-async def _identified(request: Request) -> Caller:
+async def _identify(request: Request) -> Caller:
     if request.app.state.settings.auth == "none":
         return _LOCAL
     bearer = await _bearer(request)

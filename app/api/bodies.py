@@ -2,14 +2,15 @@
 
 The order of every request on a StrictRoute is: authenticate by the header fields, read the body, validate.
 
-Python's `json` accepts NaN, turns 1e999 into infinity, keeps halves of surrogate pairs and NUL characters that Postgres
-refuses, raises a bare ValueError on a number of 4,301 digits, and RecursionError deep down. Here each is a 422 that
-names the field. Of duplicate keys the last one wins (RFC 8259 leaves it open).
+Python's `json` accepts NaN, parses 1e999 as infinity, accepts lone surrogates and NUL characters that Postgres rejects,
+and raises ValueError for a number of 4,301 digits and RecursionError for deep nesting. Here each of these is a 422 that
+names the field. Of duplicate keys the last one is used (RFC 8259 leaves it open).
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import math
 import re
@@ -50,7 +51,7 @@ class InvalidEncoding(errors.BadRequest):
 
 
 class UnsupportedMediaType(errors.BadRequest):
-    """The body is not declared to be JSON."""
+    """The Content-Type of the body is not the expected one."""
 
     status = 415
     code = "unsupported_media_type"
@@ -58,10 +59,10 @@ class UnsupportedMediaType(errors.BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class BodyLimits:
-    """What a body may take: bytes (None: as configured) and time.
+    """Limits of a body: its size in bytes (None: as configured) and the time to receive it.
 
-    It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and no piece of it may take
-    longer than `seconds`.
+    It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and each message with a part of
+    it must arrive within `seconds` of the previous one.
     """
 
     max_bytes: int | None
@@ -70,7 +71,7 @@ class BodyLimits:
 
 
 def install(app: FastAPI, *, max_bytes: int) -> None:
-    """Have the app's own routes be strict; `max_bytes` is the size that the others are limited to.
+    """Make StrictRoute the class of the app's own routes and set the configured size limit.
 
     A router that is included later needs `APIRouter(route_class=bodies.StrictRoute)`.
     """
@@ -79,7 +80,7 @@ def install(app: FastAPI, *, max_bytes: int) -> None:
 
 
 class StrictRoute(APIRoute):
-    """A route that authenticates first, limits the body, and parses JSON by `parse`; its URL holds no NUL character.
+    """A route that authenticates first, limits the body, parses JSON with `parse` and rejects NUL in the URL.
 
     The default limits are for documents: the configured size, and at least 20 kB/s after the first five seconds.
     """
@@ -88,23 +89,25 @@ class StrictRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
-        takes_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
+        expects_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
         scopes = list(_scopes(self.dependant))
         limits = self.limits
 
         async def strict(request: Request) -> Response:
             for scope in scopes:
                 await scope.authenticate(request)
-            _refuse_nul_in_url(request)
-            most = request.app.state.max_body_bytes
-            body = Body(request, limits, max_bytes=most if limits.max_bytes is None else min(most, limits.max_bytes))
+            _reject_nul_in_url(request)
+            max_bytes = request.app.state.max_body_bytes
+            if limits.max_bytes is not None:
+                max_bytes = min(max_bytes, limits.max_bytes)
+            body = Body(request, limits, max_bytes=max_bytes)
             body.check_declared_length()
-            if not takes_json:
+            if not expects_json:
                 return await handle(Request(request.scope, body.receive, request._send))
-            read = StrictRequest(request.scope, body.receive, request._send)
-            await read.read()
-            await read.validate(self.body_field)
-            return await handle(read)
+            strict_request = StrictRequest(request.scope, body.receive, request._send)
+            await strict_request.read()
+            await strict_request.validate(self.body_field)
+            return await handle(strict_request)
 
         return strict
 
@@ -122,7 +125,7 @@ class ListsRoute(StrictRoute):
 
 
 def _scopes(dependant: Dependant) -> Iterator[auth.Scope]:
-    """The scopes that a route requires, wherever among its dependencies they were declared."""
+    """The scopes that a route requires, at any depth of its dependencies."""
     if isinstance(dependant.call, auth.Scope):
         yield dependant.call
     for dependency in dependant.dependencies:
@@ -130,7 +133,7 @@ def _scopes(dependant: Dependant) -> Iterator[auth.Scope]:
 
 
 class Body:
-    """Receives a request's body within limits of size and time; after its end `receive` waits for the disconnect."""
+    """Receives a request's body within limits of size and time; after the body `receive` waits for the disconnect."""
 
     def __init__(self, request: Request, limits: BodyLimits, *, max_bytes: int) -> None:
         self._headers = request.headers
@@ -138,11 +141,11 @@ class Body:
         self._limits = limits
         self._max_bytes = max_bytes
         self._began: float | None = None
-        self._taken = 0
+        self._received = 0
         self._complete = False
 
     def check_declared_length(self) -> None:
-        """Raises TooLarge where the header fields declare a body of more than `max_bytes`."""
+        """Raises TooLarge if the Content-Length header is larger than `max_bytes`."""
         length = self._headers.get("content-length", "")
         if length.isascii() and length.isdigit() and (len(length) > 19 or int(length) > self._max_bytes):
             raise self._too_large()
@@ -156,8 +159,8 @@ class Body:
                 message = await self._receive()
         except TimeoutError as error:
             raise errors.RequestTimeout("The body did not arrive in time: send it faster, or in parts.") from error
-        self._taken += len(message.get("body", b""))
-        if self._taken > self._max_bytes:
+        self._received += len(message.get("body", b""))
+        if self._received > self._max_bytes:
             raise self._too_large()
         self._complete = not message.get("more_body", False)
         return message
@@ -167,17 +170,17 @@ class Body:
         if self._began is None:
             self._began = now
         allowed = self._limits.seconds
-        return min(self._began + allowed + self._taken / self._limits.bytes_per_s, now + allowed)
+        return min(self._began + allowed + self._received / self._limits.bytes_per_s, now + allowed)
 
     def _too_large(self) -> errors.TooLarge:
         return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
 
 
 class StrictRequest(Request):
-    """A request whose `json()` was read strictly, before the framework could turn its errors into its own."""
+    """A request whose `json()` returns the value that `read` parsed strictly."""
 
     async def read(self) -> None:
-        """Read and parse the body, if there is one. Raises as `parse` does, and UnsupportedMediaType."""
+        """Read and parse the body, if there is one. Raises UnsupportedMediaType and the errors of `parse`."""
         if self.headers.get("content-length") == "0":
             return
         if (content_type := self.headers.get("content-type")) is not None:
@@ -188,16 +191,16 @@ class StrictRequest(Request):
             self._parsed = await offload.run(len(raw), parse, raw)
 
     async def validate(self, field: ModelField | None) -> None:
-        """Validate a large body in a thread; the framework accepts the resulting model as it is.
+        """Validate a large body in a thread; the framework does not validate the resulting model again.
 
         Raises RequestValidationError.
         """
         size = len(await self.body())
         if field is None or size <= offload.INLINE:
             return
-        value, found = await offload.run(size, field.validate, self._parsed, {}, loc=("body",))
-        if found:
-            raise RequestValidationError(found, body=self._parsed)
+        value, invalid = await offload.run(size, field.validate, self._parsed, {}, loc=("body",))
+        if invalid:
+            raise RequestValidationError(invalid, body=self._parsed)
         self._parsed = value
 
     async def json(self) -> object:
@@ -205,7 +208,7 @@ class StrictRequest(Request):
 
 
 def require(request: Request, *media_types: str) -> None:
-    """Raises UnsupportedMediaType unless the body is declared as one of these."""
+    """Raises UnsupportedMediaType unless the Content-Type is one of these."""
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared not in media_types:
         raise UnsupportedMediaType(f"Send the body with the header Content-Type: {media_types[0]}.")
@@ -216,9 +219,9 @@ def _require_json(content_type: str) -> None:
         raise UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json.")
 
 
-def _refuse_nul_in_url(request: Request) -> None:
+def _reject_nul_in_url(request: Request) -> None:
     for name in [name for name, value in request.query_params.multi_items() if "\0" in name + value]:
-        raise _invalid([(("query", name), "invalid_text", "Must not hold the NUL character.")])
+        raise _invalid([(("query", name), "invalid_text", "Must not contain the NUL character.")])
     if "\0" in request.scope["path"]:
         raise HTTPException(404)
 
@@ -227,66 +230,66 @@ def parse(raw: bytes) -> object:
     """The value of a JSON text.
 
     Raises InvalidEncoding if it is not UTF-8, and RequestValidationError with one of the codes
-    `invalid_json` (at its position), `too_deep` (past 64 levels, seen by a linear scan before any recursion),
-    `too_many_parts` (past 100,000 objects and lists, which would take twenty times the memory of their text),
-    `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or half a surrogate pair).
+    `invalid_json` (with the position), `too_deep` (more than 64 levels, found by a linear scan before the recursion),
+    `too_many_parts` (more than 100,000 objects and lists, which take twenty times the memory of their text),
+    `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or a lone surrogate).
     """
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidEncoding("The body is not valid UTF-8: encode it as UTF-8.") from None
-    _refuse_depth(text)
-    reader = _Reader()
+    _check_nesting(text)
+    decoder = _Decoder()
     try:
-        value = reader.read(text)
+        value = decoder.decode(text)
     except json.JSONDecodeError as error:
-        raise _invalid([((), "invalid_json", _where(error))]) from None
-    if reader.refused or _RISKY_ESCAPE.search(text):
-        _refuse_unusable(value)
+        raise _invalid([((), "invalid_json", _position(error))]) from None
+    if decoder.has_bad_numbers or _RISKY_ESCAPE.search(text):
+        _reject_unusable(value)
     return value
 
 
-def _refuse_depth(text: str) -> None:
+def _check_nesting(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
     depth = opened = 0
-    for found in _STRING_OR_BRACKETS.finditer(text):
-        kind = found.group()[0]
+    for match in _STRING_OR_BRACKETS.finditer(text):
+        kind = match.group()[0]
         if kind in "[{":
-            depth += found.end() - found.start()
-            opened += found.end() - found.start()
+            depth += match.end() - match.start()
+            opened += match.end() - match.start()
             if depth > MAX_DEPTH:
                 raise _invalid([((), "too_deep", f"The body is nested more than {MAX_DEPTH} levels deep: flatten it.")])
             if opened > MAX_CONTAINERS:
                 raise _invalid([((), "too_many_parts", f"Send at most {MAX_CONTAINERS:,} objects and lists at once.")])
         elif kind in "]}":
-            depth -= found.end() - found.start()
+            depth -= match.end() - match.start()
 
 
-def _where(error: json.JSONDecodeError) -> str:
+def _position(error: json.JSONDecodeError) -> str:
     reason = error.msg.partition(":")[0]
     return f"The body is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
 
 
-class _Refused:
-    """Replaces a number that cannot be used, until its path is known."""
+class _BadNumber:
+    """Marks a number that cannot be used; `_unusable` reports its path."""
 
 
-class _Reader:
-    """Reads numbers, and remembers whether one was refused."""
+class _Decoder:
+    """Decodes JSON and marks numbers that cannot be used."""
 
     def __init__(self) -> None:
-        self.refused = False
+        self.has_bad_numbers = False
 
-    def read(self, text: str) -> object:
-        # Python called for every number takes eight times as long, so only where digits or exponents look too large.
+    def decode(self, text: str) -> object:
+        # A Python call per number takes eight times as long, so it is made only if a number may be too large.
         if not _RISKY_NUMBER.search(text):
             return json.loads(text, parse_constant=self.constant)
         return json.loads(text, parse_constant=self.constant, parse_float=self.decimal, parse_int=self.whole)
 
     def constant(self, _: str) -> object:
-        self.refused = True
-        return _Refused()
+        self.has_bad_numbers = True
+        return _BadNumber()
 
     def decimal(self, digits: str) -> object:
         return value if math.isfinite(value := float(digits)) else self.constant(digits)
@@ -298,20 +301,19 @@ class _Reader:
         return value if (value := int(digits)) in _INT64 else self.constant(digits)
 
 
-def _refuse_unusable(value: object) -> None:
-    found = [fault for fault, _ in zip(_unusable(value, ()), range(20), strict=False)]
-    if found:
-        raise _invalid(found)
+def _reject_unusable(value: object) -> None:
+    if invalid := list(itertools.islice(_unusable(value, ()), 20)):
+        raise _invalid(invalid)
 
 
-_Fault = tuple[tuple[str | int, ...], str, str]
-_BAD_TEXT = "Must not hold the NUL character or half of a surrogate pair."
+_InvalidValue = tuple[tuple[str | int, ...], str, str]
+_BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
 _BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
 
 
-def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[_Fault]:
-    """Every place that holds a refused number or text that Postgres cannot store; the depth is bounded already."""
-    if isinstance(value, _Refused):
+def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[_InvalidValue]:
+    """Every marked number and every text that Postgres cannot store; the nesting depth is already limited."""
+    if isinstance(value, _BadNumber):
         yield path, "invalid_number", _BAD_NUMBER
     elif isinstance(value, str) and _UNUSABLE.search(value):
         yield path, "invalid_text", _BAD_TEXT
@@ -321,13 +323,13 @@ def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[_Fault]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if _UNUSABLE.search(key):
-                yield (*path, key), "invalid_text", f"Its key is unusable. {_BAD_TEXT}"
+                yield (*path, key), "invalid_text", f"Its key is invalid. {_BAD_TEXT}"
             yield from _unusable(item, (*path, key))
 
 
-def _invalid(found: list[_Fault]) -> RequestValidationError:
-    return RequestValidationError([{"loc": _located(path), "type": code, "msg": text} for path, code, text in found])
+def _invalid(values: list[_InvalidValue]) -> RequestValidationError:
+    return RequestValidationError([{"loc": _location(path), "type": code, "msg": text} for path, code, text in values])
 
 
-def _located(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
+def _location(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
     return path if path[:1] == ("query",) else ("body", *path)

@@ -83,7 +83,7 @@ class Protocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._next_check = self.loop.call_later(self.limits.check_s, self._check)
         if len(self.connections) > self.limits.connections:
-            self._make_room()
+            self._free_a_connection()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -103,7 +103,7 @@ class Protocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def _make_room(self) -> None:
+    def _free_a_connection(self) -> None:
         """Close the connection that has waited longest for a request, or this one if all are answering requests."""
         accepted = [one for one in self.connections if isinstance(one, Protocol) and one.is_accepted]
         if len(accepted) <= self.limits.connections:
@@ -225,11 +225,11 @@ class Protocol(HttpToolsProtocol):
         """Answer with a problem, after the responses that are due, and close."""
         self._refusal = refusal
         if self._reading_body:
-            self._give_up_request()
+            self._abandon_request()
         if self.is_waiting:
             self._answer(refusal)
 
-    def _give_up_request(self) -> None:
+    def _abandon_request(self) -> None:
         """Disconnect the request whose body is being received: the rest of it cannot be read."""
         if self.cycle is not self.running:
             self.pipeline.popleft()

@@ -1,7 +1,7 @@
 """Encodes and decodes the cursors of paginated listings.
 
-A cursor is a place in the order, not an offset, so that pages neither skip nor repeat when documents come and go. It
-names no user: it is only ever read inside the caller's own rows.
+A cursor contains the sort key of the last row of a page, not an offset, so that pages neither skip nor repeat rows when
+rows are added or deleted. It contains no user id, since listings only read the user's own rows.
 """
 
 from __future__ import annotations
@@ -16,67 +16,67 @@ from uuid import UUID
 
 from app import errors
 
-LONGEST = 1_200
-First = TypeVar("First")
+MAX_LENGTH = 1_200
+Key = TypeVar("Key")
 
 
 def make(created_at: datetime, document_id: UUID) -> str:
-    """The cursor behind this document."""
-    return _made(created_at.isoformat(), document_id)
+    """The cursor after this document, in the order of creation."""
+    return _encode(created_at.isoformat(), document_id)
 
 
 def read(cursor: str) -> tuple[datetime, UUID]:
-    """The place that a cursor names. Raises BadRequest."""
-    return _read(cursor, _moment)
+    """The sort key in a cursor. Raises BadRequest."""
+    return _decode(cursor, _moment)
 
 
 def make_name(name: str, entity_id: UUID) -> str:
-    """The cursor behind this entity in the order of names."""
-    return _made(name, entity_id)
+    """The cursor after this entity, in the order of names."""
+    return _encode(name, entity_id)
 
 
 def read_name(cursor: str) -> tuple[str, UUID]:
-    """The place that a cursor names. Raises BadRequest."""
-    return _read(cursor, _name)
+    """The sort key in a cursor. Raises BadRequest."""
+    return _decode(cursor, _name)
 
 
 def make_strength(strength: float, document_id: UUID) -> str:
-    """The cursor behind this document in the order of links."""
-    return _made(repr(strength), document_id)
+    """The cursor after this document, in the order of link strength."""
+    return _encode(repr(strength), document_id)
 
 
 def read_strength(cursor: str) -> tuple[float, UUID]:
-    """The place that a cursor names. Raises BadRequest."""
-    return _read(cursor, _strength)
+    """The sort key in a cursor. Raises BadRequest."""
+    return _decode(cursor, _strength)
 
 
-def _made(first: str, last: UUID) -> str:
-    return base64.urlsafe_b64encode(f"{first}|{last}".encode()).decode().rstrip("=")
+def _encode(key: str, row_id: UUID) -> str:
+    return base64.urlsafe_b64encode(f"{key}|{row_id}".encode()).decode().rstrip("=")
 
 
-def _read(cursor: str, first: Callable[[str], First]) -> tuple[First, UUID]:
+def _decode(cursor: str, parse: Callable[[str], Key]) -> tuple[Key, UUID]:
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        told, _, last = base64.b64decode(padded, altchars=b"-_", validate=True).decode().rpartition("|")
-        return first(told), UUID(last)
+        key, _, row_id = base64.b64decode(padded, altchars=b"-_", validate=True).decode().rpartition("|")
+        return parse(key), UUID(row_id)
     except (ValueError, OverflowError, binascii.Error) as error:
         raise errors.BadRequest("Use the next_cursor of an earlier page, unchanged.", field="cursor") from error
 
 
-def _moment(told: str) -> datetime:
-    when = datetime.fromisoformat(told)
-    if when.tzinfo is None:
-        raise ValueError("no zone")
-    return when.astimezone(UTC)
+def _moment(text: str) -> datetime:
+    timestamp = datetime.fromisoformat(text)
+    if timestamp.tzinfo is None:
+        raise ValueError("no time zone")
+    return timestamp.astimezone(UTC)
 
 
-def _name(told: str) -> str:
-    if "\0" in told:
-        raise ValueError("no name")
-    return told
+def _name(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("NUL character")
+    return text
 
 
-def _strength(told: str) -> float:
-    if not math.isfinite(strength := float(told)):
+def _strength(text: str) -> float:
+    if not math.isfinite(strength := float(text)):
         raise ValueError("not finite")
     return strength

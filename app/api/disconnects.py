@@ -1,7 +1,7 @@
-"""Cancels the work for a request whose client has left.
+"""Cancels the work for a request when its client disconnects.
 
-The framework runs a handler to its end even if nobody waits for the response; here it is cancelled, and with it the
-statement that Postgres works on.
+The framework runs a handler to its end even if the client has disconnected; here it is cancelled, and with it the
+running SQL statement.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 async def cancel_on_disconnect(request: Request, work: Callable[[], Awaitable[T]]) -> T:
-    """The result of `work`, unless the client leaves first: then it is cancelled, and ClientDisconnect raised.
+    """The result of `work`, unless the client disconnects first: then it is cancelled and ClientDisconnect raised.
 
     The request's body must have been read.
     """
     working = asyncio.ensure_future(work())
-    disconnecting = asyncio.ensure_future(_left(request))
+    disconnecting = asyncio.ensure_future(_wait_for_disconnect(request))
     try:
         await asyncio.wait({working, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -33,6 +33,6 @@ async def cancel_on_disconnect(request: Request, work: Callable[[], Awaitable[T]
         await asyncio.wait({working, disconnecting})
 
 
-async def _left(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         continue

@@ -1,4 +1,4 @@
-"""Serves the endpoints for documents."""
+"""Serves the endpoints for documents, their chunks and statistics."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ _BODY: dict[str, Any] = {
 DocumentId = Annotated[
     UUID,
     Path(
-        description="As a search or a listing tells it.",
-        openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_DOCUMENT}},
+        description="Id of the document, from a search or a listing.",
+        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_DOCUMENT}},
     ),
 ]
 
@@ -104,15 +104,15 @@ DocumentId = Annotated[
 async def add(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
 ) -> DocumentResult | DocumentResultList:
-    """Store one document, a list of them, or files from a form; they are searchable when the answer comes.
+    """Store one document, a list of them, or files of a form. They are searchable once the response is sent.
 
-    The same uri again replaces the document in one step, the same uri and text again change nothing (200). Of several,
-    each is stored or refused on its own (`failed`); where none can be stored, the answer is 422.
+    A document with a stored URI replaces that document atomically; with the same text nothing changes (200). Documents
+    of a list are stored independently (see `failed`); if none can be stored, the status is 422.
     """
     async with request.app.state.ingest_gate.turn(user_id):
-        given = await _uploads(request)
-        # What cannot be cancelled ends at its next check; nothing is stored then.
-        store = partial(_add_one, given) if isinstance(given, Upload) else partial(_add_several, given)
+        uploaded = await _uploads(request)
+        # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
+        store = partial(_add_one, uploaded) if isinstance(uploaded, Upload) else partial(_add_several, uploaded)
         return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
 
 
@@ -120,17 +120,17 @@ async def add(
 async def page(
     user_id: auth.Searcher,
     use: auth.Use,
-    limit: Annotated[int, Query(ge=1, le=200, description="Documents a page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")
+        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
     ] = None,
-    uri: Annotated[str | None, Query(max_length=2048, description="Only the document with this uri.")] = None,
+    uri: Annotated[str | None, Query(max_length=2048, description="Only the document with this URI.")] = None,
 ) -> DocumentPage:
-    """Your documents, newest first, without their text."""
+    """The user's documents, newest first, without their text."""
     after = cursors.read(cursor) if cursor else None
-    found = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, uri=uri)
-    shown = found[:limit]
-    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(found) > limit else None
+    rows = await documents.page(user_id, db=use.db, limit=limit + 1, after=after, uri=uri)
+    shown = rows[:limit]
+    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > limit else None
     return DocumentPage(documents=[StoredDocument.of(document) for document in shown], next_cursor=more)
 
 
@@ -142,7 +142,7 @@ async def page(
     responses=problems.responses(404),
 )
 async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> Response:
-    """One document with its cleaned text."""
+    """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
     return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
 
@@ -160,7 +160,7 @@ async def replace(
     user_id: auth.Writer,
     use: auth.Use,
 ) -> DocumentResult:
-    """New content for a document; readers see the old version or the new one, never half of each."""
+    """Replace the content of a document atomically."""
     replaced = partial(
         ingest.replace,
         document_id,
@@ -181,7 +181,7 @@ async def replace(
     responses=problems.responses(404, 507),
 )
 async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DocumentDeletion:
-    """Remove a document with its chunks, vectors, postings and mentions, and say how many there were."""
+    """Delete a document with its chunks, vectors, postings and mentions, and return their numbers."""
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
     return DocumentDeletion(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
 
@@ -197,40 +197,40 @@ async def chunks(
     document_id: DocumentId,
     user_id: auth.Searcher,
     use: auth.Use,
-    limit: Annotated[int, Query(ge=1, le=500, description="Chunks a page.")] = 100,
+    limit: Annotated[int, Query(ge=1, le=500, description="Chunks per page.")] = 100,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="Chunks to skip.")] = 0,
 ) -> Response:
     """A document's chunks in order."""
     document = await documents.get(document_id, user_id, db=use.db)
-    found = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
-    size = sum(200 + len(chunk.content) for chunk in found)
-    page = partial(_chunk_page, found, document.chunk_count)
+    rows = await documents.chunks(document_id, user_id, db=use.db, limit=limit, offset=offset)
+    size = sum(200 + len(chunk.content) for chunk in rows)
+    page = partial(_chunk_page, rows, document.chunk_count)
     return await replies.json(size, page)
 
 
-def _chunk_page(found: Sequence[Chunk], total: int) -> ChunkPage:
-    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in found], total=total)
+def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
+    return ChunkPage(chunks=[StoredChunk.of(chunk) for chunk in rows], total=total)
 
 
 @router.get(
     "/stats",
     operation_id="stats",
-    summary="Count what is stored",
+    summary="Get statistics",
 )
 async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
-    """How much you have stored, and which model embedded it."""
-    found = await documents.stats(user_id, db=use.db)
-    return StorageStats(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+    """Numbers of the user's documents and chunks, and the embedding model."""
+    stored = await documents.stats(user_id, db=use.db)
+    return StorageStats(**{name: getattr(stored, name) for name in stored.__dataclass_fields__})
 
 
 async def _uploads(request: Request) -> Upload | list[Upload | errors.BadRequest]:
     """The body's one document, or its list or form of documents. Raises BadRequest, RequestValidationError."""
     if uploads.is_multipart(request):
         return await uploads.read(request)
-    given, size = await _json(request)
-    if isinstance(given, list):
-        return [document.shape() for document in await offload.run(size, _validated, _SEVERAL, given)]
-    document: DocumentInput = await offload.run(size, _validated, _ONE, given)
+    value, size = await _json(request)
+    if isinstance(value, list):
+        return [document.shape() for document in await offload.run(size, _validate, _SEVERAL, value)]
+    document: DocumentInput = await offload.run(size, _validate, _ONE, value)
     return document.shape()
 
 
@@ -244,12 +244,12 @@ async def _json(request: Request) -> tuple[object, int]:
         raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
 
 
-def _validated(adapter: TypeAdapter[Any], given: object) -> Any:
+def _validate(adapter: TypeAdapter[Any], value: object) -> Any:
     try:
-        return adapter.validate_python(given)
+        return adapter.validate_python(value)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in found], body=given) from error
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error
 
 
 async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
@@ -260,20 +260,20 @@ async def _add_one(upload: Upload, request: Request, response: Response, user_id
 
 
 async def _add_several(
-    given: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
+    items: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
 ) -> DocumentResultList:
-    """Store what can be stored and list why each of the others cannot. Raises BadRequest where nothing can."""
+    """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
     stored: list[DocumentResult] = []
-    failed = [DocumentFailure.of(place, one) for place, one in enumerate(given) if isinstance(one, errors.BadRequest)]
+    failed = [DocumentFailure.of(i, item) for i, item in enumerate(items) if isinstance(item, errors.BadRequest)]
     request.state.stored = done = []
-    places = {id(one): place for place, one in enumerate(given)}
-    readable = [one for one in given if isinstance(one, Upload)]
+    indices = {id(item): index for index, item in enumerate(items)}
+    readable = [item for item in items if isinstance(item, Upload)]
     async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S):
         if outcome.stored is not None:
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))
         elif outcome.error is not None:
-            failed.append(DocumentFailure.of(places[id(outcome.upload)], outcome.error, outcome.upload.uri))
+            failed.append(DocumentFailure.of(indices[id(outcome.upload)], outcome.error, outcome.upload.uri))
     request.state.refused = len(failed)
     if not stored:
         first = min(failed, key=lambda refused: refused.index)

@@ -53,12 +53,12 @@ _NDJSON: dict[str, Any] = {
 EntityId = Annotated[
     UUID,
     Path(
-        description="As a listing or a search tells it.",
-        openapi_examples={"unknown": {"summary": "One that is not there", "value": EXAMPLE_ENTITY}},
+        description="Id of the entity, from a search or a listing.",
+        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_ENTITY}},
     ),
 ]
 _Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
-_Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`next_cursor` of the page before.")]
+_Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
 
 @router.post(
@@ -70,15 +70,15 @@ _Cursor = Annotated[str | None, Query(max_length=cursors.LONGEST, description="`
     responses={**problems.WRITE, **problems.responses(409)},
 )
 async def add(
-    given: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
+    body: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> Any:
-    """Store one entity, or a list of them of which all are stored or none.
+    """Store one entity, or a list of them atomically.
 
-    Texts that are stored already are linked to it in the background.
+    Stored texts that mention them are linked in the background.
     """
-    drafts = [one.shape() for one in (given if isinstance(given, list) else [given])]
+    drafts = [entity.shape() for entity in (body if isinstance(body, list) else [body])]
     stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder)
-    if isinstance(given, list):
+    if isinstance(body, list):
         return await replies.json(_size(stored), lambda: _listed(stored), status=201)
     return StoredEntity.of(stored[0])
 
@@ -92,9 +92,9 @@ async def add(
     openapi_extra=_NDJSON,
 )
 async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
-    """Lines of JSON, an entity a line: one of the same id, else of the same type and name, is replaced.
+    """Store entities from JSON lines; an entity with the same id, or the same type and name, is replaced.
 
-    `members` may hold names. A line that cannot be stored is refused with its reason, the others are stored.
+    `members` may contain names. An invalid line is refused with its error; the others are stored.
     """
     bodies.require(request, "application/x-ndjson", "application/jsonl")
     raw = await request.body()
@@ -113,32 +113,30 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
 async def page(
     user_id: auth.Searcher,
     use: auth.Use,
-    limit: Annotated[int, Query(ge=1, le=200, description="Entities a page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Entities per page.")] = 50,
     cursor: _Cursor = None,
     type: Annotated[str | None, Query(max_length=40, description="Only entities of this type.")] = None,
     origin: Annotated[
-        Literal["user", "metadata", "title"] | None, Query(description="Only entities that came from there.")
+        Literal["user", "metadata", "title"] | None, Query(description="Only entities of this origin.")
     ] = None,
-    q: Annotated[
-        str | None, Query(max_length=200, description="Only entities whose name or alias resembles this.")
-    ] = None,
+    q: Annotated[str | None, Query(max_length=200, description="Only entities with a similar name or alias.")] = None,
 ) -> Response:
-    """Your entities and those that your documents' metadata and titles name, by name; with `q` the most similar first.
+    """The user's entities and those extracted from metadata and titles, by name.
 
-    With `q` there is one page.
+    With `q` the result is one page, the most similar first.
     """
     if q is not None:
-        found = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
-        return await replies.json(_size(found), lambda: _page(found, None))
+        rows = await entities.find(q, user_id, db=use.db, limit=limit, only=EntityFilter(type, origin))
+        return await replies.json(_size(rows), lambda: _page(rows, None))
     after = cursors.read_name(cursor) if cursor else None
-    found = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
-    shown = found[:limit]
-    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(found) > limit else None
+    rows = await entities.page(user_id, db=use.db, limit=limit + 1, after=after, only=EntityFilter(type, origin))
+    shown = rows[:limit]
+    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > limit else None
     return await replies.json(_size(shown), lambda: _page(shown, more))
 
 
 def _size(shown: Sequence[Entity]) -> int:
-    """About the length of entities as JSON, and a share for the work that each makes."""
+    """An estimate of the length of entities as JSON, in characters, plus 200 per entity for the work of building it."""
     return sum(200 + sum(map(len, entity.facts)) + len(entity.description or "") for entity in shown)
 
 
@@ -154,7 +152,7 @@ def _listed(stored: Sequence[Entity]) -> EntityList:
     "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
 )
 async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
-    """One entity with all that is known of it."""
+    """An entity with all its fields."""
     return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
 
@@ -172,7 +170,7 @@ async def change(
     user_id: auth.Writer,
     use: auth.Use,
 ) -> StoredEntity:
-    """Other values for some fields of an entity of your own; after a new name or alias texts are linked anew."""
+    """Change fields of an entity of origin `user`; after a change of names texts are linked again."""
     return StoredEntity.of(await entities.change(entity_id, changed.shape(), user_id, db=use.db, embedder=use.embedder))
 
 
@@ -183,7 +181,7 @@ async def change(
     responses=problems.responses(404, 409, 507),
 )
 async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeletion:
-    """Remove an entity of your own with its links; what documents themselves name stays."""
+    """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
     return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
 
@@ -198,12 +196,12 @@ async def documents(
     entity_id: EntityId,
     user_id: auth.Searcher,
     use: auth.Use,
-    limit: Annotated[int, Query(ge=1, le=200, description="Documents a page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
     cursor: _Cursor = None,
 ) -> EntityDocumentPage:
-    """The documents that an entity is linked to and how, the strongest link first."""
+    """The documents linked to an entity with the kinds of links, strongest first."""
     after = cursors.read_strength(cursor) if cursor else None
-    found = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
-    shown = found[:limit]
-    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(found) > limit else None
+    rows = await entities.documents(entity_id, user_id, db=use.db, limit=limit + 1, after=after)
+    shown = rows[:limit]
+    more = cursors.make_strength(shown[-1].strength, shown[-1].document_id) if len(rows) > limit else None
     return EntityDocumentPage(documents=[EntityDocument.of(linked) for linked in shown], next_cursor=more)

@@ -233,8 +233,8 @@ class EntityDeletion(BaseModel):
     mentions_deleted: int = Field(description="Number of deleted links to documents.")
 
 
-def _fields(given: Any, shape: Any) -> dict[str, Any]:
-    return {name: _frozen(getattr(given, name)) for name in shape.__dataclass_fields__}
+def _fields(model: Any, shape: Any) -> dict[str, Any]:
+    return {name: _frozen(getattr(model, name)) for name in shape.__dataclass_fields__}
 
 
 def _frozen(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """Counts requests, searches and writes, and serves the counts as Prometheus metrics.
 
 Each application has a registry of its own. Labels hold route templates, methods, statuses and the codes of this
-program, never a caller's text and no user. Pipelines do not depend on this module: an answer carries its timings and
-codes, an endpoint stores it in the request's state, and it is counted when the response has been sent.
+program, never a user's text or id. Pipelines do not depend on this module: an answer carries its timings and
+codes; the endpoint stores it in the request's state, and it is counted after the response.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.shapes import Answer, IngestResult
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-PLACES = (0, 1, 2, 3, 5, 10, 20, 50)
+RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 BREAKER_STATES = ("closed", "half_open", "open")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
@@ -57,33 +57,29 @@ class Metrics:
         )
         self.search_wait = Histogram(
             "stepwell_search_wait_seconds",
-            "Time that a search waited for its turn before it ran.",
+            "Time that a search waited for its turn.",
             buckets=STAGE_BUCKETS,
             registry=registry,
         )
-        self.answers = Counter(
-            "stepwell_search_answers", "Answers, by whether they hold a hit.", ["found"], registry=registry
-        )
+        self.answers = Counter("stepwell_search_answers", "Answers.", ["found"], registry=registry)
         self.degraded = Counter(
-            "stepwell_search_degraded", "Answers that could not use something.", ["code"], registry=registry
+            "stepwell_search_degraded", "Answers without a part that failed.", ["code"], registry=registry
         )
-        self.relaxed = Counter("stepwell_search_relaxed", "Answers that dropped a part.", ["name"], registry=registry)
+        self.relaxed = Counter("stepwell_search_relaxed", "Relaxed queries.", ["name"], registry=registry)
         self.modes = Counter(
-            "stepwell_search_modes", "Answers, by mode and by why entities did not guide.", ["mode", "reason"],
-            registry=registry,
-        )  # fmt: skip
-        self.boosted = Counter("stepwell_search_boosted", "Answers with a lifted hit.", registry=registry)
-        self.places = Histogram(
-            "stepwell_search_boost_places", "Places that a lifted hit moved up.", buckets=PLACES, registry=registry
+            "stepwell_search_modes", "Answers by mode and fallback reason.", ["mode", "reason"], registry=registry
         )
-        self.documents = Counter("stepwell_ingest_documents", "Documents taken in.", ["status"], registry=registry)
-        self.chunks = Counter(
-            "stepwell_ingest_chunks", "Chunks of documents taken in, by what became of them.", ["status"],
-            registry=registry,
-        )  # fmt: skip
+        self.boosted = Counter("stepwell_search_boosted", "Answers with a boosted hit.", registry=registry)
+        self.boost_places = Histogram(
+            "stepwell_search_boost_places", "Ranks gained by a boosted hit.", buckets=RANK_BUCKETS, registry=registry
+        )
+        self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
+        self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
-        self.relink_jobs = Counter("stepwell_relink_jobs", "Changes of names that were followed.", registry=registry)
-        self.relink_chunks = Counter("stepwell_relink_chunks", "Chunks read again for that.", registry=registry)
+        self.relink_jobs = Counter(
+            "stepwell_relink_jobs", "Jobs that refreshed mentions after a change of names.", registry=registry
+        )
+        self.relink_chunks = Counter("stepwell_relink_chunks", "Chunks read by those jobs.", registry=registry)
         self.loop_lag = Histogram(
             "stepwell_event_loop_lag_seconds",
             "How late the event loop was, measured every 50 ms.",
@@ -100,7 +96,7 @@ class Metrics:
         Gauge(name, meaning, registry=self.registry).set_function(read)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count one request; status 0 means that the caller disconnected before there was one."""
+        """Count one request; status 0 means that the client disconnected before the response."""
         known = method if method in METHODS else "other"
         self.requests.labels(known, route, str(status)).inc()
         self.duration.labels(known, route).observe(seconds)
@@ -115,10 +111,10 @@ class Metrics:
         for name in set(answer.relaxed):
             self.relaxed.labels(name).inc()
         self.modes.labels(answer.search_mode, answer.fallback_reason or "").inc()
-        lifts = [hit.boost for hit in answer.hits if hit.boost]
-        self.boosted.inc(bool(lifts))
-        for lift in lifts:
-            self.places.observe(lift.moved)
+        boosts = [hit.boost for hit in answer.hits if hit.boost]
+        self.boosted.inc(bool(boosts))
+        for boost in boosts:
+            self.boost_places.observe(boost.moved)
 
     def ingested(self, stored: Iterable[IngestResult], refused: int) -> None:
         """Count the outcomes of uploads."""
@@ -149,9 +145,11 @@ def install(app: FastAPI, *, access: str) -> None:
     """
     app.state.metrics = metrics = Metrics()
     app.add_middleware(Counting, metrics=metrics)
-    metrics.watch("stepwell_db_connections_in_use", "Connections lent out now.", partial(_now, app, _lent))
+    metrics.watch(
+        "stepwell_db_connections_in_use", "Database connections in use now.", partial(_read, app, _connections_in_use)
+    )
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
-        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_now, app, _embedding(kind)))
+        metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_read, app, _embedding(kind)))
     metrics.registry.register(_Breakers(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
@@ -161,7 +159,7 @@ def _router(*, keyed: bool) -> APIRouter:
     router = APIRouter(tags=["health"], dependencies=[Depends(auth.Scope("metrics"))] if keyed else [])
     router.add_api_route(
         "/metrics",
-        _shown,
+        _respond,
         operation_id="metrics",
         summary="Get metrics",
         response_class=Response,
@@ -176,19 +174,19 @@ def _router(*, keyed: bool) -> APIRouter:
     return router
 
 
-async def _shown(request: Request) -> Response:
+async def _respond(request: Request) -> Response:
     """All metrics of this process in Prometheus text format."""
     metrics: Metrics = request.app.state.metrics
     return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
-def _now(app: FastAPI, read: Callable[[Any], float]) -> float:
+def _read(app: FastAPI, read: Callable[[Any], float]) -> float:
     """A figure of the running services; 0 before they are opened."""
     services = getattr(app.state, "services", None)
     return 0.0 if services is None else read(services)
 
 
-def _lent(services: Any) -> float:
+def _connections_in_use(services: Any) -> float:
     return float(services.db.in_use())
 
 
@@ -224,7 +222,7 @@ class Counting:
             return
         status = 0
 
-        async def watched(message: Message) -> None:
+        async def send_and_record(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -233,7 +231,7 @@ class Counting:
         began = time.perf_counter()
         with self.metrics.in_flight.track_inprogress():
             try:
-                await self.app(scope, receive, watched)
+                await self.app(scope, receive, send_and_record)
             finally:
                 self._count(scope, status, time.perf_counter() - began)
 

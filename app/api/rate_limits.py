@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app import errors
 
 WINDOW_S = 60
-MOST_BUCKETS = 100_000
+MAX_BUCKETS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Spent:
     remaining: int
     reset_s: int
     retry_after_s: int | None = None
-    """Where the request was one too many: the seconds until one is allowed."""
+    """If the request exceeds the limit: the seconds until one is allowed."""
 
 
 class RateLimit:
@@ -42,7 +42,7 @@ class RateLimit:
         self.quota = quota
         self._clock = clock
         self._interval_s = WINDOW_S / quota
-        self._full_at: TTLCache[str, float] = TTLCache(MOST_BUCKETS, ttl=WINDOW_S, timer=clock)
+        self._full_at: TTLCache[str, float] = TTLCache(MAX_BUCKETS, ttl=WINDOW_S, timer=clock)
 
     def spend(self, bucket: str) -> Spent:
         """Take one request out of a bucket; an empty one stays as it is."""
@@ -94,10 +94,10 @@ class RateLimitHeaders:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def labelled(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             headers = scope.get("state", {}).get("rate_limit_headers")
             if headers and message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(headers)
             await send(message)
 
-        await self.app(scope, receive, labelled)
+        await self.app(scope, receive, send_with_headers)

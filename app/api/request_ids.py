@@ -70,8 +70,8 @@ def server_timing(timings: Mapping[str, float]) -> str:
 
 def chosen(scope: Scope) -> str:
     """The client's own id if it is well-formed, else a new one."""
-    given = Headers(scope=scope).get("x-request-id", "")
-    return given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
+    sent = Headers(scope=scope).get("x-request-id", "")
+    return sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
 
 
 def _log(scope: Scope, status: int, took_ms: float) -> None:

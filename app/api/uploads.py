@@ -17,31 +17,31 @@ from app.pipelines import offload
 from app.shapes import Upload
 from app.text import cleaning
 
-MOST_FILES = 100
+MAX_FILES = 100
 MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
 TEXT = (".txt", ".text", ".log", "")
-_WANTED = f"Send 1 to {MOST_FILES} files as multipart/form-data in the field `files`, and nothing else."
+_USAGE = f"Send 1 to {MAX_FILES} files as multipart/form-data in the field `files`, and nothing else."
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 
 
 def is_multipart(request: Request) -> bool:
-    """Whether the request brings a form with files."""
+    """Whether the body is a multipart form."""
     return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
 
 
 async def read(request: Request) -> list[Upload | errors.BadRequest]:
     """The form's files as uploads, or why one cannot be read. Raises BadRequest naming `files`."""
     try:
-        async with request.form(max_files=MOST_FILES, max_fields=0) as form:
+        async with request.form(max_files=MAX_FILES, max_fields=0) as form:
             files = [file for file in form.getlist("files") if isinstance(file, UploadFile)]
             if not files or len(files) != len(form.multi_items()):
-                raise errors.BadRequest(_WANTED, field="files")
+                raise errors.BadRequest(_USAGE, field="files")
             return [await _upload(file) for file in files]
     except HTTPException as error:
-        # The parser's own words for a form that is broken, or holds too much; the body's cap must stay a 413.
+        # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
         if error.status_code != 400:
             raise
-        raise errors.BadRequest(_WANTED, field="files") from error
+        raise errors.BadRequest(_USAGE, field="files") from error
 
 
 async def _upload(file: UploadFile) -> Upload | errors.BadRequest:
@@ -56,7 +56,7 @@ async def _upload(file: UploadFile) -> Upload | errors.BadRequest:
     except errors.BadRequest as error:
         return error
     if await offload.run(len(raw), cleaning.is_blank, decoded.text):
-        return errors.BadRequest("The file holds no text.", field="files")
+        return errors.BadRequest("The file contains no text.", field="files")
     metadata = {"filename": name} if name else {}
     return Upload(decoded.text, title=None, metadata=metadata, markdown=suffix in MARKDOWN)
 

@@ -1,11 +1,12 @@
-"""Translates pydantic's validation errors into the wrong field and what to send instead.
+"""Converts pydantic's validation errors to field errors: the path of each wrong field and what to send instead.
 
 Pydantic's own messages quote the input and its unions name Python classes; these do neither. A path such as
-`filters.document_ids[3]` holds only names that look like names: any other key a caller sent becomes `(key)`.
+`filters.document_ids[3]` contains only identifiers: any other key of the request is replaced by `(key)`.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,10 +15,10 @@ from typing import Any, get_args
 from pydantic_core import core_schema
 
 MAX_ERRORS = 20
-_CONSIDERED = 200
+_MAX_READ = 200
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_STOCK_CODES = frozenset(get_args(core_schema.ErrorType))
-_UNSEEN = object()
+_PYDANTIC_CODES = frozenset(get_args(core_schema.ErrorType))
+_ABSENT = object()
 
 _WHOLE = "Must be a whole number, without quotes or a decimal point."
 _NUMBER = "Must be a finite number, without quotes."
@@ -27,9 +28,9 @@ _LIST = "Must be a list."
 _OBJECT = "Must be a JSON object."
 _UUID = "Must be a UUID such as 3fa85f64-5717-4562-b3fc-2c963f66afa6."
 _MOMENT = "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z."
-_OTHERWISE = "This value cannot be used here: compare it with the schema at /docs."
+_GENERIC = "Invalid value: compare it with the schema at /docs."
 
-# What stands in braces comes from the schema, never from the request.
+# The values of placeholders come from the schema, never from the request.
 _MESSAGES = {
     "missing": "Required: add this field.",
     "extra_forbidden": "Unknown field: check its spelling or remove it.",
@@ -52,8 +53,8 @@ _MESSAGES = {
     "list_type": _LIST,
     "tuple_type": _LIST,
     "set_type": _LIST,
-    "too_long": "Must hold at most {max_length} items.",
-    "too_short": "Must hold at least {min_length} items.",
+    "too_long": "Must have at most {max_length} items.",
+    "too_short": "Must have at least {min_length} items.",
     "dict_type": _OBJECT,
     "model_type": _OBJECT,
     "model_attributes_type": _OBJECT,
@@ -77,7 +78,7 @@ _MESSAGES = {
     "enum": "Must be one of: {expected}.",
     "none_required": "Must be null or left out.",
     "union_tag_invalid": "Must be one of: {expected_tags}.",
-    "union_tag_not_found": "Required: it tells which kind of object this is.",
+    "union_tag_not_found": "Required: selects the kind of object.",
 }
 
 
@@ -94,43 +95,42 @@ class FieldError:
 class _LocatedError:
     path: tuple[str | int, ...]
     branched_at: tuple[str | int, ...] | None
-    fault: FieldError
+    error: FieldError
 
 
 def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[FieldError]:
-    """Pydantic's errors as faults, in their order, each field of a union told once.
+    """The field errors in pydantic's order, with one error for each field of a union; at most 200 errors are read.
 
-    `body` is the value that was validated. With it the names that pydantic gives to a union's branches, which no
-    caller knows, can be told from the names of fields; without it every step of a location counts as a field.
-    Past 200 errors the rest is not looked at.
+    `body` is the validated value. It distinguishes names of fields from the names that pydantic gives to branches of a
+    union, which are internal; without it every step of a location counts as a field.
     """
-    placed = [_place(error, body) for _, error in zip(range(_CONSIDERED), raised, strict=False)]
-    return _one_per_field(_without_lost_branches(placed))
+    located = [_locate(error, body) for error in itertools.islice(raised, _MAX_READ)]
+    return _one_per_field(_without_lost_branches(located))
 
 
 def is_pydantic_code(code: str) -> bool:
-    """Whether pydantic named this kind of fault, not the door."""
-    return code in _STOCK_CODES
+    """Whether the code is one of pydantic's own."""
+    return code in _PYDANTIC_CODES
 
 
 def path_of(steps: Sequence[str | int], *, otherwise: str = "body") -> str:
     """`("filters", "document_ids", 3)` as `filters.document_ids[3]`, at most 160 characters."""
-    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_named(step)}" for step in steps)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{_safe_name(step)}" for step in steps)
     return path.lstrip(".")[:160] or otherwise
 
 
-def _named(step: str) -> str:
+def _safe_name(step: str) -> str:
     return step if _NAME.fullmatch(step) else "(key)"
 
 
-def _place(error: Mapping[str, Any], body: object) -> _LocatedError:
+def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     code = str(error["type"])
     location = tuple(error["loc"])
     context = error.get("ctx") or {}
     if (location, code) == (("body",), "missing"):
         return _LocatedError((), None, FieldError("body", "The body is empty: send JSON.", "invalid_json"))
-    here = body if location[:1] == ("body",) and body is not None else _UNSEEN
-    path, branched_at = _walk(location[1:], here, absent_last=code == "missing")
+    root = body if location[:1] == ("body",) and body is not None else _ABSENT
+    path, branched_at = _resolve(location[1:], root, absent_last=code == "missing")
     if code.startswith("union_tag"):
         path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"
@@ -139,59 +139,59 @@ def _place(error: Mapping[str, Any], body: object) -> _LocatedError:
     )
 
 
-def _walk(
-    steps: Sequence[str | int], here: object, *, absent_last: bool
+def _resolve(
+    steps: Sequence[str | int], value: object, *, absent_last: bool
 ) -> tuple[tuple[str | int, ...], tuple[str | int, ...] | None]:
-    """The steps that lead somewhere in the value, and where the first name of a union's branch stood among them."""
+    """The path of a location without names of union branches, and the path at the first such name."""
     path: list[str | int] = []
     branched_at: tuple[str | int, ...] | None = None
     for position, step in enumerate(steps):
-        below = _below(here, step)
-        known = here is _UNSEEN or below is not _UNSEEN
-        if known or isinstance(step, int) or (absent_last and position == len(steps) - 1):
+        child = _child(value, step)
+        exists = value is _ABSENT or child is not _ABSENT
+        if exists or isinstance(step, int) or (absent_last and position == len(steps) - 1):
             path.append(step)
-            here = below
+            value = child
         elif branched_at is None:
             branched_at = tuple(path)
     return tuple(path), branched_at
 
 
-def _below(here: object, step: str | int) -> object:
-    if isinstance(here, dict):
-        return here.get(step, _UNSEEN)
-    if isinstance(here, list) and isinstance(step, int) and 0 <= step < len(here):
-        return here[step]
-    return _UNSEEN
+def _child(value: object, step: str | int) -> object:
+    if isinstance(value, dict):
+        return value.get(step, _ABSENT)
+    if isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
+        return value[step]
+    return _ABSENT
 
 
-def _without_lost_branches(placed: Sequence[_LocatedError]) -> list[_LocatedError]:
-    """Where one branch of a union got further into the value than another, the other was not meant."""
-    entered = {p.branched_at for p in placed if p.branched_at is not None and len(p.path) > len(p.branched_at)}
-    return [p for p in placed if p.path != p.branched_at or p.branched_at not in entered]
+def _without_lost_branches(located: Sequence[_LocatedError]) -> list[_LocatedError]:
+    """The errors without those of union branches that match less of the value than another branch."""
+    entered = {p.branched_at for p in located if p.branched_at is not None and len(p.path) > len(p.branched_at)}
+    return [p for p in located if p.path != p.branched_at or p.branched_at not in entered]
 
 
-def _one_per_field(placed: Sequence[_LocatedError]) -> list[FieldError]:
-    told: dict[tuple[str, bool], FieldError] = {}
-    for p in placed:
-        key = (p.fault.field, p.branched_at is not None)
-        first = told.setdefault(key, p.fault)
-        if p.branched_at is not None and p.fault.message not in first.message:
-            told[key] = replace(first, message=f"{first.message} Or: {p.fault.message}"[:300])
-    return list(told.values())
+def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
+    merged: dict[tuple[str, bool], FieldError] = {}
+    for p in located:
+        key = (p.error.field, p.branched_at is not None)
+        first = merged.setdefault(key, p.error)
+        if p.branched_at is not None and p.error.message not in first.message:
+            merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
+    return list(merged.values())
 
 
 def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     if code in {"value_error", "assertion_error"}:
-        # A validator's own words; a subclass such as UnicodeEncodeError would quote the input.
-        ours = type(context.get("error")) in {ValueError, AssertionError}
-        return str(context["error"])[:300] if ours else _OTHERWISE
+        # The message of our validator; a subclass such as UnicodeEncodeError would quote the input.
+        is_own = type(context.get("error")) in {ValueError, AssertionError}
+        return str(context["error"])[:300] if is_own else _GENERIC
     if not is_pydantic_code(code):
         return str(error["msg"])[:300]
-    return _MESSAGES.get(code, _OTHERWISE).format_map(_Schema(context))
+    return _MESSAGES.get(code, _GENERIC).format_map(_Schema(context))
 
 
 class _Schema(dict[str, Any]):
-    """What a message may quote: numbers and strings from the schema."""
+    """The values that a message may contain: numbers and strings from the schema."""
 
     def __missing__(self, key: str) -> str:
-        return "what the schema at /docs allows"
+        return "the value in the schema at /docs"

@@ -1,10 +1,10 @@
 """Defines the base model and the field types that all request models share.
 
-Numbers are strict one by one (`"5"`, `5.0` for an integer and `true` are refused), because pydantic's strict mode
-would refuse UUIDs and dates too: FastAPI hands it Python objects, in which those are still strings. `Int`, `Number`
+Numbers are strict individually (`"5"`, `5.0` for an integer and `true` are rejected), because pydantic's strict mode
+would reject UUIDs and dates too: FastAPI hands it Python objects, in which those are still strings. `Int`, `Number`
 and `Flag` are for JSON bodies; in a URL every value is a string, so query parameters take plain `int` and `float`.
 
-No message here holds input; each custom code is the caller's `code`.
+Messages do not contain input; custom codes are the `code` of field errors.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ _ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[
 
 
 class WireModel(BaseModel):
-    """Base of every request model: an unknown field is refused and nothing of the input is kept in an error."""
+    """Base of every request model: unknown fields are rejected and errors do not contain the input."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod
-    def _few_fields(cls, given: object) -> object:
-        # A million unknown keys would become a million errors.
+    def _limit_fields(cls, given: object) -> object:
+        # Each unknown field is an error of its own: a million fields would be a million errors.
         if isinstance(given, dict) and len(given) > _MAX_FIELDS:
-            raise PydanticCustomError("too_many_fields", "Holds far more fields than this object has: see /docs.")
+            raise PydanticCustomError("too_many_fields", "Has far more fields than the schema allows: see /docs.")
         return given
 
 
 def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
     """The annotations of a list of `at_least` to `items`: `Annotated[list[X], *at_most(50)]`.
 
-    Its length is checked before its items, and the first bad item ends the reading: millions of bad items cost nothing.
+    The length is checked before the items, and validation stops at the first invalid item.
     """
     return Field(fail_fast=True, min_length=at_least or None, max_length=items), BeforeValidator(_short(items))
 
@@ -62,7 +62,7 @@ def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:
 def _short(items: int) -> Callable[[object], object]:
     def check(given: object) -> object:
         if isinstance(given, list) and len(given) > items:
-            raise PydanticCustomError("too_long", "Must hold at most {max_length} items.", {"max_length": items})
+            raise PydanticCustomError("too_long", "Must have at most {max_length} items.", {"max_length": items})
         return given
 
     return check
@@ -81,15 +81,15 @@ def _query(given: str) -> str:
 
 
 def iso_8601(text: str) -> datetime | None:
-    """A date or moment by the calendar (no week dates, no days of a year), or None."""
+    """A calendar date or timestamp (no week dates, no ordinal dates); None if the text is neither."""
     try:
         return datetime.fromisoformat(text.upper()) if _ISO_8601.fullmatch(text) else None
     except ValueError:
         return None
 
 
-def _moment_text(given: object) -> object:
-    # Else pydantic would take 5 and "5" as seconds since 1970.
+def _check_iso_8601(given: object) -> object:
+    # Otherwise pydantic parses 5 and "5" as seconds since 1970.
     if isinstance(given, datetime) or (isinstance(given, str) and _ISO_8601.fullmatch(given)):
         return given
     raise PydanticCustomError("datetime_parsing", "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.")
@@ -103,20 +103,18 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 def _metadata(given: dict[str, Any]) -> dict[str, Any]:
-    keys, depth = _measured(given)
+    keys, depth = _count_keys_and_depth(given)
     if depth > MAX_METADATA_DEPTH:
         raise PydanticCustomError("too_deep", f"Must be nested at most {MAX_METADATA_DEPTH} levels deep.")
     if keys > MAX_METADATA_KEYS:
-        raise PydanticCustomError(
-            "too_many_keys", f"Must hold at most {MAX_METADATA_KEYS:,} keys, all levels together."
-        )
+        raise PydanticCustomError("too_many_keys", f"Must have at most {MAX_METADATA_KEYS:,} keys on all levels.")
     if len(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_METADATA_BYTES:
         raise PydanticCustomError("too_large", f"Must take at most {MAX_METADATA_BYTES // 1024} KB as JSON.")
     return given
 
 
-def _measured(value: object) -> tuple[int, int]:
-    """Keys on all levels, and levels of objects and lists; it stops going down one level past the limit."""
+def _count_keys_and_depth(value: object) -> tuple[int, int]:
+    """The number of keys on all levels and the nesting depth; counting stops one level below the limit."""
     keys, depth = 0, 0
     level = [value]
     while level and depth <= MAX_METADATA_DEPTH:
@@ -127,7 +125,7 @@ def _measured(value: object) -> tuple[int, int]:
     return keys, depth
 
 
-def _findable(vector: list[float]) -> list[float]:
+def _check_vector(vector: list[float]) -> list[float]:
     if any(abs(x) > _FLOAT32_MAX for x in vector):
         raise PydanticCustomError(errors.InvalidVector.code, "Each number must fit into a 32-bit float.")
     if not math.hypot(*vector) > 1e-30:
@@ -145,7 +143,7 @@ Int = Annotated[int, Field(strict=True)]
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
 
-Moment = Annotated[datetime, BeforeValidator(_moment_text), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_check_iso_8601), AfterValidator(_in_utc)]
 """A date, or a date and time, in ISO 8601; without an offset it is UTC."""
 
 QueryText = Annotated[
@@ -153,7 +151,7 @@ QueryText = Annotated[
     AfterValidator(_query),
     Field(
         json_schema_extra={"maxLength": MAX_QUERY, "minLength": 1},
-        description=f"What to look for: 1 to {MAX_QUERY:,} characters, at least one of them visible.",
+        description=f"Text to search for: 1 to {MAX_QUERY:,} characters, at least one of them visible.",
     ),
 ]
 """The query in NFC without white space around it: at most 2,000 characters then, 8,000 as sent; a blank one is 400."""
@@ -164,5 +162,5 @@ IdList = Annotated[list[UUID], *at_most(MAX_IDS)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 """A JSON object of at most 64 KB, 32 levels and 1,000 keys."""
 
-Vector = Annotated[list[Number], *at_most(MAX_DIMENSIONS, at_least=1), AfterValidator(_findable)]
+Vector = Annotated[list[Number], *at_most(MAX_DIMENSIONS, at_least=1), AfterValidator(_check_vector)]
 """Finite numbers, not all zero, that fit into 32-bit floats; `expect_dimension` checks the length."""

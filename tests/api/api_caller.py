@@ -1,4 +1,4 @@
-"""Who calls the API in a test?"""
+"""Defines an API user with a client that sends the user's key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door's tests run the whole application on real Postgres; every caller is a user of its own with an API key."""
+"""Starts the whole application on real Postgres; every caller is a new user with an API key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small application that wears the door, and what every problem must look like."""
+"""Builds a small application with the request parsing and error handling of the API, and checks problem responses."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def fail(how: str) -> None:
 
 
 def make(max_bytes: int = 10_000_000) -> FastAPI:
-    app = FastAPI(title="Toy", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Example", docs_url=None, redoc_url=None)
     bodies.install(app, max_bytes=max_bytes)
     problems.install(app)
     request_ids.install(app)
@@ -126,11 +126,11 @@ def assert_problem(response: httpx.Response, status: int, code: str, *fields: st
     """The envelope, after checking all that every problem promises."""
     assert response.headers["content-type"] == "application/problem+json"
     assert len(response.content) < 4_000
-    told: dict[str, Any] = response.json()
-    assert set(told) == {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
-    assert (response.status_code, told["status"], told["code"]) == (status, status, code)
-    assert told["type"] == f"urn:stepwell:problem:{code}"
-    assert told["request_id"] == response.headers["x-request-id"]
-    assert [e["field"] for e in told["errors"]] == list(fields)
+    problem: dict[str, Any] = response.json()
+    assert set(problem) == {"type", "title", "status", "detail", "instance", "code", "request_id", "errors"}
+    assert (response.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert problem["type"] == f"urn:stepwell:problem:{code}"
+    assert problem["request_id"] == response.headers["x-request-id"]
+    assert [e["field"] for e in problem["errors"]] == list(fields)
     assert CANARY not in response.text
-    return told
+    return problem

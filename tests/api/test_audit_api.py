@@ -1,4 +1,4 @@
-"""Deletions and the use of keys are recorded: who, what and when, and no content."""
+"""Tests of the audit log: deletions and uses of keys are recorded without content."""
 
 from __future__ import annotations
 

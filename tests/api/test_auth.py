@@ -1,4 +1,4 @@
-"""Is the door shut to everybody without the right key?"""
+"""Tests of authentication: every request without a valid key is rejected."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ async def test_a_wrong_key_is_401_whatever_is_wrong_with_it(
         for header in ({"Authorization": f"Bearer {presented}"}, {"X-API-Key": presented}):
             async with harness.client(app, **header) as client:
                 response = await client.get("/api/rag/stats")
-            told = assert_problem(response, 401, "unauthorized")
-            bodies.append({name: value for name, value in told.items() if name != "request_id"})
+            problem = assert_problem(response, 401, "unauthorized")
+            bodies.append({name: value for name, value in problem.items() if name != "request_id"})
     assert all(body == bodies[0] for body in bodies)
 
 

@@ -1,4 +1,4 @@
-"""No body, however broken, makes the service fail or repeat what it was sent."""
+"""Tests of body parsing: a malformed body is a 4xx that does not quote it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ LARGEST = ["1e308", "1E+0300", "9223372036854775807", "-9223372036854775808", "0
     "raw", ["{", '{"query": xyzzy-canary-51}', '{"query": "a"} tail', "   ", '{"query": "a\n"}', "'a'"]
 )
 async def test_broken_json_is_invalid_json_with_a_position(raw):
-    told = assert_problem(await search_raw(raw), 422, "invalid_json", "body")
-    assert "line 1, column" in told["detail"]
+    problem = assert_problem(await search_raw(raw), 422, "invalid_json", "body")
+    assert "line 1, column" in problem["detail"]
 
 
 @pytest.mark.parametrize("content_type", ["application/json", None])

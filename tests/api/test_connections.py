@@ -1,4 +1,4 @@
-"""A client cannot hold memory, connections or a shutdown by what it sends slowly, too much of, or does not read."""
+"""Tests of the limits on memory, connections and slow clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page at /docs needs nothing from outside and runs under a strict policy."""
+"""Tests of the page at /docs: it loads nothing from other hosts and has a strict policy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do documents go in, come out and go away over HTTP as promised?"""
+"""Tests of the endpoints for documents."""
 
 from __future__ import annotations
 

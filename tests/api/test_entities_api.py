@@ -1,4 +1,4 @@
-"""Do entities go in, change, come out and go away over HTTP as promised?"""
+"""Tests of the endpoints for entities."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ async def _bulk(caller: Caller, *lines: Any) -> dict[str, Any]:
     headers = {"Content-Type": "application/x-ndjson"}
     response = await caller.client.post(f"{ENTITIES}/bulk", content=raw.encode(), headers=headers)
     assert response.status_code == 200, response.text
-    told: dict[str, Any] = response.json()
-    return told
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
 async def _names(caller: Caller, **params: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Turns, lines and refusals of the fair queue."""
+"""Tests of the fair queue: turns, order and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can any request that follows the API's own description, or breaks it, make the service fail?
+"""Fuzzes every operation with valid and invalid requests generated from the OpenAPI document.
 
 schemathesis draws requests from the OpenAPI document, sound ones and ones with a flaw; a real server on a socket, with
 real Postgres behind it, answers them. The cases are the same in every run. With STEPWELL_FUZZ_CASES=10000 in the
@@ -88,7 +88,7 @@ class Door:
         self._server: uvicorn.Server | None = None
 
     def serve(self) -> None:
-        """Serve until told to stop; everything lives in this thread's own loop."""
+        """Serve until stopped; everything lives in this thread's own loop."""
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
@@ -149,8 +149,8 @@ def judge(response: Response) -> None:
     if response.status_code >= 400:
         assert response.headers["content-type"] == ["application/problem+json"]
         assert len(response.content) < 4_000
-        told = json.loads(response.content)
-        assert (told["status"], told["request_id"]) == (response.status_code, response.headers["x-request-id"][0])
+        problem = json.loads(response.content)
+        assert (problem["status"], problem["request_id"]) == (response.status_code, response.headers["x-request-id"][0])
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Does a load balancer learn what it must, and does an outage look like one?"""
+"""Tests of the liveness and readiness endpoints."""
 
 from __future__ import annotations
 

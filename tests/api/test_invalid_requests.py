@@ -201,8 +201,8 @@ async def test_a_thousand_ids_are_answered_and_more_are_422(reader: Caller, list
 )
 async def test_a_vector_that_finds_nothing_is_refused(caller: Caller, numbers: list[float], code: str) -> None:
     response = await caller.client.post(SIMILAR, json={"vector": numbers})
-    told = assert_problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
-    assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in told["detail"]
+    problem = assert_problem(response, 422, code, "vector[0]" if numbers[0] is True else "vector")
+    assert len(numbers) in (384, 16_001) or "Must have 384 numbers" in problem["detail"]
 
 
 @pytest.mark.parametrize("numbers", [[3e38] * 384, [1e-20] * 384, [0] * 383 + [1], [5e-324] * 383 + [1]])

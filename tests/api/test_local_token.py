@@ -1,4 +1,4 @@
-"""Under AUTH=local_token only who can read the data folder's token is served."""
+"""Tests of AUTH=local_token: only requests with the data folder's token are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the door take a multi-hop question and lists to merge, and answer in the promised shape?"""
+"""Tests of the endpoints for multi-hop search and for merging lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Web pages of other sites cannot use the service through a visitor's browser, and allowed ones can."""
+"""Tests of the checks of hosts and origins, and of CORS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever fails, the caller gets one small envelope that names the field and the fix."""
+"""Tests of problem responses: small, with the field and the fix."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ async def test_a_bug_is_logged_with_its_traceback(caplog):
 
 
 async def test_an_unknown_path_is_a_404_problem_whose_instance_leaves_out_the_query():
-    told = assert_problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
-    assert told["instance"] == "/no/ne%3Cb%3E"
+    problem = assert_problem(await _get(f"/no/ne<b>?x={CANARY}"), 404, "not_found")
+    assert problem["instance"] == "/no/ne%3Cb%3E"
 
 
 async def test_a_very_long_path_is_cut():
@@ -89,10 +89,10 @@ async def test_a_nul_in_the_url_never_gets_further():
 
 
 async def test_a_discriminator_that_fits_no_kind_lists_the_kinds():
-    told = assert_problem(
+    problem = assert_problem(
         await example_app.post("/rag/sources", f'{{"kind": "{CANARY}"}}'), 422, "invalid_request", "kind"
     )
-    assert told["errors"][0]["message"] == "Must be one of: 'file', 'web'."
+    assert problem["errors"][0]["message"] == "Must be one of: 'file', 'web'."
 
 
 async def test_a_missing_discriminator_is_named():
@@ -100,8 +100,8 @@ async def test_a_missing_discriminator_is_named():
 
 
 async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
-    told = assert_problem(await example_app.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
-    assert told["errors"][0]["code"] == "missing"
+    problem = assert_problem(await example_app.post("/rag/sources", '{"kind": "web"}'), 422, "invalid_request", "url")
+    assert problem["errors"][0]["code"] == "missing"
 
 
 async def test_a_union_tells_only_about_the_branch_that_was_meant():
@@ -112,8 +112,8 @@ async def test_a_union_tells_only_about_the_branch_that_was_meant():
 
 
 async def test_a_union_that_nothing_fits_tells_all_its_branches_in_one_message():
-    told = assert_problem(await example_app.post("/rag/documents", "5"), 422, "invalid_request", "body")
-    assert told["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
+    problem = assert_problem(await example_app.post("/rag/documents", "5"), 422, "invalid_request", "body")
+    assert problem["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
 
 
 async def test_no_name_of_a_field_that_is_not_a_name_comes_back():
@@ -124,16 +124,16 @@ async def test_no_name_of_a_field_that_is_not_a_name_comes_back():
 async def test_eighty_wrong_fields_fit_into_four_kilobytes():
     body = {"query": "a"} | {f"{'x' * 60}{i}": 1 for i in range(80)}
     response = await example_app.search_raw(json.dumps(body))
-    told = response.json()
+    problem = response.json()
     assert len(response.content) < 4_000
-    assert 10 < len(told["errors"]) <= 20
-    assert "80 fields are wrong" in told["detail"]
+    assert 10 < len(problem["errors"]) <= 20
+    assert "80 fields are wrong" in problem["detail"]
 
 
 async def test_a_million_unknown_fields_are_one_error():
     body = {"query": "a"} | {f"f{i}": 1 for i in range(100_000)}
-    told = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
-    assert len(told["errors"]) == 1
+    problem = assert_problem(await example_app.search_raw(json.dumps(body)), 422, "too_many_fields", "body")
+    assert len(problem["errors"]) == 1
 
 
 async def test_openapi_is_valid_and_declares_failures_as_problems():

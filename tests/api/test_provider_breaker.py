@@ -1,4 +1,4 @@
-"""A language model or re-ranker that hangs costs a few searches their wait, and then none."""
+"""Tests that a hanging language model or reranker delays only a few searches."""
 
 from __future__ import annotations
 

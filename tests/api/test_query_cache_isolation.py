@@ -1,4 +1,4 @@
-"""A user cannot find out by the time of a search whether another user asked the same."""
+"""Tests that the time of a search does not show whether another user sent the same query."""
 
 from __future__ import annotations
 

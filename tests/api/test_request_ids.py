@@ -1,4 +1,4 @@
-"""One line a request, and in no line what a user wrote or a secret."""
+"""Tests of request ids and of the request log, which contains no text or secret of a user."""
 
 from __future__ import annotations
 

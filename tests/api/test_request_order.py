@@ -1,4 +1,4 @@
-"""Every request is authenticated before its body is read, and the body is read within limits of size and time."""
+"""Tests that a request is authenticated before its body is read within limits of size and time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastapi import APIRouter, FastAPI, Request
 
 from app import main
 from app.api import bodies, rate_limits
-from app.api.auth import GUESSES_AT_ONCE
+from app.api.auth import MAX_GUESSES
 from app.api.health import ReadinessCheck
 from app.config import Settings
 from app.errors import DatabaseUnavailable
@@ -88,7 +88,7 @@ class Impatient(bodies.StrictRoute):
 
 @asynccontextmanager
 async def impatient() -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the toy application with a route that waits 50 ms for a body."""
+    """A client of the example application with a route that waits 50 ms for a body."""
     router = APIRouter(route_class=Impatient)
 
     @router.post("/length")
@@ -145,9 +145,9 @@ async def test_guessed_keys_share_few_lookups_and_a_key_that_was_valid_does_not_
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.api_keys IN ACCESS EXCLUSIVE MODE")
             asked = [asyncio.create_task(client.get("/api/rag/stats", headers={"X-API-Key": key})) for key in guesses]
-            await reached(GUESSES_AT_ONCE)
+            await reached(MAX_GUESSES)
             valid = [asyncio.create_task(caller.client.get("/api/rag/stats")) for _ in range(5)]
-            await reached(GUESSES_AT_ONCE + 1)  # one look-up for all five
+            await reached(MAX_GUESSES + 1)  # one look-up for all five
         assert {(await one).status_code for one in asked} == {401}
         assert {(await one).status_code for one in valid} == {200}
 

@@ -1,4 +1,4 @@
-"""Does the door re-rank searches and lists, look up only the caller's own chunks, and say what it could not do?"""
+"""Tests of reranking in searches and lists."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ async def merged(client: httpx.AsyncClient, ids: list[Any], **fields: Any) -> di
     hits = [{"chunk_id": hit} if isinstance(hit, str) else hit for hit in ids]
     response = await client.post(URL, json={"lists": [{"name": "one", "hits": hits}], **fields})
     assert response.status_code == 200, response.text
-    told: dict[str, Any] = response.json()
-    return told
+    answer: dict[str, Any] = response.json()
+    return answer
 
 
-def ids(told: dict[str, Any]) -> list[str]:
-    return [hit["chunk_id"] for hit in told["results"]]
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["chunk_id"] for hit in answer["results"]]
 
 
 @pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/two-pass"])

@@ -1,4 +1,4 @@
-"""Does a search over HTTP answer all that it promises, and refuse all that it must?"""
+"""Tests of the endpoints for search and similar passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Can one user reach another's things through any operation of the door?
+"""Tests that no operation reads or changes objects of another user.
 
 The matrix is made from the OpenAPI document, so an operation that is added is in it by itself.
 """

@@ -1,4 +1,4 @@
-"""FastAPI records spans where a provider exists; what a user wrote stays out of them."""
+"""Tests of OpenTelemetry spans: they contain no text of a user."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
     assert CANARY not in "".join(span.to_json() for span in kept.get_finished_spans())
 
 
-@pytest.mark.parametrize(("otel", "told"), [(True, 1), (False, 0)])
-async def test_spans_are_exported_to_the_standard_address_only_if_asked_for(database, monkeypatch, caplog, otel, told):
+@pytest.mark.parametrize(("otel", "warnings"), [(True, 1), (False, 0)])
+async def test_spans_are_exported_to_the_standard_address_only_if_asked_for(
+    database, monkeypatch, caplog, otel, warnings
+):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")
     await _started(Settings(otel=otel), await harness.services(database))
-    assert caplog.text.count("Invalid OTLP traces endpoint") == told
+    assert caplog.text.count("Invalid OTLP traces endpoint") == warnings
 
 
 async def _started(settings, services) -> None:

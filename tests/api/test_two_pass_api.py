@@ -1,4 +1,4 @@
-"""Do searches over HTTP tell which entities guided them, and refuse what they cannot use?"""
+"""Tests of searches that use entities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request may hold, field by field."""
+"""Tests of the field types of requests."""
 
 from __future__ import annotations
 
@@ -75,18 +75,18 @@ async def test_an_unknown_field_is_named():
 
 
 async def test_a_choice_lists_what_may_be_chosen():
-    told = assert_problem(await _search(mode=CANARY), 422, "invalid_request", "mode")
-    assert told["errors"][0]["message"] == "Must be one of: 'auto' or 'hybrid'."
+    problem = assert_problem(await _search(mode=CANARY), 422, "invalid_request", "mode")
+    assert problem["errors"][0]["message"] == "Must be one of: 'auto' or 'hybrid'."
 
 
 async def test_a_thousand_ids_pass_and_one_more_does_not():
     ids = [str(uuid4()) for _ in range(1_001)]
     assert (await _search(filters={"document_ids": ids[:1_000]})).status_code == 200
     for many in (ids, ids * 40, [CANARY] * 10_000):
-        told = assert_problem(
+        problem = assert_problem(
             await _search(filters={"document_ids": many}), 422, "invalid_request", "filters.document_ids"
         )
-        assert "1000" in told["detail"]
+        assert "1000" in problem["detail"]
 
 
 async def test_a_malformed_id_is_named_by_its_place():
@@ -132,8 +132,10 @@ async def test_a_vector_that_could_not_be_found_is_invalid(vector):
 
 
 async def test_a_vector_of_the_wrong_length_is_told_the_right_one():
-    told = assert_problem(await example_app.post("/rag/similar", '{"vector": [1, 2]}'), 422, "invalid_vector", "vector")
-    assert told["detail"] == "Must have 3 numbers; this one has 2."
+    problem = assert_problem(
+        await example_app.post("/rag/similar", '{"vector": [1, 2]}'), 422, "invalid_vector", "vector"
+    )
+    assert problem["detail"] == "Must have 3 numbers; this one has 2."
 
 
 async def test_a_vector_with_nan_or_a_string_names_the_place():
