@@ -41,7 +41,7 @@ async def _names(tenant: Tenant) -> list[str]:
     return [entity.name for entity in listed]
 
 
-async def test_a_change_that_failed_in_the_middle_leaves_nothing_to_the_next_user(alone: Database) -> None:
+async def test_a_failed_change_leaves_no_user_on_its_connection(alone: Database) -> None:
     one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
     with pytest.raises(errors.Conflict):
         await linking.add_entity(one, "ANA")
@@ -49,7 +49,7 @@ async def test_a_change_that_failed_in_the_middle_leaves_nothing_to_the_next_use
     assert await _names(one) == ["Ana", "Choir"]
 
 
-async def test_a_job_of_one_user_leaves_nothing_to_the_next(alone: Database, owner: Any) -> None:
+async def test_a_job_leaves_no_user_on_its_connection(alone: Database, owner: Any) -> None:
     one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
     while await mention_refresh.run_next(alone, keys=tags.KEYS) is not None:
         pass
@@ -58,7 +58,7 @@ async def test_a_job_of_one_user_leaves_nothing_to_the_next(alone: Database, own
         assert await linking.of_name(owner, tenant, name) == {("note", 0, "text", 1)}
 
 
-async def test_without_a_user_no_row_of_any_table_about_entities_is_seen(
+async def test_without_a_user_no_row_of_the_entity_tables_is_read(
     alone: Database, address: Any, owner: asyncpg.Connection
 ) -> None:
     await _filled(alone, "Ana")

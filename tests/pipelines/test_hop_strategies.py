@@ -102,7 +102,7 @@ async def test_a_section_links_to_others_of_its_document_but_not_to_itself(shelf
     assert (town.linked_name, town.linked_heading, town.linked_steps) == ("Lundby", True, 2)
 
 
-async def test_a_chunk_that_a_question_names_twice_comes_once(shelf: Shelf, owner: Any) -> None:
+async def test_a_chunk_that_a_question_names_twice_is_returned_once(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
     async with shelf.db.reading(shelf.user_id) as reading:
         keys = headings.question_keys("who was young ilse brandt?")

@@ -118,7 +118,7 @@ SPOILT = {
 
 
 @pytest.mark.parametrize("how", SPOILT)
-async def test_a_provider_that_answers_nonsense_stores_nothing(tenant: Tenant, how: str) -> None:
+async def test_nothing_is_stored_if_the_provider_returns_invalid_vectors(tenant: Tenant, how: str) -> None:
     tenant.embedder = harness.FaultyEmbedder(SPOILT[how])
     with pytest.raises(errors.BadEmbedding):
         await tenant.add(LONG, "note")
@@ -127,7 +127,7 @@ async def test_a_provider_that_answers_nonsense_stores_nothing(tenant: Tenant, h
     assert await _counts(tenant) == (0, 0, 0)
 
 
-async def test_a_provider_that_fails_leaves_the_old_version(tenant: Tenant) -> None:
+async def test_a_failing_provider_leaves_the_old_version(tenant: Tenant) -> None:
     stored = await tenant.add("Lime.", "note")
     _fake(tenant).failing = True
     with pytest.raises(errors.ProviderError):
@@ -149,7 +149,7 @@ async def test_one_bad_document_is_refused_and_the_others_are_stored_in_order(te
     assert sorted(map(str, await tenant.uris())) == ["1", "3"]
 
 
-async def test_many_leaves_what_was_stored_when_the_caller_stops_reading(tenant: Tenant) -> None:
+async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant: Tenant) -> None:
     outcomes = ingest.many(
         (Upload(f"Note {n}. " + "Stone. " * 6000, uri=str(n)) for n in range(6)),
         tenant.user_id,
@@ -242,7 +242,7 @@ async def test_a_reader_during_replacements_sees_one_version_and_never_half(tena
     assert await _counts(tenant) == (1, sizes["beta"], sizes["beta"])
 
 
-async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(tenant: Tenant) -> None:
+async def test_replacing_by_id_keeps_the_uri_and_refuses_the_uri_of_another_document(tenant: Tenant) -> None:
     one, _two = await tenant.add("One.", "one"), await tenant.add("Two.", "two")
 
     async def replace(document_id: Any, upload: Upload) -> Any:
@@ -260,7 +260,7 @@ async def test_replacing_by_id_keeps_the_uri_and_refuses_anothers(tenant: Tenant
     assert (await tenant.add("One.", "one")).status == "added"
 
 
-async def test_deleting_takes_everything_along(tenant: Tenant) -> None:
+async def test_deleting_a_document_deletes_its_derived_rows(tenant: Tenant) -> None:
     stored = await tenant.add(LONG, "note")
     kept = await tenant.add("Lime.", "kept")
     deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)

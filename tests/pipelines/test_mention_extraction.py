@@ -102,7 +102,7 @@ async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -
     assert all(found == seen[0] for found in seen)
 
 
-async def test_a_replaced_document_mentions_what_it_says_now(tenant: Tenant, owner: Any) -> None:
+async def test_a_replaced_document_has_the_mentions_of_its_new_text(tenant: Tenant, owner: Any) -> None:
     await _add(tenant, "a")
     await tenant.add("Otto Falk keeps it.", "a", title="Harbour Light")
     assert {row[1] for row in await _mentions(owner, tenant)} == {"Harbour Light", "Otto Falk"}
@@ -238,7 +238,7 @@ async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(te
     assert await linking.of_name(owner, tenant, "Cliff Clarke") == {("a", 0, "text", 3)}
 
 
-async def test_the_longest_name_hides_the_shorter_one_and_a_shared_alias_names_both(tenant: Tenant, owner: Any) -> None:
+async def test_the_longest_name_hides_a_shorter_one_and_a_shared_alias_matches_both(tenant: Tenant, owner: Any) -> None:
     await linking.add_entity(tenant, "New York", type="place")
     await linking.add_entity(tenant, "York", "the boss", type="place")
     await linking.add_entity(tenant, "Ana", "the boss")

@@ -63,7 +63,7 @@ async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) 
     return await linking.of_tenant(owner, tenant)
 
 
-async def test_entities_that_come_after_the_texts_are_linked_as_if_they_had_come_before(
+async def test_entities_added_after_the_texts_are_linked_as_if_added_before(
     tenant: Tenant, database: Any, owner: Any
 ) -> None:
     await _store(tenant, *"abcd")
@@ -75,7 +75,7 @@ async def test_entities_that_come_after_the_texts_are_linked_as_if_they_had_come
     assert await linking.refresh(tenant) == 0
 
 
-async def test_a_rename_an_alias_and_a_deletion_are_followed(tenant: Tenant, database: Any, owner: Any) -> None:
+async def test_mentions_follow_a_rename_an_alias_and_a_deletion(tenant: Tenant, database: Any, owner: Any) -> None:
     await _store(tenant, *"abcd")
     ids = {name: (await linking.add_entity(tenant, name, *aliases)).entity_id for name, aliases in PEOPLE.items()}
     await linking.refresh(tenant)

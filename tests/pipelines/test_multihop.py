@@ -118,7 +118,7 @@ async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the
             assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
 
 
-async def test_classic_never_brings_a_chunk_of_hop_1_again(library: Tenant) -> None:
+async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:
     answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
     assert answer.hops is not None
     assert [hop.result_count for hop in answer.hops] == [6, 6]

@@ -55,7 +55,7 @@ async def test_an_answer_holds_as_many_hits_as_pass_up_to_the_limit(shelf: Tenan
     )
 
 
-async def test_a_failing_embedder_leaves_the_text_leg_and_says_so(shelf: Tenant) -> None:
+async def test_a_failing_embedder_is_reported_and_leaves_the_text_leg(shelf: Tenant) -> None:
     shelf.embedder = FakeEmbedder(failing=True)
     answer = await shelf.ask("lime mortar")
     assert uris(answer) == ["mortar"]
@@ -87,7 +87,9 @@ async def test_a_search_over_its_whole_budget_is_a_deadline_and_not_an_empty_ans
 
 
 @pytest.mark.parametrize("query", ["the of and", "?!…", "🐕", "& | ! ( ) <-> :*"])
-async def test_a_query_without_words_for_the_text_leg_answers_by_vector_and_says_so(shelf: Tenant, query: str) -> None:
+async def test_a_query_without_words_for_the_text_leg_is_answered_by_vector_and_reported(
+    shelf: Tenant, query: str
+) -> None:
     answer = await shelf.ask(query)
     assert len(answer.hits) == len(SHELF)
     assert answer.degraded == ("no_text_terms",)
@@ -181,7 +183,7 @@ async def test_without_explain_nothing_is_explained(shelf: Tenant) -> None:
     assert all(hit.explain is None for hit in answer.hits)
 
 
-async def test_detail_says_how_much_text_comes_back(tenant: Tenant) -> None:
+async def test_detail_sets_how_much_text_is_returned(tenant: Tenant) -> None:
     await tenant.add("# Long\n\n" + " ".join(f"lime {place}" for place in range(120)), "long")
     by_detail = {
         detail: (await tenant.ask("lime", detail=detail, limit=1)).hits[0] for detail in ("ids", "preview", "full")
@@ -194,7 +196,7 @@ async def test_detail_says_how_much_text_comes_back(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("query", ['"gauge answered"', "ERR_TIDE_4012", "which codes are there"])
-async def test_confidence_does_not_depend_on_how_much_text_comes_back(shelf: Tenant, query: str) -> None:
+async def test_confidence_does_not_depend_on_how_much_text_is_returned(shelf: Tenant, query: str) -> None:
     await shelf.add(
         "Nothing was lost. " * 20 + "Then came ERR_TIDE_4012: the gauge answered, whatever the codes are.", "end"
     )
@@ -223,7 +225,7 @@ async def test_the_least_vector_score_drops_hits_that_have_none(shelf: Tenant) -
     assert (too_high.hits, too_high.fallback_reason) == ((), "below_thresholds")
 
 
-async def test_excluded_chunks_stay_away_from_both_legs(shelf: Tenant) -> None:
+async def test_excluded_chunks_are_returned_by_neither_leg(shelf: Tenant) -> None:
     seen: list[Any] = []
     for left in range(len(SHELF), 0, -1):
         answer = await shelf.ask("lime mortar", exclude_chunk_ids=tuple(seen), limit=50)
@@ -233,7 +235,7 @@ async def test_excluded_chunks_stay_away_from_both_legs(shelf: Tenant) -> None:
     assert (await shelf.ask("lime mortar", exclude_chunk_ids=tuple(seen))).fallback_reason == "filters_exclude_all"
 
 
-async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: Tenant) -> None:
+async def test_filters_apply_and_are_not_relaxed(shelf: Tenant) -> None:
     stored = await shelf.add(
         "Lime with a note.", "noted", metadata={"team": "masonry", "year": 2024, "on": "2024-05-06"}
     )
@@ -244,7 +246,7 @@ async def test_filters_bind_and_what_they_empty_is_truly_empty(shelf: Tenant) ->
     assert (answer.hits, answer.fallback_reason, answer.relaxed) == ((), "filters_exclude_all", ())
 
 
-async def test_an_empty_user_is_told_that_there_are_no_documents(tenant: Tenant) -> None:
+async def test_a_user_without_documents_gets_the_reason_no_documents(tenant: Tenant) -> None:
     answer = await tenant.ask("lime")
     assert (answer.hits, answer.fallback_reason, answer.confidence) == ((), "no_documents", None)
 

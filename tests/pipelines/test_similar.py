@@ -30,7 +30,7 @@ async def _like(tenant: Tenant, **fields: object) -> Answer:
     return await similar.run(similar.SimilarQuery(tenant.user_id, **fields), tenant.services())  # type: ignore[arg-type]
 
 
-async def test_it_ends_with_its_deadline(tenant: Tenant) -> None:
+async def test_a_similarity_search_ends_at_its_deadline(tenant: Tenant) -> None:
     like = similar.SimilarQuery(tenant.user_id, vector=[0.1] * 384)
     with pytest.raises(errors.DeadlineExceeded):
         await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
