@@ -116,7 +116,9 @@ async def test_a_service_that_stops_writes_its_last_uses(
     assert await owner.fetchval("SELECT uses FROM stepwell.key_uses WHERE key_id = $1", key.split("_")[1]) == 1
 
 
-async def test_uses_outlive_a_failed_flush(caller: Caller, database: Database, owner: asyncpg.Connection) -> None:
+async def test_uses_are_kept_after_a_failed_flush(
+    caller: Caller, database: Database, owner: asyncpg.Connection
+) -> None:
     counted, away = audit.KeyUses(), store_db.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
     counted.add(key_id(caller), "search", 5)
     with pytest.raises(errors.DatabaseUnavailable):
@@ -126,7 +128,7 @@ async def test_uses_outlive_a_failed_flush(caller: Caller, database: Database, o
     assert await uses(owner, caller) == {"search": 6}
 
 
-async def test_counts_of_unknown_keys_scopes_and_signs_are_refused(
+async def test_counts_with_unknown_keys_or_scopes_or_negative_numbers_are_refused(
     caller: Caller, database: Database, owner: asyncpg.Connection
 ) -> None:
     counted = audit.KeyUses()

@@ -92,7 +92,7 @@ async def test_an_expired_key_is_401(app: FastAPI, database: Database) -> None:
     assert await _status(app, {"X-API-Key": living}) == 200
 
 
-async def test_a_key_opens_what_its_scopes_name_and_no_more(new_caller: Newcomer) -> None:
+async def test_a_key_permits_the_operations_of_its_scopes_only(new_caller: Newcomer) -> None:
     search, write, admin = await new_caller("search"), await new_caller("write"), await new_caller("admin")
     document = {"content": "Lime."}
     allowed = {
@@ -111,7 +111,7 @@ async def _posts(caller: Caller, path: str, body: dict[str, Any]) -> int:
     return (await caller.client.post(path, json=body)).status_code
 
 
-async def test_without_authentication_there_is_one_user_and_keys_are_not_asked_for(open_app: FastAPI) -> None:
+async def test_without_authentication_there_is_one_user_and_no_key_is_required(open_app: FastAPI) -> None:
     async with harness.client(open_app) as client:
         stored = await client.post("/api/rag/documents", json={"content": "Lime for everybody.", "uri": "open"})
         assert stored.status_code in (200, 201)

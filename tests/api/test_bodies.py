@@ -40,11 +40,11 @@ async def test_an_empty_body_is_invalid_json(content_type):
 
 
 @pytest.mark.parametrize("raw", [b'{"query": "\xff"}', b"\x80", '{"query": "a"}'.encode("utf-16")])
-async def test_what_is_not_utf8_is_400(raw):
+async def test_a_body_that_is_not_utf8_is_400(raw):
     assert_problem(await search_raw(raw), 400, "invalid_encoding")
 
 
-async def test_a_byte_order_mark_is_let_through():
+async def test_a_byte_order_mark_is_accepted():
     assert (await search_raw(b'\xef\xbb\xbf{"query": "a"}')).status_code == 200
 
 
@@ -105,7 +105,7 @@ def test_the_largest_numbers_that_fit_are_read_as_they_are(number):
         "9" * 400 + ".5",
     ],
 )
-async def test_a_number_that_is_none_is_refused_by_name(number):
+async def test_a_number_that_is_not_finite_is_refused_by_name(number):
     assert_problem(await search_raw(f'{{"query": "a", "min_score": {number}}}'), 422, "invalid_number", "min_score")
 
 
@@ -115,7 +115,7 @@ async def test_a_number_that_is_none_is_refused_inside_free_json_too():
 
 
 @pytest.mark.parametrize("escape", ["\\u0000", "\\ud800", "\\uDFFF", "\\udc00\\ud800"])
-async def test_nul_and_half_surrogates_are_refused_wherever_they_stand(escape):
+async def test_nul_and_half_surrogates_are_refused_at_every_position(escape):
     assert_problem(await search_raw(f'{{"query": "{CANARY}{escape}"}}'), 422, "invalid_text", "query")
     assert_problem(await search_raw(f'{{"query": "a", "limit": "{escape}"}}'), 422, "invalid_text", "limit")
     value = f'{{"query": "a", "filters": {{"metadata": {{"k": ["{escape}"]}}}}}}'
@@ -164,11 +164,11 @@ async def test_what_lies_past_the_cap_is_not_read(declared, most_pieces):
     assert read <= most_pieces
 
 
-async def test_a_megabyte_of_query_is_told_in_few_words():
+async def test_a_query_of_a_megabyte_gets_a_short_error():
     assert_problem(await search_raw(json.dumps({"query": CANARY + "a" * 1_000_000})), 422, "invalid_request", "query")
 
 
-async def test_ten_megabytes_of_bad_items_are_one_short_answer():
+async def test_ten_megabytes_of_bad_items_get_one_short_error():
     ids = json.dumps({"query": "a", "filters": {"document_ids": [1] * 1_000_000}})
     assert_problem(await search_raw(ids), 422, "invalid_request", "filters.document_ids")
 

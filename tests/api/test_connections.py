@@ -295,7 +295,7 @@ async def test_http_1_0_is_answered_and_closed(patient: Running) -> None:
     assert await client.is_closed()
 
 
-async def test_a_body_that_goes_on_after_its_response_is_cut_off(quick: Running) -> None:
+async def test_a_connection_whose_body_continues_after_the_response_is_closed(quick: Running) -> None:
     client = await quick.connect()
     await client.send(POST % 1_000_000 + b"a")
     assert (await client.response())[0] == 200
@@ -348,7 +348,7 @@ async def test_a_client_that_reads_slowly_gets_all_of_a_response_that_takes_long
 # connections
 
 
-async def test_at_the_limit_the_connection_that_waited_longest_makes_room() -> None:
+async def test_at_the_limit_the_connection_that_was_idle_longest_is_closed() -> None:
     async with running(replace(PATIENT, connections=3)) as run:
         busy, oldest, younger = [await run.connect() for _ in range(3)]
         await run.count(3)

@@ -76,7 +76,7 @@ async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_other
         (None, "body"),
     ],
 )
-async def test_what_is_no_document_is_refused_and_named(caller: Caller, body: Any, field: str) -> None:
+async def test_an_invalid_document_is_refused_with_its_field(caller: Caller, body: Any, field: str) -> None:
     response = await caller.client.post(DOCUMENTS, json=body)
     assert response.status_code == 422, response.text
     assert [e["field"] for e in response.json()["errors"]] == [field]
@@ -205,7 +205,7 @@ async def test_a_malformed_id_is_422_and_an_unknown_one_404(caller: Caller, wron
         assert_problem(await caller.client.request(method, f"{DOCUMENTS}/{uuid4()}{path}"), 404, "not_found")
 
 
-async def test_chunks_come_in_order_page_by_page(caller: Caller) -> None:
+async def test_chunks_are_listed_in_order_page_by_page(caller: Caller) -> None:
     text = "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} on stone. " * 60 + "End." for n in range(8))
     stored = await caller.add(text, "well")
     path, seen = f"{DOCUMENTS}/{stored['document_id']}/chunks", []
@@ -219,7 +219,7 @@ async def test_chunks_come_in_order_page_by_page(caller: Caller) -> None:
         assert (await caller.client.get(path, params=params)).status_code == 422
 
 
-async def test_pages_neither_skip_nor_repeat_while_documents_come_in(caller: Caller) -> None:
+async def test_pages_neither_skip_nor_repeat_while_documents_are_added(caller: Caller) -> None:
     before = [(await caller.add(f"Note {n}."))["document_id"] for n in range(10)]
     seen: list[str] = []
     cursor = None
@@ -272,7 +272,7 @@ async def test_a_tampered_cursor_is_422(caller: Caller, cursor: str) -> None:
     assert [e["field"] for e in response.json()["errors"]] == ["cursor"]
 
 
-async def test_another_users_cursor_shows_only_ones_own(caller: Caller, new_caller: Any) -> None:
+async def test_another_users_cursor_lists_only_the_callers_documents(caller: Caller, new_caller: Any) -> None:
     other = await new_caller("search", "write")
     for n in range(4):
         await other.add(f"Theirs {n}.")

@@ -48,7 +48,7 @@ async def _names(caller: Caller, **params: Any) -> list[str]:
     return [entity["name"] for entity in response.json()["entities"]]
 
 
-async def test_an_entity_is_stored_and_comes_back_as_it_was_given(caller: Caller) -> None:
+async def test_an_entity_is_stored_and_returned_unchanged(caller: Caller) -> None:
     stored = await _added(caller, **ANA)
     assert {name: stored[name] for name in ANA} == ANA
     assert (stored["origin"], stored["members"]) == ("user", [])
@@ -94,7 +94,7 @@ async def test_a_list_is_stored_as_a_whole_or_not_at_all(caller: Caller) -> None
         ({"nmae": "Ana"}, "nmae"),
     ],
 )
-async def test_what_is_no_entity_is_refused_and_named(caller: Caller, fields: dict[str, Any], field: str) -> None:
+async def test_an_invalid_entity_is_refused_with_its_field(caller: Caller, fields: dict[str, Any], field: str) -> None:
     response = await caller.client.post(ENTITIES, json={"type": "person", "name": "Ana", **fields})
     assert response.status_code == 422, response.text
     assert [error["field"] for error in response.json()["errors"]] == [field]
@@ -106,7 +106,7 @@ async def test_names_that_hold_something_to_match_are_accepted(caller: Caller, n
     assert (await _added(caller, name=f"  {name}\n"))["name"] == name
 
 
-async def test_a_name_is_taken_by_type_whatever_its_case_and_the_answer_names_who_has_it(caller: Caller) -> None:
+async def test_names_are_unique_by_type_ignoring_case_and_a_conflict_names_the_other_entity(caller: Caller) -> None:
     first = await _added(caller, name="Ana Silva")
     clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "ÁNA  silva"})
     assert_problem(clash, 409, "conflict", "name")
@@ -182,7 +182,7 @@ async def test_a_misspelled_name_or_alias_finds_its_entity(caller: Caller, q: st
     assert await _names(caller, q=q) == ["Stephen Brandt"]
 
 
-async def test_the_best_likeness_comes_first_and_filters_hold(caller: Caller) -> None:
+async def test_entities_are_ordered_by_similarity_and_filtered(caller: Caller) -> None:
     for name in ("Ana Silva", "Ana Silveira", "Hana Silvar"):
         await _added(caller, name=name)
     await _added(caller, name="Ana Silva", type="place")
@@ -192,7 +192,7 @@ async def test_the_best_likeness_comes_first_and_filters_hold(caller: Caller) ->
     assert await _names(caller, q="zzz") == await _names(caller, q="!") == []
 
 
-async def test_lines_add_replace_and_leave_alone_and_name_members(caller: Caller) -> None:
+async def test_lines_add_replace_or_keep_entities_and_name_members(caller: Caller) -> None:
     team = {"type": "team", "name": "Masons", "members": ["ana silva", "Ben"]}
     first = await _bulk(caller, team, ANA, "", {"type": "person", "name": "Ben"})
     assert [(line["line"], line["status"]) for line in first["lines"]] == [(1, "added"), (2, "added"), (4, "added")]
@@ -207,7 +207,7 @@ async def test_lines_add_replace_and_leave_alone_and_name_members(caller: Caller
     assert [line["entity_id"] for line in third["lines"]] == ids[:2]
 
 
-async def test_a_bad_line_is_told_and_the_others_are_stored(caller: Caller) -> None:
+async def test_a_bad_line_is_reported_and_the_others_are_stored(caller: Caller) -> None:
     told = await _bulk(
         caller,
         "{not json",

@@ -145,7 +145,7 @@ async def test_a_few_slow_turns_do_not_have_others_refused(clock: Clock) -> None
         assert queue.waiting == 39
 
 
-async def test_where_all_places_are_taken_the_longest_line_gives_one_up_to_whoever_has_fewer() -> None:
+async def test_if_the_queue_is_full_the_user_with_most_requests_loses_a_place_to_one_with_fewer() -> None:
     queue = FairQueue(1, max_waiting=4, timeout_s=5)
     made = await requests(queue, *"aaaaa")
     with ended(*made):
@@ -160,7 +160,7 @@ async def test_where_all_places_are_taken_the_longest_line_gives_one_up_to_whoev
         await other.finish()
 
 
-async def test_who_leaves_gives_up_the_turn_or_the_place() -> None:
+async def test_a_cancelled_request_releases_its_turn_or_place() -> None:
     queue = FairQueue(1, max_waiting=8, timeout_s=5)
     first, second, third = await requests(queue, *"abc")
     second.task.cancel()
@@ -173,7 +173,7 @@ async def test_who_leaves_gives_up_the_turn_or_the_place() -> None:
     assert (queue.running, queue.waiting) == (0, 0)
 
 
-async def test_a_turn_granted_to_somebody_who_leaves_at_that_moment_goes_to_the_next() -> None:
+async def test_a_turn_granted_to_a_request_cancelled_at_that_moment_goes_to_the_next() -> None:
     queue = FairQueue(1, max_waiting=8, timeout_s=5)
     first, second, third = await requests(queue, *"abc")
     first._end.set()
@@ -185,7 +185,7 @@ async def test_a_turn_granted_to_somebody_who_leaves_at_that_moment_goes_to_the_
     assert queue.running == 0
 
 
-async def test_a_turn_given_back_serves_others_and_comes_back_before_the_users_other_requests() -> None:
+async def test_a_released_turn_serves_others_and_is_regained_before_the_users_other_requests() -> None:
     queue = FairQueue(1, max_waiting=8, timeout_s=5)
     replied, done = asyncio.Event(), asyncio.Event()
 
@@ -213,7 +213,7 @@ async def test_a_turn_given_back_serves_others_and_comes_back_before_the_users_o
     assert queue.running == 0
 
 
-async def test_what_fails_while_its_turn_is_given_back_takes_it_again_to_go_on() -> None:
+async def test_a_failure_while_the_turn_is_released_regains_the_turn() -> None:
     queue = FairQueue(1, max_waiting=8, timeout_s=5)
 
     async def failing(turn: Turn) -> None:
@@ -228,7 +228,7 @@ async def test_what_fails_while_its_turn_is_given_back_takes_it_again_to_go_on()
     assert queue.running == 0
 
 
-async def test_what_is_cancelled_while_its_turn_is_given_back_leaves_nothing_behind() -> None:
+async def test_a_cancellation_while_the_turn_is_released_leaves_no_state() -> None:
     queue = FairQueue(1, max_waiting=1, timeout_s=5)
 
     async def hanging() -> None:

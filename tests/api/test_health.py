@@ -16,14 +16,14 @@ from app.store.db import Database
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
 
-async def test_a_healthy_service_says_so_without_a_key(app: FastAPI) -> None:
+async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> None:
     async with harness.client(app) as client:
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
     assert (ready.status_code, ready.json()) == (200, {"status": "ready", "providers": {}})
 
 
-async def test_without_a_database_the_process_lives_is_not_ready_and_answers_503(database: Database) -> None:
+async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:
     lost = db.connect(NOWHERE)
     services = replace(await harness.services(database), db=lost)
     async with harness.running(Settings(), services) as app, harness.client(app) as client:

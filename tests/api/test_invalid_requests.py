@@ -43,7 +43,7 @@ async def reader(caller: Caller) -> Caller:
 
 @pytest.mark.parametrize(("method", "path"), BODIES)
 @pytest.mark.parametrize("raw", [b"{", b"", b"lime", b'{"query": xyzzy-canary-51}'])
-async def test_what_is_no_json_is_told_so_without_an_echo(caller: Caller, method: str, path: str, raw: bytes) -> None:
+async def test_invalid_json_is_reported_without_quoting_it(caller: Caller, method: str, path: str, raw: bytes) -> None:
     assert_problem(await _raw(caller, raw, method, path), 422, "invalid_json", "body")
 
 
@@ -108,7 +108,7 @@ async def test_nul_in_the_address_is_refused(caller: Caller, parameter: str) -> 
 
 
 @pytest.mark.parametrize("blank", ["", "   ", "\u200b\u200d\ufeff", "\U000e0041"])
-async def test_a_query_that_shows_nothing_is_400(caller: Caller, blank: str) -> None:
+async def test_a_query_without_visible_characters_is_400(caller: Caller, blank: str) -> None:
     assert_problem(await _asked(caller, query=blank), 400, "blank_query", "query")
 
 
@@ -119,7 +119,7 @@ async def test_punctuation_and_emoji_are_answered_by_the_vector_leg(reader: Call
     assert {hit["text_rank"] for hit in answer["results"]} == {None}
 
 
-async def test_stop_words_alone_are_answered_and_the_answer_says_how(reader: Caller) -> None:
+async def test_stop_words_alone_are_answered_with_a_stated_degradation(reader: Caller) -> None:
     answer = await reader.search("the of and")
     assert (len(answer["results"]), answer["degraded"]) == (2, ["no_text_terms"])
 
@@ -169,7 +169,7 @@ async def test_many_words_and_one_endless_word_are_answered(reader: Caller) -> N
 
 @pytest.mark.parametrize("key", ["'; DROP TABLE stepwell.chunks; --", "$.x", "%s", "{0}", ":name", "\\", '"', "a.b[0]"])
 @pytest.mark.parametrize("value", ["%s {0} '; --", {"gte": 1}, {"lt": "2024-01-01"}, [1, {"$ne": 1}]])
-async def test_an_odd_metadata_key_is_compared_and_never_run(reader: Caller, key: str, value: Any) -> None:
+async def test_an_odd_metadata_key_is_compared_and_never_executed(reader: Caller, key: str, value: Any) -> None:
     answer = await reader.search("lime", filters={"metadata": {key: value}})
     assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
     assert (await reader.search("lime", filters={"metadata": {"a'b": 1}}))["results"][0]["uri"] == "lime"

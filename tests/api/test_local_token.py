@@ -35,7 +35,7 @@ async def test_requests_need_the_token(database: Database, tmp_path: Path) -> No
         assert_problem(await client.get(STATS, headers={"Host": "evil.example"}), 421, "host_not_allowed")
 
 
-async def test_an_empty_token_opens_nothing(database: Database) -> None:
+async def test_an_empty_token_is_rejected(database: Database) -> None:
     async with (
         harness.running(Settings(auth="local_token"), await harness.services(database)) as app,
         harness.client(app, Authorization="Bearer ") as client,

@@ -64,7 +64,7 @@ async def test_requests_are_counted_by_route_template_method_and_status(client):
     assert found["stepwell_http_requests_in_flight"] == 1, "the scrape itself"
 
 
-async def test_what_a_caller_makes_up_becomes_no_label(client):
+async def test_values_from_callers_become_no_metric_labels(client):
     for path in ("/nowhere/canary", "/api/rag/documents/canary", "/docs/assets/canary.js"):
         await client.request("CANARY", path)
         await client.get(path)
@@ -146,7 +146,7 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
     assert after["stepwell_db_connections_in_use"] == 0
 
 
-async def test_searches_that_are_turned_away_are_counted_under_their_route(services):
+async def test_refused_searches_are_counted_under_their_route(services):
     settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
     async with (
         harness.running(settings, services) as app,
@@ -223,7 +223,7 @@ async def test_texts_that_follow_a_new_name_are_counted(client, services):
     assert found["stepwell_relink_chunks_total"] == 1
 
 
-async def test_what_entities_do_to_answers_is_counted(client):
+async def test_searches_guided_by_entities_are_counted(client):
     before = await counts(client)
     await client.post("/api/rag/entities", json={"type": "person", "name": "Zita Quarrel"})
     await client.post("/api/rag/documents", json={"content": "Zita Quarrel tarred the old hull."})

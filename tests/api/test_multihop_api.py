@@ -76,12 +76,12 @@ async def test_bad_values_are_refused(client: httpx.AsyncClient, asked: dict[str
     assert response.headers["content-type"] == "application/problem+json"
 
 
-async def test_without_a_key_nobody_asks(client: httpx.AsyncClient) -> None:
+async def test_without_a_key_multihop_and_rerank_are_401(client: httpx.AsyncClient) -> None:
     for url in (URL, "/api/rag/rerank"):
         assert (await client.post(url, json={"query": "x"}, headers={"Authorization": ""})).status_code == 401
 
 
-async def test_nothing_stored_is_an_empty_answer(client: httpx.AsyncClient) -> None:
+async def test_a_user_without_documents_gets_an_empty_answer(client: httpx.AsyncClient) -> None:
     told = (await client.post(URL, json={"query": "anything"})).json()
     assert (told["results"], told["fallback_reason"], told["total_results"]) == ([], "no_documents", 0)
     assert [hop["result_count"] for hop in told["hops"]] == [0]
@@ -124,5 +124,5 @@ async def test_mmr_and_the_limit(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     "lists", [[], None, [{"name": "x"}], [{"name": "x", "hits": [{}]}], [{"name": "x", "hits": 5}]]
 )
-async def test_lists_that_are_none_are_refused(client: httpx.AsyncClient, lists: Any) -> None:
+async def test_invalid_lists_are_refused(client: httpx.AsyncClient, lists: Any) -> None:
     assert (await client.post("/api/rag/rerank", json={"lists": lists})).status_code == 422

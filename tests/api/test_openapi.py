@@ -61,7 +61,7 @@ async def client(open_app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
         yield caller
 
 
-def test_the_committed_contract_is_the_one_that_the_service_keeps() -> None:
+def test_the_committed_openapi_document_is_the_one_of_the_service() -> None:
     assert COMMITTED.read_text(encoding="utf-8") == TEXT, "run: python -m app openapi --write openapi/openapi.json"
 
 
@@ -69,7 +69,7 @@ def test_the_contract_is_valid_openapi() -> None:
     validate(DOCUMENT)
 
 
-def test_operation_ids_are_unique_and_the_promised_ones_stay() -> None:
+def test_operation_ids_are_unique_and_the_documented_ones_exist() -> None:
     ids = [operation["operationId"] for *_, operation in operations()]
     assert len(ids) == len(set(ids))
     assert set(ids) >= PROMISED

@@ -32,15 +32,15 @@ async def test_every_kind_of_failure_is_a_problem(how, status, code):
     assert_problem(await _get(f"/rag/fail/{how}"), status, code)
 
 
-async def test_an_unavailable_database_says_when_to_come_back():
+async def test_an_unavailable_database_is_a_503_with_retry_after():
     assert (await _get("/rag/fail/down")).headers["retry-after"] == "1"
 
 
-async def test_a_missing_key_says_which_scheme_is_expected():
+async def test_a_missing_key_is_a_401_with_the_expected_scheme():
     assert (await _get("/rag/fail/key")).headers["www-authenticate"] == "Bearer"
 
 
-async def test_an_inner_failure_tells_the_caller_nothing_of_its_cause():
+async def test_an_internal_error_does_not_expose_its_cause():
     assert "embedding" not in (await _get("/rag/fail/schema")).text
 
 
@@ -66,7 +66,7 @@ async def test_a_wrong_method_is_a_405_problem_that_lists_the_right_ones():
     assert response.headers["allow"] == "POST"
 
 
-async def test_a_sane_request_id_is_kept_and_an_insane_one_replaced():
+async def test_a_valid_request_id_is_kept_and_an_invalid_one_replaced():
     assert (await _get("/rag/documents/a", headers={"X-Request-ID": "my.id-1"})).headers["x-request-id"] == "my.id-1"
     for insane in ("a" * 65, "a b", "<b>", ""):
         given = (await _get("/rag/documents/a", headers={"X-Request-ID": insane})).headers["x-request-id"]
@@ -83,7 +83,7 @@ async def test_a_field_in_the_url_is_named_too():
     assert_problem(await _get("/rag/documents/a?limit=xyzzy-canary-51"), 422, "invalid_request", "limit")
 
 
-async def test_a_nul_in_the_url_never_gets_further():
+async def test_a_nul_in_the_url_is_rejected():
     assert_problem(await _get("/rag/documents/a?limit=%00"), 422, "invalid_text", "limit")
     assert_problem(await _get("/rag/documents/a%00"), 404, "not_found")
 
@@ -104,19 +104,19 @@ async def test_a_field_inside_a_tagged_kind_is_named_without_the_tag():
     assert problem["errors"][0]["code"] == "missing"
 
 
-async def test_a_union_tells_only_about_the_branch_that_was_meant():
+async def test_errors_of_a_union_are_those_of_the_matching_branch():
     assert_problem(await example_app.post("/rag/documents", '{"metadata": {}}'), 422, "invalid_request", "content")
     assert_problem(
         await example_app.post("/rag/documents", '[{"content": "a"}, {}]'), 422, "invalid_request", "[1].content"
     )
 
 
-async def test_a_union_that_nothing_fits_tells_all_its_branches_in_one_message():
+async def test_a_value_that_fits_no_branch_of_a_union_gets_one_message_for_all_branches():
     problem = assert_problem(await example_app.post("/rag/documents", "5"), 422, "invalid_request", "body")
     assert problem["errors"][0]["message"] == "Must be a JSON object. Or: Must be a list."
 
 
-async def test_no_name_of_a_field_that_is_not_a_name_comes_back():
+async def test_an_unknown_field_is_not_quoted_if_it_is_no_identifier():
     body = {"query": "a", f"<img src={CANARY}>": 1, "lmit": 1}
     assert_problem(await example_app.search_raw(json.dumps(body)), 422, "invalid_request", "(key)", "lmit")
 

@@ -66,7 +66,7 @@ async def _gauge(client: httpx.AsyncClient, role: str) -> float:
 
 
 @pytest.mark.parametrize(("path", "body", "code"), [MULTIHOP, RERANK])
-async def test_after_three_hanging_calls_the_provider_is_not_asked_until_it_recovers(
+async def test_after_three_hanging_calls_the_provider_is_not_called_until_it_recovers(
     client: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
 ) -> None:
     async def degraded() -> list[str]:

@@ -26,7 +26,9 @@ LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]
         ("/api/rag/rerank", {"query": QUERY, "rerank": "cosine", "lists": LISTS}),
     ],
 )
-async def test_a_query_is_embedded_anew_for_every_user(database: Database, path: str, body: dict[str, Any]) -> None:
+async def test_a_query_is_embedded_separately_for_every_user(
+    database: Database, path: str, body: dict[str, Any]
+) -> None:
     model = FakeEmbedder()
     services = await harness.services(database, CachingEmbedder(model))
     async with harness.running(Settings(auth="api_key"), services) as app:

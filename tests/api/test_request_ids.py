@@ -77,7 +77,7 @@ async def test_a_search_logs_one_line_with_its_stages_codes_and_request_id(datab
     assert searched["took_ms"] >= searched["timings"]["total"]
 
 
-async def test_no_line_holds_what_users_write_their_names_or_a_secret(database, user, settings, log):
+async def test_no_line_contains_user_text_user_names_or_a_secret(database, user, settings, log):
     key = await harness.create_key(database, user)
     document = {
         "content": f"{CANARY} text",
@@ -120,7 +120,7 @@ async def _with(services, database):
     return type(services)(db=database, embedder=services.embedder, expected_schema=services.expected_schema)
 
 
-def test_secrets_are_masked_wherever_they_stand():
+def test_secrets_are_masked_at_every_position():
     key = "sw_0123456789ab_" + "x" * 43
     line = f"GET /{key} swl_{'y' * 43} failed on postgresql+asyncpg://me:p%40ss@db:5432/x and redis://:{PASSWORD}@r"
     shown = telemetry.masked(line)

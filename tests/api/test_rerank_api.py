@@ -90,7 +90,7 @@ async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
 
 
 @pytest.mark.parametrize("fields", [{"rerank": "best"}, {"rerank": True}, {"mmr": "yes"}, {"mmr": 1}])
-async def test_bad_wishes_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
+async def test_bad_rerank_options_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
     for path, body in (("/api/rag/search", {"query": "x"}), (URL, {"lists": [{"name": "a", "hits": []}]})):
         assert (await caller.client.post(path, json={**body, **fields})).status_code == 422
 
@@ -119,7 +119,7 @@ async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their
     assert (by_id["elsewhere"]["score"], by_id["elsewhere"]["explain"]["rerank"]["value"]) == (1.0, None)
 
 
-async def test_a_provider_reads_stored_texts_and_those_that_were_brought(
+async def test_a_provider_gets_stored_texts_and_those_in_the_request(
     caller: Caller, chunks: dict[str, str], provider: FakeProvider
 ) -> None:
     prefer(provider, "Gannet")
@@ -144,7 +144,7 @@ async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_orde
     assert (ids(told), told["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], 1)
 
 
-async def test_another_users_chunks_are_hits_from_elsewhere(
+async def test_another_users_chunks_are_treated_as_external_hits(
     caller: Caller, chunks: dict[str, str], new_caller: Any, provider: FakeProvider
 ) -> None:
     prefer(provider, "lime")
@@ -157,7 +157,7 @@ async def test_another_users_chunks_are_hits_from_elsewhere(
     assert provider.requests == []
 
 
-async def test_lists_are_told_apart_by_stored_vectors_and_by_words_of_what_is_brought(
+async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
     caller: Caller, chunks: dict[str, str]
 ) -> None:
     await caller.add(NOTES["lime"] + " Always.", "again")

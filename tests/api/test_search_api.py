@@ -36,7 +36,7 @@ async def reader(caller: Caller) -> Caller:
     return caller
 
 
-async def test_every_promised_field_of_the_answer_and_of_a_hit_is_there(reader: Caller) -> None:
+async def test_an_answer_and_a_hit_have_every_documented_field(reader: Caller) -> None:
     answer = await reader.search("lime mortar")
     assert answer.keys() >= ANSWER
     assert all(hit.keys() >= HIT for hit in answer["results"])
@@ -129,7 +129,7 @@ async def test_a_thousand_ids_are_fine(reader: Caller) -> None:
     assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
 
 
-async def test_filters_detail_explain_and_thresholds_reach_the_search(reader: Caller) -> None:
+async def test_filters_detail_explain_and_thresholds_are_passed_to_the_search(reader: Caller) -> None:
     async def found(**fields: Any) -> list[str]:
         return [hit["uri"] for hit in (await reader.search("lime", **fields))["results"]]
 
@@ -167,7 +167,7 @@ async def test_a_metadata_filter_is_never_code(reader: Caller, metadata: dict[st
     "moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01", "9999-12-31"]
 )
 @pytest.mark.parametrize("name", ["created_after", "created_before"])
-async def test_moments_at_the_edge_of_time_break_nothing(reader: Caller, name: str, moment: str) -> None:
+async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: str, moment: str) -> None:
     response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {name: moment}})
     assert response.status_code in (200, 422), response.text
 

@@ -91,7 +91,7 @@ async def ids_of(caller: Caller) -> dict[str, str]:
     return {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"], "entity_id": entity["entity_id"]}
 
 
-def test_the_matrix_knows_every_kind_of_id_and_every_search() -> None:
+def test_the_matrix_covers_every_kind_of_id_and_every_search() -> None:
     kinds = {name for _method, path, operation in WITH_IDS for name in ids_in(path, operation)}
     assert kinds == {"document_id", "chunk_id", "entity_id"}
     assert {operation["operationId"] for *_, operation in ASKING} >= {"search", "similar"}
@@ -112,7 +112,7 @@ async def _answered(
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), named(WITH_IDS))
-async def test_anothers_id_is_answered_like_an_unknown_one(
+async def test_another_users_id_is_answered_like_an_unknown_one(
     alice: Caller, bob: Caller, method: str, path: str, operation: dict[str, Any]
 ) -> None:
     (name,) = ids_in(path, operation)
@@ -125,7 +125,7 @@ async def test_anothers_id_is_answered_like_an_unknown_one(
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), named(ASKING))
-async def test_no_search_finds_anothers_chunks(
+async def test_no_search_returns_another_users_chunks(
     app: FastAPI,
     alice: Caller,
     bob: Caller,
@@ -160,7 +160,7 @@ async def test_no_search_finds_anothers_chunks(
         assert set(UUID.findall(own.text)) & theirs, "the control must find what Bob must not"
 
 
-async def test_what_one_user_stored_does_not_weigh_in_anothers_scores(alice: Caller, bob: Caller) -> None:
+async def test_documents_of_one_user_do_not_affect_scores_of_another(alice: Caller, bob: Caller) -> None:
     before = await bob.search("copper quibblewort", mode="lexical", explain=True)
     for n in range(5):
         await alice.add(f"Copper quibblewort {n}.")
@@ -169,7 +169,7 @@ async def test_what_one_user_stored_does_not_weigh_in_anothers_scores(alice: Cal
     assert [hit["text_score"] for hit in before["results"]] == [hit["text_score"] for hit in after["results"]]
 
 
-async def test_listings_and_counts_are_ones_own(alice: Caller, bob: Caller) -> None:
+async def test_listings_and_counts_cover_only_the_users_own_data(alice: Caller, bob: Caller) -> None:
     for n in range(3):
         await alice.add(f"More {n}.")
     assert [d["uri"] for d in (await bob.client.get("/api/rag/documents")).json()["documents"]] == ["mine"]
@@ -177,9 +177,7 @@ async def test_listings_and_counts_are_ones_own(alice: Caller, bob: Caller) -> N
     assert (await bob.client.get("/api/rag/stats")).json()["documents"] == 1
 
 
-async def test_anothers_entities_are_neither_listed_nor_found_by_any_spelling_nor_contained(
-    alice: Caller, bob: Caller
-) -> None:
+async def test_another_users_entities_are_neither_listed_nor_matched_nor_contained(alice: Caller, bob: Caller) -> None:
     theirs = (await ids_of(alice))["entity_id"]
     for params in ({}, {"q": "Quibble Wort"}, {"q": "quible"}, {"type": "person"}):
         told = await bob.client.get("/api/rag/entities", params={**params, "limit": 200})
@@ -203,7 +201,7 @@ async def test_one_uri_or_text_of_two_users_is_two_documents(alice: Caller, bob:
     assert mine["document_id"] != (await ids_of(alice))["document_id"]
 
 
-async def test_a_connection_that_forgot_its_user_sees_nothing_while_the_owner_sees_all(
+async def test_a_connection_without_a_user_reads_nothing_and_the_owner_reads_everything(
     address: Any, alice: Caller, bob: Caller, owner: asyncpg.Connection
 ) -> None:
     """The negative control: without row-level security, as the owner, the same statement leaks."""

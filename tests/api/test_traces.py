@@ -36,7 +36,7 @@ async def test_a_search_is_a_span_with_its_route_stages_and_request_id_and_no_wo
 
 
 @pytest.mark.parametrize(("otel", "warnings"), [(True, 1), (False, 0)])
-async def test_spans_are_exported_to_the_standard_address_only_if_asked_for(
+async def test_spans_are_exported_to_the_standard_address_only_on_request(
     database, monkeypatch, caplog, otel, warnings
 ):
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "not an address")

@@ -23,7 +23,7 @@ async def crew(caller: Caller) -> Caller:
     return caller
 
 
-async def test_a_search_tells_whom_it_is_about_and_what_that_adds_to_each_hit(crew: Caller) -> None:
+async def test_a_search_reports_its_entities_and_their_effect_on_each_hit(crew: Caller) -> None:
     answer = await crew.search("what did Ana Torres do with batteries?", explain=True)
     assert (answer["search_mode"], answer["fallback_reason"], answer["query_type"]) == ("two_pass", None, "entity")
     (match,) = answer["pass1_entities"]
@@ -41,7 +41,7 @@ async def test_a_search_tells_whom_it_is_about_and_what_that_adds_to_each_hit(cr
     assert answer["explain"]["entities"]["pass2"]["linked_documents"] == 2
 
 
-async def test_two_pass_is_the_same_search_however_unsure_it_is(crew: Caller) -> None:
+async def test_two_pass_uses_entities_below_the_threshold_of_auto(crew: Caller) -> None:
     body = {"query": "batteries of Anita Torrez", "threshold": 0.99}
     auto = (await crew.client.post(SEARCH, json={**body, "query": "batteries Torrez"})).json()
     assert (auto["search_mode"], auto["fallback_reason"]) == ("flat", "not_entity_centric")
@@ -84,7 +84,7 @@ async def test_a_blank_query_is_400_on_two_pass_too(crew: Caller) -> None:
     assert_problem(await crew.client.post(TWO_PASS, json={"query": " \u200b "}), 400, "blank_query", "query")
 
 
-async def test_another_users_names_guide_nobody(crew: Caller, new_caller: Any) -> None:
+async def test_another_users_names_do_not_guide_a_search(crew: Caller, new_caller: Any) -> None:
     stranger = await new_caller("search", "write")
     await stranger.add("A letter to Ana Torres about batteries.", "letter")
     for path in (SEARCH, TWO_PASS):

@@ -89,20 +89,20 @@ async def test_a_thousand_ids_pass_and_one_more_does_not():
         assert "1000" in problem["detail"]
 
 
-async def test_a_malformed_id_is_named_by_its_place():
+async def test_a_malformed_id_is_reported_with_its_position():
     ids = [str(uuid4()), CANARY]
     assert_problem(await _search(filters={"document_ids": ids}), 422, "invalid_request", "filters.document_ids[1]")
 
 
 @pytest.mark.parametrize("moment", [5, "5", "yesterday", "2026-13-01", "2026-01-01T25:00:00Z", True, "20260101"])
-async def test_a_moment_that_is_not_iso_8601_is_422(moment):
+async def test_a_date_time_that_is_not_iso_8601_is_422(moment):
     assert_problem(await _search(filters={"created_after": moment}), 422, "invalid_request", "filters.created_after")
 
 
 @pytest.mark.parametrize(
     "moment", ["2026-01-31", "2026-01-31T00:00", "2026-01-31T01:00:00+01:00", "2026-01-31t00:00:00.000z"]
 )
-def test_a_moment_without_an_offset_is_utc(moment):
+def test_a_date_time_without_an_offset_is_utc(moment):
     assert TypeAdapter(wire.Moment).validate_python(moment) == datetime(2026, 1, 31, tzinfo=UTC)
 
 
@@ -131,14 +131,14 @@ async def test_a_vector_that_could_not_be_found_is_invalid(vector):
     )
 
 
-async def test_a_vector_of_the_wrong_length_is_told_the_right_one():
+async def test_a_vector_of_the_wrong_length_gets_an_error_with_the_right_one():
     problem = assert_problem(
         await example_app.post("/rag/similar", '{"vector": [1, 2]}'), 422, "invalid_vector", "vector"
     )
     assert problem["detail"] == "Must have 3 numbers; this one has 2."
 
 
-async def test_a_vector_with_nan_or_a_string_names_the_place():
+async def test_a_vector_with_nan_or_a_string_is_reported_with_its_position():
     assert_problem(
         await example_app.post("/rag/similar", '{"vector": [1, NaN, 2]}'), 422, "invalid_number", "vector[1]"
     )

@@ -108,7 +108,7 @@ SELECT (SELECT count(*) FROM stepwell.documents WHERE uri LIKE 'note-%') AS docu
 """
 
 
-async def test_data_are_replaced_only_when_asked_for_and_only_as_a_whole(
+async def test_a_restore_replaces_data_only_on_request_and_only_as_a_whole(
     tenant, address, new_database, template, tmp_path
 ):
     await tenant.add("Lime mortar sets slowly.", "kept")

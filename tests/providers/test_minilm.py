@@ -134,7 +134,7 @@ async def test_weights_that_differ_from_the_published_ones_are_rejected(tmp_path
         await minilm.MiniLM.load(folder=tmp_path)
 
 
-async def test_a_folder_without_the_model_is_a_provider_error_that_says_what_to_do(tmp_path):
+async def test_a_folder_without_the_model_is_a_provider_error_with_the_fix(tmp_path):
     with pytest.raises(ProviderError, match="reinstall"):
         await minilm.MiniLM.load(folder=tmp_path)
 

@@ -171,7 +171,7 @@ async def test_only_the_functions_on_keys_run_as_their_owner_and_with_a_fixed_se
     assert {row["proname"]: row["proconfig"] for row in rows if row["prosecdef"]} == dict.fromkeys(AS_OWNER, fixed)
 
 
-async def test_nobody_but_the_service_may_call_a_function_or_use_a_table(owner) -> None:
+async def test_only_the_service_may_call_a_function_or_use_a_table(owner) -> None:
     grantees = await owner.fetch(
         """SELECT DISTINCT a.grantee
            FROM pg_proc AS p CROSS JOIN aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
