@@ -1,6 +1,6 @@
-"""Stores who deleted what and who managed keys (audit_log), and how often each key was used (key_uses).
+"""Records deletions and key management (audit_log), and how often each key was used (key_uses).
 
-The service's role may add events of the user of the transaction and count uses; reading is the owner's.
+The service's role may add events of the transaction's user and count uses; only the owner may read.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Action = Literal[
     "document.deleted", "entity.deleted", "key.created", "key.rotated", "key.revoked", "user.exported", "user.deleted"
 ]
 LOCAL = "local"
-"""The actor where no key is needed."""
+"""The actor if no key is required."""
 
 _a, _u = tables.audit_log.c, tables.key_uses.c
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`actor` did `action` to `target`, an id; `counts` are rows by kind. Nothing here is content."""
+    """`actor` performed `action` on the id `target`; `counts` are rows by kind. Contains no user content."""
 
     user_id: str
     actor: str
@@ -57,7 +57,7 @@ class KeyUse:
 
 
 async def record(db: Writing, event: Event) -> None:
-    """Add an event, in the transaction of what it describes."""
+    """Add an event, in the transaction of the change that it describes."""
     await db.execute(
         sa.insert(tables.audit_log).values(
             user_id=event.user_id,
@@ -81,7 +81,7 @@ async def count_uses(db: Writing, uses: Mapping[tuple[str, str], int]) -> None:
 
 
 async def events(db: Reading, *, user_id: str | None, limit: int) -> list[Recorded]:
-    """The latest events, newest first; as the owner."""
+    """The latest events, newest first. Requires the owner."""
     query = sa.select(tables.audit_log).order_by(_a.at.desc(), _a.event_id).limit(limit)
     if user_id is not None:
         query = query.where(_a.user_id == user_id)
@@ -92,7 +92,7 @@ async def events(db: Reading, *, user_id: str | None, limit: int) -> list[Record
 
 
 async def key_uses(db: Reading, *, user_id: str | None, limit: int) -> list[KeyUse]:
-    """The latest uses of keys, newest first; as the owner."""
+    """The latest uses of keys, newest first. Requires the owner."""
     query = sa.select(tables.key_uses).order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
     if user_id is not None:
         query = query.where(_u.user_id == user_id)
@@ -101,10 +101,10 @@ async def key_uses(db: Reading, *, user_id: str | None, limit: int) -> list[KeyU
 
 
 async def prune(db: Writing, *, days: int) -> dict[str, int]:
-    """Delete what is older than so many days; returns the number of rows by table. As the owner."""
+    """Delete rows older than `days`; returns the number of deleted rows by table. Requires the owner."""
     before = sa.func.now() - sa.func.make_interval(0, 0, 0, days)
-    gone = {
+    statements = {
         "audit_log": sa.delete(tables.audit_log).where(_a.at < before),
         "key_uses": sa.delete(tables.key_uses).where(_u.last_used_at < before),
     }
-    return {name: (await db.execute(statement)).rowcount for name, statement in gone.items()}
+    return {name: (await db.execute(statement)).rowcount for name, statement in statements.items()}

@@ -1,7 +1,7 @@
 """Dumps the schema `stepwell` to a file in pg_dump's custom format and loads such a file in one transaction.
 
-The wheel's programs are used unless the server is newer; then those on the PATH. Passwords reach them through the
-environment only. A file is loaded by psql in a single transaction that is committed only after pg_restore has read the
+The wheel's programs are used, or those on the PATH if the server is newer. Passwords are passed only through the
+environment. A file is loaded by psql in a single transaction that is committed only after pg_restore has read the
 whole file, so a failure at any point leaves the database as it was.
 """
 
@@ -33,16 +33,25 @@ READ_BYTES = 1 << 16
 _LIBPQ = {"ssl": "PGSSLMODE", "host": "PGHOST", "port": "PGPORT", "passfile": "PGPASSFILE"} | {
     name: f"PG{name.upper()}" for name in ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode")
 }
-_SURPRISES = ("PGOPTIONS", "PGSERVICE", "PGSERVICEFILE", "PGHOSTADDR", "PGDATABASE", "PGUSER", "PGHOST", "PGPORT")
-"""Variables of the environment that would send a program somewhere else, or make it behave differently."""
+_EXCLUDED_VARIABLES = (
+    "PGOPTIONS",
+    "PGSERVICE",
+    "PGSERVICEFILE",
+    "PGHOSTADDR",
+    "PGDATABASE",
+    "PGUSER",
+    "PGHOST",
+    "PGPORT",
+)
+"""Environment variables that would change the target or the behaviour of a program."""
 _TABLE_DATA = re.compile(r"^COPY \w+\.(\w+) \(([^)]*)\) FROM stdin;\n(.*?)^\\\.$", re.MULTILINE | re.DOTALL)
 _NEW_SETTING = b"SET transaction_timeout"
-"""Written by pg_restore 17 and newer, refused by older servers."""
+"""Written by pg_restore 17 and newer, rejected by older servers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The owner's address of a database, and the environment of the programs that use it."""
+    """The URL of a database for its owner, and the environment of the programs that use it."""
 
     dsn: str
     environment: Mapping[str, str]
@@ -50,7 +59,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What a backup file holds; `model` and `dimension` are None where nothing was ever embedded."""
+    """The content of a backup file; `model` and `dimension` are None if nothing was ever embedded."""
 
     revision: str
     model: str | None
@@ -60,7 +69,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class RestoreTarget:
-    """A database as a restore finds it: server version, whether the schema exists, users with data, open sessions."""
+    """A database before a restore: server version, whether the schema exists, users with data, keys, open sessions."""
 
     server_major: int
     migrated: bool
@@ -75,10 +84,10 @@ class RestoreTarget:
 
 
 async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
-    """Write a consistent backup to `file`, complete or not at all, readable by its owner only.
+    """Write a consistent backup to `file` atomically, readable by its owner only.
 
-    The file is read back completely before it gets its name. Raises BadRequest where `file` cannot be written,
-    BackupFailed with the words of the program that failed.
+    The file is read back completely before it is renamed to `file`. Raises BadRequest if `file` cannot be written,
+    BackupFailed with the error output of the program that failed.
     """
     programs = _programs(server_major, access.environment)
     with _draft(file) as draft:
@@ -90,14 +99,14 @@ async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
 
 
 async def describe(file: Path, environment: Mapping[str, str], *, server_major: int) -> Archive:
-    """What a backup file holds, read from the file alone. Raises BadRequest where it is not a backup of Stepwell."""
+    """Read the description of a backup from its file. Raises BadRequest if it is not a backup of Stepwell."""
     wanted = [f"--table={name}" for name in ("alembic_version", "embedding_identity")]
     restore = _programs(server_major, environment) / "pg_restore"
     try:
-        said = await _run(restore, "--data-only", *wanted, "--file=-", str(file), environment=environment)
+        output = await _run(restore, "--data-only", *wanted, "--file=-", str(file), environment=environment)
     except errors.BackupFailed as error:
         raise errors.BadRequest(f"The file is not a readable backup: {error.message}", field="FILE") from error
-    rows = {table: _row(columns, values) for table, columns, values in _TABLE_DATA.findall(said)}
+    rows = {table: _row(columns, values) for table, columns, values in _TABLE_DATA.findall(output)}
     if not rows.get("alembic_version"):
         raise errors.BadRequest("The file is not a backup of a Stepwell database.", field="FILE")
     identity = rows.get("embedding_identity") or {}
@@ -113,7 +122,7 @@ async def describe(file: Path, environment: Mapping[str, str], *, server_major: 
 async def load(access: Access, file: Path, *, server_major: int) -> None:
     """Replace the schema `stepwell` by the one in `file`, in one transaction.
 
-    Raises BackupFailed with the words of the program that failed; then nothing has changed.
+    Raises BackupFailed with the error output of the program that failed; then nothing has changed.
     """
     programs = _programs(server_major, access.environment)
     script = ("--no-owner", "--file=-", str(file))
@@ -122,17 +131,17 @@ async def load(access: Access, file: Path, *, server_major: int) -> None:
         _started(programs / "pg_restore", *script, environment=access.environment) as reader,
         _started(programs / "psql", *unattended, environment=_libpq(access)) as writer,
     ):
-        said = asyncio.gather(_complaint(reader), _complaint(writer))
+        error_outputs = asyncio.gather(_error_output(reader), _error_output(writer))
         with suppress(BrokenPipeError, ConnectionResetError):
             await _send_script(reader, writer)
-        cannot_read, cannot_write = await said
+        read_error, write_error = await error_outputs
         if await reader.wait() or await writer.wait():
-            # A psql that fails ends pg_restore's output as well: its own words say why.
-            raise errors.BackupFailed(f"The backup could not be restored: {cannot_write or cannot_read}")
+            # A failure of psql also makes pg_restore fail, so psql's error output comes first.
+            raise errors.BackupFailed(f"The backup could not be restored: {write_error or read_error}")
 
 
 async def _send_script(reader: Process, writer: Process) -> None:
-    """Send psql what pg_restore writes, as one transaction that is committed only if pg_restore read everything."""
+    """Pipe pg_restore's output to psql in one transaction, committed only if pg_restore read the whole file."""
     assert reader.stdout
     assert writer.stdin
     before = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'; DROP SCHEMA IF EXISTS {tables.SCHEMA} CASCADE;\n"
@@ -168,9 +177,9 @@ async def target(database: db.Database) -> RestoreTarget:
 
 
 async def create_service_role(database: db.Database) -> bool:
-    """Create the service's role where the server lacks it; returns whether it was created.
+    """Create the service's role if it does not exist; returns whether it was created.
 
-    Raises SchemaMismatch where this role may not create roles.
+    Raises SchemaMismatch if the connected role may not create roles.
     """
     async with database.shared() as connection:
         if await connection.scalar(sa.text("SELECT true FROM pg_roles WHERE rolname = :role"), {"role": SERVICE_ROLE}):
@@ -179,14 +188,14 @@ async def create_service_role(database: db.Database) -> bool:
             await connection.execute(sa.text(f"CREATE ROLE {SERVICE_ROLE} {SERVICE_RIGHTS}"))
         except sa.exc.DBAPIError as error:
             raise errors.SchemaMismatch(
-                f"The role {SERVICE_ROLE} is missing and this role may not create it: "
+                f"The role {SERVICE_ROLE} is missing and the connected role may not create it: "
                 f"run CREATE ROLE {SERVICE_ROLE} LOGIN as a superuser first."
             ) from error
         return True
 
 
 async def vacuum(dsn: str) -> None:
-    """Collect the planner's statistics of restored tables, which a backup does not hold."""
+    """Collect the planner's statistics of restored tables, which are not part of a backup."""
     engine = db.engine(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
@@ -197,7 +206,7 @@ async def vacuum(dsn: str) -> None:
 
 
 async def _count(connection: db.Reading, table: str) -> int:
-    """Rows of a table; 0 where it does not exist."""
+    """The number of rows of a table; 0 if the table does not exist."""
     if not await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
         return 0
     rows = sa.select(sa.func.count()).select_from(sa.table(table, schema=tables.SCHEMA))
@@ -205,40 +214,45 @@ async def _count(connection: db.Reading, table: str) -> int:
 
 
 def _programs(server_major: int, environment: Mapping[str, str]) -> Path:
-    """The folder of programs that are not older than the server. Raises BackupFailed where there are none."""
+    """The folder of programs at least as new as the server. Raises BackupFailed if there are none."""
     if server_major <= int(embedded_programs.MAJOR):
         return embedded_programs.installed()
-    found = shutil.which("pg_dump", path=environment.get("PATH"))
-    version = _major(found) if found else 0
-    if found is None or version < server_major:
-        has = f"those on the PATH are {version}" if found else "there are none on the PATH"
+    pg_dump = shutil.which("pg_dump", path=environment.get("PATH"))
+    version = _major(pg_dump) if pg_dump else 0
+    if pg_dump is None or version < server_major:
+        installed = f"those on the PATH are {version}" if pg_dump else "there are none on the PATH"
         raise errors.BackupFailed(
             f"The server is Postgres {server_major}: pg_dump, pg_restore and psql {server_major} or newer are needed, "
-            f"and {has}. Install the Postgres {server_major} client programs."
+            f"and {installed}. Install the Postgres {server_major} client programs."
         )
-    return Path(found).parent
+    return Path(pg_dump).parent
 
 
 def _major(program: str) -> int:
-    """The major version of a Postgres program; 0 if it does not tell."""
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    found = re.search(r"\) (\d+)", said)
-    return int(found[1]) if found else 0
+    """The major version of a Postgres program; 0 if its output does not contain one."""
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    match = re.search(r"\) (\d+)", output)
+    return int(match[1]) if match else 0
 
 
 def _libpq(access: Access) -> dict[str, str]:
     """The environment in which libpq connects to `access.dsn`, the password included."""
     url = make_url(db.asyncpg_url(access.dsn))
-    given: dict[str, Any] = {"PGHOST": url.host, "PGPORT": url.port, "PGUSER": url.username, "PGDATABASE": url.database}
-    given |= {_LIBPQ[name]: value for name, value in url.query.items() if name in _LIBPQ}
-    given["PGPASSWORD"] = url.password
-    kept = {name: value for name, value in access.environment.items() if name not in _SURPRISES}
-    return kept | {name: str(value) for name, value in given.items() if value is not None}
+    variables: dict[str, Any] = {
+        "PGHOST": url.host,
+        "PGPORT": url.port,
+        "PGUSER": url.username,
+        "PGDATABASE": url.database,
+    }
+    variables |= {_LIBPQ[name]: value for name, value in url.query.items() if name in _LIBPQ}
+    variables["PGPASSWORD"] = url.password
+    inherited = {name: value for name, value in access.environment.items() if name not in _EXCLUDED_VARIABLES}
+    return inherited | {name: str(value) for name, value in variables.items() if value is not None}
 
 
 @contextmanager
 def _draft(file: Path) -> Iterator[Path]:
-    """A private file beside `file` that takes its name and reaches the disk if the block ends without an error."""
+    """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
     except OSError as error:
@@ -264,7 +278,7 @@ def _synchronise(path: Path) -> None:
 
 @asynccontextmanager
 async def _started(program: Path, *arguments: str, environment: Mapping[str, str]) -> AsyncIterator[Process]:
-    """A program that runs for at most as long as the block."""
+    """A running program that is killed when the block ends."""
     process = await asyncio.create_subprocess_exec(
         str(program), *arguments, env={**environment, "LC_ALL": "C"}, stdin=PIPE, stdout=PIPE, stderr=PIPE
     )
@@ -277,23 +291,23 @@ async def _started(program: Path, *arguments: str, environment: Mapping[str, str
 
 
 async def _run(program: Path, *arguments: str, environment: Mapping[str, str]) -> str:
-    """What a program writes. Raises BackupFailed with its complaint."""
+    """The output of a program. Raises BackupFailed with its error output."""
     async with _started(program, *arguments, environment=environment) as process:
-        out, complaint = await process.communicate()
+        output, error_output = await process.communicate()
         if process.returncode:
-            raise errors.BackupFailed(f"{program.name} failed: {_last_lines(complaint)}")
-        return out.decode(errors="replace")
+            raise errors.BackupFailed(f"{program.name} failed: {_last_lines(error_output)}")
+        return output.decode(errors="replace")
 
 
-async def _complaint(process: Process) -> str:
+async def _error_output(process: Process) -> str:
     assert process.stderr
     return _last_lines(await process.stderr.read())
 
 
-def _last_lines(complaint: bytes) -> str:
-    return "; ".join(complaint.decode(errors="replace").strip().splitlines()[-3:]) or "it gave no reason"
+def _last_lines(error_output: bytes) -> str:
+    return "; ".join(error_output.decode(errors="replace").strip().splitlines()[-3:]) or "it gave no reason"
 
 
 def _row(columns: str, values: str) -> dict[str, str]:
-    """The first row of a table's COPY block; empty where the table is."""
+    """The first row of a table's COPY block; empty if the table is empty."""
     return dict(zip(columns.split(", "), values.splitlines()[0].split("\t"), strict=True)) if values else {}

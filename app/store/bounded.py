@@ -1,6 +1,6 @@
-"""Connections to Postgres on which every wait has a time limit on the client.
+"""Limits every wait on a Postgres connection on the client's side.
 
-A frozen server, or a network that drops packets, leaves sockets open and enforces no timeout.
+Server-side timeouts do not apply if the server is frozen or the network drops packets.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 
 ROLLBACK_S = 1.0
 CLOSE_S = 0.5
-"""Longest wait for the server to end a connection properly; after that the socket is closed."""
+"""Maximum time for an orderly end of a connection; after that the socket is closed."""
 REACH_S = 2.0
-"""Longest wait for a new connection of a pool, and for a transaction's first statement, which takes a millisecond."""
+"""Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
 _KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
 _UNACKNOWLEDGED_MS = 30_000
 UNRESPONSIVE = "The database does not respond; try again shortly."
@@ -39,14 +39,14 @@ UNREACHABLE = (
     asyncpg.TooManyConnectionsError,
 )
 SLACK_S = 1.0
-"""How much longer than the server's statement_timeout the client waits for an answer."""
+"""Seconds that the client waits beyond the server's statement_timeout."""
 SERVER_SETTINGS = {
     "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
     "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
     "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
     "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
 }
-"""The same probes from the server's side."""
+"""The same keepalive probes, sent by the server."""
 
 
 class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
@@ -70,19 +70,19 @@ class Connection(AsyncConnection):
     limit_s: float = REACH_S
 
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
+        """Like AsyncConnection's method. Raises DatabaseUnavailable after `limit_s`."""
         async with within(self.limit_s):
             return await super().execute(*args, **kwargs)
 
     async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
-        """As AsyncConnection does it. Raises DatabaseUnavailable after `limit_s`."""
+        """Like AsyncConnection's method. Raises DatabaseUnavailable after `limit_s`."""
         async with within(self.limit_s):
             return await super().run_sync(*args, **kwargs)
 
 
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block after so many seconds. Raises DatabaseUnavailable then."""
+    """Cancel the block after `seconds` and raise DatabaseUnavailable."""
     try:
         async with asyncio.timeout(seconds) as limit:
             yield
@@ -112,7 +112,7 @@ async def transaction(connection: AsyncConnection, commit_s: float) -> AsyncIter
 
 
 def _keep_alive(connected: socket.socket) -> None:
-    """Have the kernel notice within about half a minute that the other side of a TCP connection is gone."""
+    """Enable TCP keepalives that detect a dead peer within about 30 seconds."""
     if connected.family not in (socket.AF_INET, socket.AF_INET6):
         return
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -122,10 +122,10 @@ def _keep_alive(connected: socket.socket) -> None:
         ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
         ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
     ):
-        if hasattr(socket, name):  # not every platform has each
+        if hasattr(socket, name):  # not available on every platform
             connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def limit_s(timeout_ms: int) -> float:
-    """How long the client waits for a statement with this statement_timeout."""
+    """The client's time limit in seconds for a statement with this statement_timeout."""
     return timeout_ms / 1000 + SLACK_S

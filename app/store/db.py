@@ -2,7 +2,7 @@
 
 `reading(user)` is a READ ONLY transaction, `searching(user)` one with the settings of a search, and `writing(user)` a
 read-write transaction. They set the user through the schema's `enter` functions, and nothing else commits. Every wait
-is also limited on the client, because a frozen server, or a network that drops packets, enforces no timeout.
+is also limited on the client, because server-side timeouts do not apply if the server is frozen or packets are lost.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 Reading = NewType("Reading", AsyncConnection)
 SearchTransaction = NewType("SearchTransaction", Reading)
-"""A reading transaction that has read the user's `version` and plans each statement once a connection."""
+"""A reading transaction that has read the user's `version` and uses generic plans."""
 Writing = NewType("Writing", Reading)
 
 _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
@@ -45,7 +45,7 @@ _GENERIC_PLANS, _ENTERED = "stepwell_generic_plans", "stepwell_entered"
 CONNECT_S = 5.0
 DISPOSE_S = 2.0
 TURN_S = 2.0
-"""Longest wait of a write for the other writes of its user and of this process."""
+"""Maximum time that a write waits for other writes of its user and of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class TimeLimits:
 
 
 class Version(NamedTuple):
-    """How often a user's data, and the names of the user's entities among them, have changed."""
+    """The number of changes of a user's data, and of the names of the user's entities."""
 
     data: int
     names: int
 
 
 class _ConnectionClosed(Exception):
-    """A pooled connection turned out to be closed."""
+    """Raised if a pooled connection has been closed."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class ServerHooks:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """How a transaction begins: its first statement with its values, and the time limit of those that follow."""
+    """The first statement of a transaction with its values, and the time limit of each later statement."""
 
     first: sa.TextClause
     values: dict[str, object]
@@ -97,8 +97,8 @@ class _Entry:
 class Database:
     """A pool of connections to one database.
 
-    Writes hold at most half of the connections, and the writes of one user hold one, because they wait for one
-    another's locks in any case.
+    Writes use at most half of the connections, and the writes of one user use one, because they are serialised by locks
+    in any case.
     """
 
     def __init__(
@@ -123,8 +123,8 @@ class Database:
     async def searching(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[SearchTransaction]:
         """Open a transaction like `reading` that has read the user's `version` and uses generic plans.
 
-        A statement is planned once a connection, which saves a quarter of a search's time; one whose plan depends on
-        its binds needs `use_custom_plans` first. Raises DatabaseUnavailable, DeadlineExceeded.
+        Each statement is planned once per connection, which saves a quarter of a search's time; call `use_custom_plans`
+        before a statement with a plan that depends on its binds. Raises DatabaseUnavailable, DeadlineExceeded.
         """
         async with self._transaction(self._read_entry(_ENTER_SEARCH, user_id, candidates)) as connection:
             yield SearchTransaction(Reading(connection))
@@ -160,12 +160,12 @@ class Database:
             yield Writing(Reading(connection))
 
     def check_room(self) -> None:
-        """Refuse a write early, while the disk still has room for what has begun. Raises DiskFull."""
+        """Reject a write while there is still space for writes in progress. Raises DiskFull."""
         if self._hooks.is_full is not None and self._hooks.is_full():
             raise errors.DiskFull(driver_errors.DISK_FULL)
 
     async def close(self) -> None:
-        """Close all connections within DISPOSE_S; whatever does not answer by then is dropped."""
+        """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped."""
         with suppress(TimeoutError):
             async with asyncio.timeout(DISPOSE_S):
                 await self._engine.dispose()
@@ -176,7 +176,7 @@ class Database:
 
     @asynccontextmanager
     async def _write_turn(self, user_id: str) -> AsyncIterator[None]:
-        """Hold the user's turn to write, and one of the process's turns. Raises Busy after TURN_S."""
+        """Hold the write slot of the user and one of the process. Raises Busy after TURN_S seconds."""
         of_user = self._writers_of.setdefault(user_id, asyncio.Semaphore(1))
         async with AsyncExitStack() as turns:
             try:
@@ -189,10 +189,10 @@ class Database:
 
     @asynccontextmanager
     async def _transaction(self, entry: _Entry) -> AsyncIterator[AsyncConnection]:
-        """A transaction whose first statement has succeeded.
+        """Open a transaction and run its first statement.
 
-        A pooled connection may have been closed by the server: it is dropped and the next is tried, until all of the
-        pool and a new one have been. That saves every other transaction the three round trips of a ping.
+        If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
+        connections and a new one. This replaces a ping, which would cost every transaction three round trips.
         """
         async with self._translated(read_only=entry.read_only):
             for left in reversed(range(self._pooled() + 1)):
@@ -206,7 +206,7 @@ class Database:
                 yield connection
 
     async def _begun(self, entry: _Entry) -> tuple[AsyncConnection, AsyncExitStack]:
-        """Raises _Died where a pooled connection is closed, DatabaseUnavailable where the server does not respond."""
+        """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
         connection = bounded.Connection(self._engine)
         async with AsyncExitStack() as stack:
             await self._check_out(connection, stack, read_only=entry.read_only)
@@ -223,9 +223,9 @@ class Database:
             return connection, stack.pop_all()
 
     async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
-        """Take a connection from the pool, which may have to make one."""
+        """Check a connection out of the pool, which may open a new one."""
         try:
-            # The pool's own timeout comes first; this bounds the set-up of a new connection.
+            # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._pool_wait_s() + bounded.REACH_S):
                 await stack.enter_async_context(connection)
                 if read_only:
@@ -234,7 +234,7 @@ class Database:
             raise errors.DatabaseUnavailable(bounded.UNRESPONSIVE) from error
 
     def _pooled(self) -> int:
-        """How many connections may be kept."""
+        """The maximum number of pooled connections."""
         return int(getattr(self._engine.pool, "size", lambda: 0)())
 
     def _pool_wait_s(self) -> float:
@@ -264,12 +264,12 @@ async def use_custom_plans(db: Reading) -> None:
 
 
 def pool_of(db: Reading) -> object:
-    """A key for what a process caches about the database behind a transaction."""
+    """A cache key for data about the database of a transaction."""
     return db.sync_engine
 
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Decorate a function that only reads: it is called once more if its connection was lost."""
+    """Decorate a read-only function to retry it once after a lost connection."""
 
     @functools.wraps(read)
     async def retried(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -286,7 +286,7 @@ def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 def asyncpg_url(dsn: str) -> str:
-    """A database address in the form that SQLAlchemy's asyncpg dialect wants."""
+    """Convert a database URL to the form that SQLAlchemy's asyncpg dialect requires."""
     scheme, separator, rest = dsn.partition("://")
     if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
         raise errors.BadRequest("The address must start with postgresql://", field="DATABASE_URL")
@@ -303,14 +303,14 @@ def connect(
 ) -> Database:
     """A Database on `dsn`; no connection is opened yet.
 
-    The pool is last in, first out, because the connection used last has its plans and its server process its caches.
+    The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
     return Database(engine(dsn, **pool), limits=limits, hooks=hooks)
 
 
 def engine(dsn: str, **options: Any) -> AsyncEngine:
-    """An engine whose connections suppress notices and whose sockets are probed by both sides."""
+    """Create an engine that suppresses notices and enables TCP keepalives on both sides."""
     settings = {
         "application_name": "stepwell",
         "client_min_messages": "warning",

@@ -1,7 +1,7 @@
 """Stores, replaces, deletes and reads a user's documents.
 
-Every change runs under the user's lock (`lock_tenant.sql`), so that concurrent writers of one user neither deadlock
-nor let the text statistics drift.
+Every change takes the user's lock (`lock_tenant.sql`), which prevents deadlocks between concurrent writers of one user
+and inconsistent text statistics.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from app.store.db import Reading, Writing
 VectorValue = str | Sequence[float]
 """A vector as Postgres text or as numbers."""
 SLICE = 500
-"""Vectors that one statement writes into the HNSW index, within the statement timeout of a write."""
+"""Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
 _d = tables.documents.c
 _c = tables.chunks.c
 _e = tables.embeddings.c
@@ -62,7 +62,7 @@ async def find(db: Reading, user_id: str, *, identity: bytes) -> StoredVersion |
 
 
 async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
-    """Those of the user's documents that have one of these identities."""
+    """The user's documents with these identities, by identity."""
     wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
     rows = await db.execute(query.where(_d.user_id == user_id, _d.identity == wanted))
@@ -70,7 +70,7 @@ async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -
 
 
 async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> dict[UUID, str]:
-    """The user's stored vectors (as Postgres text) of texts that were embedded before, by embedding key."""
+    """The user's stored vectors (as Postgres text) by embedding key, for the keys that exist."""
     query = (
         sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
         .ext(postgresql.distinct_on(_c.embedding_key))
@@ -90,7 +90,7 @@ async def put(
 ) -> tuple[UUID, Literal["added", "replaced", "unchanged"]]:
     """Store `draft`, replacing the document with the same identity; an identical document is left unchanged.
 
-    `vectors_by_key` holds a vector for every chunk's embedding key.
+    `vectors_by_key` must contain the embedding key of every chunk.
     """
     first_no = await _lock(db, user_id, len(draft.chunks))
     known = await find(db, user_id, identity=draft.identity)
@@ -112,7 +112,7 @@ async def replace(
 ) -> Literal["replaced", "unchanged"]:
     """Store `draft` as the new content of one document.
 
-    Raises NotFound, and Conflict where another document already has the draft's uri.
+    Raises NotFound, and Conflict if another document already has the draft's uri.
     """
     first_no = await _lock(db, user_id, len(draft.chunks))
     query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
@@ -134,15 +134,15 @@ async def replace(
 async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult:
     """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound."""
     await _lock(db, user_id, 0)
-    found = await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id))
-    if found is None:
+    chunk_count = await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id))
+    if chunk_count is None:
         raise not_found()
     of_document = {"user_id": user_id, "document_id": document_id}
     vectors_deleted = await db.scalar(_count(tables.embeddings, of_document))
     mentions_deleted = await db.scalar(_count(tables.mentions, of_document))
     await _clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
-    return DeletionResult(1, found, int(vectors_deleted or 0), int(mentions_deleted or 0))
+    return DeletionResult(1, chunk_count, int(vectors_deleted or 0), int(mentions_deleted or 0))
 
 
 async def get(db: Reading, user_id: str, document_id: UUID) -> Document:
@@ -163,7 +163,7 @@ async def exists(db: Reading, user_id: str, document_id: UUID) -> bool:
 async def page(
     db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
 ) -> list[Document]:
-    """The user's documents without their text, newest first, from just behind the position `after`."""
+    """The user's documents without their text, newest first, continuing after the position `after`."""
     query = sa.select(*_LISTED).where(_d.user_id == user_id)
     if after is not None:
         query = query.where(sa.tuple_(_d.created_at, _d.document_id) < sa.tuple_(*map(sa.literal, after)))
@@ -190,7 +190,7 @@ async def chunks(db: Reading, user_id: str, document_id: UUID, *, limit: int, of
 
 
 async def stats(db: Reading, user_id: str) -> Stats:
-    """How much the user has stored, and what embedded it."""
+    """The user's row counts, and the embedding model."""
     counted = {
         table.name: int(await db.scalar(_count(table, {"user_id": user_id})) or 0)
         for table in (tables.documents, tables.embeddings, tables.lexemes, tables.sources)
@@ -285,7 +285,7 @@ async def _write_chunks(db: Writing, write: _DocumentWrite) -> None:
 def _columns(document_id: UUID, drafts: Iterable[ChunkDraft]) -> dict[str, list[Any]]:
     chunks = list(drafts)
     return {
-        "chunk_ids": [uuid5(document_id, f"{place}:{chunk.embedding_key}") for place, chunk in enumerate(chunks)],
+        "chunk_ids": [uuid5(document_id, f"{index}:{chunk.embedding_key}") for index, chunk in enumerate(chunks)],
         "contents": [chunk.passage.content for chunk in chunks],
         "starts": [chunk.passage.start for chunk in chunks],
         "ends": [chunk.passage.end for chunk in chunks],

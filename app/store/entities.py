@@ -1,8 +1,8 @@
 """Reads and writes the entities of a user with their names and members.
 
-Entities that a user gives (origin `user`) are read and written here; entities that names alone make come from
-`mentions`. Every change runs under the user's lock. Entities of origin `text` are never listed or addressed by id. Many
-entities are read and written in slices, so that the event loop gets its turn between them.
+Writes entities of origin `user`; entities created from names alone are written by `mentions`. Every change runs under
+the user's lock. Entities of origin `text` are never listed or addressed by id. Reads and writes are split into slices,
+so that other tasks of the event loop can run in between.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _m = tables.mentions.c
 
 
 ROLE = "role:"
-"""Prefix of the key of a role among the words of an entity."""
+"""Prefix of role keys in entity_words."""
 SLICE = 250
-"""Entities, names or members of one statement."""
+"""Maximum number of entities, names or members per statement."""
 T = TypeVar("T")
 
 
@@ -37,9 +37,9 @@ T = TypeVar("T")
 class EntityRecord:
     """An entity as it is stored.
 
-    `names` are its name and aliases by key, the name first; `facts_text` is what the index reads of its facts,
-    `role_key` what its role is looked up by;
-    `vector` is its description's as Postgres text, and None keeps the one that is there if `keeps_vector`.
+    `names` maps keys to name and aliases, the name first; `facts_text` is the indexed text of the facts, `role_key` the
+    look-up key of the role, `vector` the vector of the description as Postgres text. With `keeps_vector` the stored
+    vector is kept.
     """
 
     entity_id: UUID
@@ -58,10 +58,10 @@ def not_found() -> errors.NotFound:
 
 async def get(db: Reading, user_id: str, entity_id: UUID) -> Entity:
     """One entity. Raises NotFound."""
-    found = await of_ids(db, user_id, [entity_id])
-    if not found:
+    matches = await of_ids(db, user_id, [entity_id])
+    if not matches:
         raise not_found()
-    return found[0]
+    return matches[0]
 
 
 async def of_ids(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[Entity]:
@@ -82,9 +82,9 @@ async def page(
     after: tuple[str, UUID] | None = None,
     only: EntityFilter | None = None,
 ) -> list[Entity]:
-    """Entities by name and id, those after the position `after`.
+    """A page of entities ordered by name and id, continuing after the position `after`.
 
-    An automatic entity is left out if the user has an own one of the same name.
+    An automatic entity is omitted if the user has an own one of the same name.
     """
     only = only or EntityFilter()
     name, entity_id = after or (None, None)
@@ -98,7 +98,7 @@ async def page(
 
 
 async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
-    """The entities that a listing may show, by those of the keys that are a name or alias of theirs; own ones first."""
+    """The listable entities by key of a name or alias, the user's own entities first."""
     found: dict[str, list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"user_id": user_id, "keys": [key.encode() for key in wanted]}
@@ -108,7 +108,7 @@ async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, lis
 
 
 async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], UUID]:
-    """The user's own entities by type and key of their name, those of the pairs that exist."""
+    """The user's own entities by type and key of their name, for the pairs that exist."""
     found: dict[tuple[str, str], UUID] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
@@ -118,7 +118,7 @@ async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dic
 
 
 async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
-    """The ids among these that are ids of an entity."""
+    """The ids among these that belong to an entity."""
     found: set[UUID] = set()
     for wanted in _slices(list(entity_ids)):
         among = _e.entity_id == _any(wanted, sa.Uuid)
@@ -139,7 +139,7 @@ async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dic
 
 
 async def save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
-    """Store entities of origin `user`, new ones and new versions; their members must be stored or among them."""
+    """Store entities of origin `user`, inserting or replacing them; their members must be stored or among them."""
     for some in _slices(written):
         await _save(db, user_id, some)
     members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
@@ -150,7 +150,7 @@ async def save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> No
 
 
 async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
-    """Store everything but the members, which may be entities that are stored later."""
+    """Store everything except the members, which may be entities in a later slice."""
     await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
@@ -192,8 +192,8 @@ async def documents(
 async def _save_vectors(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
     table = tables.entity_vectors
     replaced = [one.entity_id for one in written if not one.keeps_vector]
-    gone = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
-    await db.execute(gone)
+    deletion = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
+    await db.execute(deletion)
     new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
     if new:
         binds = {"entity_ids": list(new), "vectors": list(new.values())}
@@ -228,7 +228,7 @@ def _selected(user_id: str) -> sa.Select[Any]:
 
 
 async def _whole(db: Reading, user_id: str, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
-    """Rows of the table with their aliases and members."""
+    """The entities of some rows, with their aliases and members."""
     ids = [row.entity_id for row in rows]
     if not ids:
         return []

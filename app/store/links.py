@@ -1,4 +1,4 @@
-"""Finds chunks by the names that they share with source chunks or with a query.
+"""Finds chunks linked by names to source chunks or to a query.
 
 Runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `lexemes_of_chunks.sql`.
 """
@@ -56,7 +56,7 @@ def binds(request: LinkRequest) -> dict[str, Any]:
 
 
 async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
-    """The names in the chunks, with the number of chunks that hold each."""
+    """The names in the chunks, with the number of chunks that contain each."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
     return [ChunkName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
 
@@ -67,19 +67,19 @@ async def chunks(
     """Chunks by id with their content, without scores, each with its similarity to the vector."""
     embedding = None if vector is None else vectors.as_text(vector)
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
-    found = {}
+    candidates = {}
     for row in await db.execute(sql.statement("chunks_by_id"), binds):
         fields = dict(row._mapping)
         similarity = fields.pop("similarity")
         fields["heading_path"] = tuple(fields["heading_path"])
-        found[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
-    return found
+        candidates[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
+    return candidates
 
 
 async def question_lexemes(
     db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
 ) -> dict[UUID, frozenset[str]]:
-    """Which of the lexemes each of the chunks holds."""
+    """The lexemes of the question that each chunk contains."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
     rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}

@@ -1,9 +1,9 @@
 """Records changes of entity names, and which of them the stored mentions already reflect.
 
-Every change of the names that are looked for in texts (origins `user` and `metadata`) counts the user's names_version
-up, in its own transaction and under the user's lock, and leaves a row a name. A row is pending until the stored texts
-were linked anew; it stays a while after that, so that a process can bring what it remembers up to date by reading
-the changes instead of all names.
+Every change of names that are matched in texts (origins `user` and `metadata`) increments the user's names_version in
+the same transaction, under the user's lock, and stores one row per name. A row is pending until the stored texts have
+been relinked. It is kept for MAX_KEPT versions after that, so that a process can update its cache from the changes
+instead of reading all names.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _t = tables.tenants.c
 _c = tables.entity_changes.c
 JOB = "relink"
 SLICE = 1_000
-"""Names that one statement writes, so that the event loop gets its turn between them."""
+"""Maximum number of names per statement, so that other tasks of the event loop can run in between."""
 MAX_KEPT = 10_000
-"""Versions for which a change that was followed is still kept."""
+"""Number of versions for which a processed change is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ async def version(db: Reading, user_id: str) -> int:
 
 
 async def record(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: bool = False) -> None:
-    """Note that these names (by key) changed, and have the stored texts linked anew. Under the user's lock.
+    """Record that these names (by key) changed, and enqueue relinking the stored texts. Under the user's lock.
 
-    `lowered` says that metadata named them and does so no more.
+    `lowered` marks names that were removed from metadata.
     """
     if not names:
         return
@@ -59,7 +59,7 @@ async def record(db: Writing, user_id: str, names: Mapping[str, str], *, lowered
 
 
 async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
-    """Every name and alias that is looked for in texts, with whose it is."""
+    """Every name and alias that is matched in texts, with its entity."""
     rows = await db.execute(sql.statement("all_gazetteer_names"), {"user_id": user_id})
     found: list[tuple[str, UUID]] = []
     for row in rows:
@@ -68,7 +68,7 @@ async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
 
 
 async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
-    """The same for some keys; a key that names nothing has an empty list."""
+    """The names and aliases with some keys; the list of an unknown key is empty."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
     for start in range(0, len(wanted := list(found)), SLICE):
         binds = {"user_id": user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
@@ -78,19 +78,19 @@ async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str
 
 
 async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[NameChange]:
-    """Up to `limit` changes after a version, whether followed or not."""
+    """Up to `limit` changes after a version, pending or not."""
     rows = await db.execute(_changed(user_id).where(_c.version > version).order_by(_c.version).limit(limit))
     return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
 async def pending(db: Reading, user_id: str, version: int) -> list[NameChange]:
-    """The changes up to a version that the stored texts do not follow yet."""
+    """The pending changes up to a version."""
     rows = await db.execute(_changed(user_id).where(_c.pending, _c.version <= version))
     return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
 async def mark_followed(db: Writing, user_id: str, version: int) -> None:
-    """Note that the stored texts follow all changes up to a version."""
+    """Mark all changes up to a version as processed, and delete old ones."""
     of_user = _c.user_id == user_id
     done = sa.update(tables.entity_changes).where(of_user, _c.pending, _c.version <= version)
     await db.execute(done.values(pending=False))

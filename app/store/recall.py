@@ -22,34 +22,34 @@ EXACT_FACTOR = 25.0
 """The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
 
 EXACT_FACTOR_FILTERED = 10.0
-"""The same where a filter scatters the rows of the exact scan over the table."""
+"""The same with a filter, which spreads the rows of the exact scan over the table."""
 
 MAX_PER_TERM = 2.2
 """Upper bound of a term's BM25 score as a multiple of its idf: k1 + 1."""
 
 SPEND = 20_000
-"""Postings that generate candidates of the text leg (docs/decisions/0001)."""
+"""Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
 PLAIN = frozenset({"vector", "text"})
-"""Parts whose plan does not depend on the binds, so that one plan serves every query."""
+"""Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 _RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
-async def hybrid(db: Reading, ask: HybridRequest) -> HybridResult:
+async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     """Run both legs, their fusion and the fetch of the content as one statement."""
-    needed = needed_parts(ask)
-    if not PLAIN.issuperset(needed):
+    parts = needed_parts(request)
+    if not PLAIN.issuperset(parts):
         await use_custom_plans(db)
-    result = await db.execute(sql.statement("hybrid", *needed), binds(ask))
-    return _recalled([row._mapping for row in result], ask)
+    result = await db.execute(sql.statement("hybrid", *parts), binds(request))
+    return _result([row._mapping for row in result], request)
 
 
-async def scores(db: Reading, ask: HybridRequest) -> list[LegScores]:
-    """The scores of the same chunks, unordered, as one row, so that thousands can be read."""
+async def scores(db: Reading, request: HybridRequest) -> list[LegScores]:
+    """The leg scores of the chunks that `hybrid` would return, unordered; read as one row for speed."""
     await use_custom_plans(db)
-    row = (await db.execute(sql.statement("hybrid", *needed_parts(ask), "bare"), binds(ask))).one()
+    row = (await db.execute(sql.statement("hybrid", *needed_parts(request), "bare"), binds(request))).one()
     columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
     return [LegScores(*fields) for fields in zip(*columns, strict=True)]
 
@@ -62,41 +62,41 @@ async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     return [float(number) for number in json.loads(row.embedding)]
 
 
-def needed_parts(ask: HybridRequest) -> tuple[str, ...]:
+def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     """The parts of the statement that a query needs: a leg of weight 0 or without input is not run."""
-    lexical = ask.lexical
-    needed = {
-        "vector": ask.vector is not None and ask.weights.vector > 0,
-        "text": lexical is not None and bool(lexical.words.folded) and ask.weights.text > 0,
-        "filtered": bool(ask.filters),
+    lexical = request.lexical
+    parts = {
+        "vector": request.vector is not None and request.weights.vector > 0,
+        "text": lexical is not None and bool(lexical.words.folded) and request.weights.text > 0,
+        "filtered": bool(request.filters),
         "strict": lexical is not None and bool(lexical.strict),
         "excluding": lexical is not None and bool(lexical.excluded),
-        "exclusions": bool(ask.exclude_chunk_ids),
+        "exclusions": bool(request.exclude_chunk_ids),
     }
-    return tuple(part for part, wanted in needed.items() if wanted)
+    return tuple(part for part, wanted in parts.items() if wanted)
 
 
-def binds(ask: HybridRequest) -> dict[str, Any]:
+def binds(request: HybridRequest) -> dict[str, Any]:
     """The statement's binds; those of parts that are left out are ignored."""
-    needed = needed_parts(ask)
+    parts = needed_parts(request)
     return {
-        "user_id": ask.user_id,
+        "user_id": request.user_id,
         "exact_floor": EXACT_FLOOR,
-        "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in needed else EXACT_FACTOR,
+        "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
         "spend": SPEND,
-        "candidates": ask.candidates,
-        "k": ask.k,
-        "limit": ask.limit,
-        "convex": ask.fusion == "convex",
-        "exclude_chunk_ids": list(ask.exclude_chunk_ids),
-        **filter_binds(ask.filters),
-        "embedding": vectors.as_text(ask.vector) if ask.vector is not None else None,
-        "weight_vector": ask.weights.vector if "vector" in needed else 0.0,
-        "weight_text": ask.weights.text if "text" in needed else 0.0,
-        **_lexical_binds(ask.lexical or LexicalQuery(IndexText("", ""))),
-        "min_vector_score": ask.min_vector_score,
-        "min_rrf_score": ask.min_rrf_score,
-        "with_content": ask.with_content,
+        "candidates": request.candidates,
+        "k": request.k,
+        "limit": request.limit,
+        "convex": request.fusion == "convex",
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        **filter_binds(request.filters),
+        "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
+        "weight_vector": request.weights.vector if "vector" in parts else 0.0,
+        "weight_text": request.weights.text if "text" in parts else 0.0,
+        **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
+        "min_vector_score": request.min_vector_score,
+        "min_rrf_score": request.min_rrf_score,
+        "with_content": request.with_content,
     }
 
 
@@ -125,7 +125,7 @@ def filter_binds(filters: Filters) -> dict[str, Any]:
 
 
 def _metadata(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, str | None]:
-    """Containment and, for values such as `{"gte": 1, "lt": 9}`, a JSON path."""
+    """The containment filter and, for values such as `{"gte": 1, "lt": 9}`, the JSON path."""
     if metadata is None:
         return None, None
     ranges = {key: value for key, value in metadata.items() if is_range(value)}
@@ -148,10 +148,10 @@ def _test(operator: str, bound: Any) -> str:
     return f"@ {_RANGE_OPERATORS[operator]} {json.dumps(bound)}"
 
 
-def _recalled(rows: Sequence[sa.RowMapping], ask: HybridRequest) -> HybridResult:
-    """The rows' hits, and the report that each row repeats."""
+def _result(rows: Sequence[sa.RowMapping], request: HybridRequest) -> HybridResult:
+    """The result with the hits of the rows and the report that each row repeats."""
     report = rows[0]
-    ran = ask.vector is not None and ask.weights.vector > 0
+    ran = request.vector is not None and request.weights.vector > 0
     plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report["exact"] else "hnsw"
     return HybridResult(
         candidates=tuple(_candidate(row) for row in rows if row["chunk_id"] is not None),
@@ -161,7 +161,7 @@ def _recalled(rows: Sequence[sa.RowMapping], ask: HybridRequest) -> HybridResult
         vector_plan=plan,
         vector_found=report["vector_found"],
         text_found=report["text_found"],
-        approximate=plan == "hnsw" and report["vector_found"] < ask.candidates,
+        approximate=plan == "hnsw" and report["vector_found"] < request.candidates,
     )
 
 

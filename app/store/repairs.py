@@ -29,7 +29,7 @@ _t = tables.tenants.c
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored chunk with what its derived rows are made from."""
+    """A stored chunk with the input of its derived rows."""
 
     chunk_no: int
     embedding_key: UUID
@@ -41,7 +41,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What must be added to the statistics of a text-search configuration."""
+    """The amounts to add to the statistics of a text-search configuration."""
 
     config: str
     chunks: int
@@ -50,7 +50,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """What the postings of a lexeme should be; empty where no chunk holds it."""
+    """The correct postings of a lexeme; empty if no chunk contains it."""
 
     lexeme: str
     items: Sequence[int]
@@ -58,7 +58,7 @@ class Postings:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What is wrong with a few chunks: pairs of chunk and lexeme, chunks without a vector, dangling mentions."""
+    """Errors in a sample of chunks: wrong pairs of chunk and lexeme, chunks without a vector, dangling mentions."""
 
     postings: int
     vectors: int
@@ -66,12 +66,12 @@ class Sample:
 
 
 async def users(db: Reading) -> list[str]:
-    """Every user who has ever stored anything. For the database's owner."""
+    """Every user who has ever stored anything. Requires the database's owner."""
     return list(await db.scalars(sa.select(_t.user_id).order_by(_t.user_id)))
 
 
 async def next_chunk_no(db: Reading, user_id: str) -> int:
-    """The number that the user's next chunk gets; 1 for a user who never stored anything."""
+    """The number of the user's next chunk; 1 for a user who never stored anything."""
     return await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == user_id)) or 1
 
 
@@ -82,20 +82,20 @@ async def count_chunks(db: Reading, user_id: str, *, most: int) -> int:
 
 
 async def texts(db: Reading, user_id: str, *, after: int, limit: int) -> list[Text]:
-    """Chunks in the order of their numbers, from just behind `after`."""
+    """Chunks with numbers above `after`, in ascending order."""
     query = _texts(user_id).where(_c.chunk_no > after).order_by(_c.chunk_no).limit(limit)
     return [_text(row) for row in await db.execute(query)]
 
 
 async def texts_without_vector(db: Reading, user_id: str, *, after: int, limit: int) -> list[Text]:
-    """Chunks that have no vector, in the order of their numbers, from just behind `after`."""
+    """Chunks without a vector and with numbers above `after`, in ascending order."""
     vector = sa.select(_e.chunk_no).where(_e.user_id == user_id, _e.chunk_no == _c.chunk_no)
     query = _texts(user_id).where(_c.chunk_no > after, ~vector.exists()).order_by(_c.chunk_no).limit(limit)
     return [_text(row) for row in await db.execute(query)]
 
 
 async def wrong_texts(db: Reading, user_id: str, indexed: Mapping[int, str]) -> list[int]:
-    """Those of the chunks whose tsvector or length is not that of the text to index."""
+    """The numbers of the chunks whose tsvector or length differs from that of the text to index."""
     binds = {"user_id": user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
     return list(await db.scalars(sql.statement("repair_wrong_texts"), binds))
 
@@ -129,7 +129,7 @@ async def rewrite_postings(db: Writing, user_id: str, wrong: Sequence[Postings],
 
 
 async def drift(db: Reading, user_id: str) -> list[Drift]:
-    """By how much the user's text statistics differ from the chunks, for each configuration that differs."""
+    """The differences between the user's text statistics and the chunks, by configuration."""
     rows = await db.execute(sql.statement("repair_drift"), {"user_id": user_id})
     return [Drift(**row._mapping) for row in rows]
 
@@ -151,7 +151,7 @@ async def add_vectors(db: Writing, user_id: str, vectors: Mapping[int, str]) -> 
 
 
 async def dangling(db: Reading, user_id: str) -> list[tuple[str, UUID, int]]:
-    """Mentions and headings whose entity or whose chunk is not there: table, entity and number of the chunk."""
+    """Mentions and headings whose entity or chunk does not exist, as table, entity and number of the chunk."""
     rows = await db.execute(sql.statement("repair_dangling"), {"user_id": user_id})
     return [(row.source, row.entity_id, row.chunk_no) for row in rows]
 
@@ -186,7 +186,7 @@ async def stored_names(db: Reading, user_id: str, document_id: UUID) -> tuple[se
 
 
 async def sample(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> Sample:
-    """What is wrong with the postings, vectors and mentions of a few chunks."""
+    """Errors in the postings, vectors and mentions of a sample of chunks."""
     binds = {"user_id": user_id, "chunk_nos": list(chunk_nos)}
     return Sample(**(await db.execute(sql.statement("health_sample"), binds)).one()._mapping)
 
@@ -194,7 +194,7 @@ async def sample(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> Sample:
 async def sample_lexemes(
     db: Reading, user_id: str, chunk_nos: Sequence[int], *, most: int, limit: int
 ) -> tuple[int, int]:
-    """Of up to `limit` lexemes of some chunks, each in at most `most` chunks: how many were compared and are wrong."""
+    """Compare up to `limit` lexemes of some chunks, each in at most `most` chunks; returns (compared, wrong)."""
     binds = {"user_id": user_id, "chunk_nos": list(chunk_nos), "most": most, "sample": limit}
     row = (await db.execute(sql.statement("health_lexemes"), binds)).one()
     return row.sampled, row.wrong

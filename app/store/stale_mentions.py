@@ -18,12 +18,12 @@ _m = tables.mentions.c
 
 
 async def chunks_with_names(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
-    """The chunks that may hold one of these names (their words as the index reads them); None: any chunk may."""
+    """The chunks that may contain one of these names (words as indexed); None if any chunk may."""
     if not names:
         return []
     rows = await db.execute(sql.statement("chunks_holding_words"), {"user_id": user_id, "names": list(names)})
-    found = list(rows.scalars())
-    return None if None in found else found
+    chunk_nos = list(rows.scalars())
+    return None if None in chunk_nos else chunk_nos
 
 
 async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
@@ -37,12 +37,12 @@ async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -
 
 
 async def chunks(db: Reading, user_id: str) -> list[int]:
-    """Every chunk."""
+    """The numbers of all of the user's chunks."""
     return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == user_id)))
 
 
 async def origins(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The origins of those of the entities that exist."""
+    """The origins of the entities that exist."""
     query = sa.select(_e.entity_id, _e.origin).where(_e.user_id == user_id, _e.entity_id == _any(entity_ids, sa.Uuid))
     return {row.entity_id: row.origin for row in await db.execute(query)}
 
@@ -50,9 +50,9 @@ async def origins(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict
 async def stored_mentions(
     db: Reading, user_id: str, chunk_nos: Sequence[int], *, besides: Iterable[UUID]
 ) -> dict[Mention, str]:
-    """What the chunks mention of the entities that are looked for, and of those in `besides`, with their origin.
+    """The mentions in the chunks of entities that are matched in texts, and of those in `besides`, with origin.
 
-    Every kind for a user's own entities, texts for the others.
+    Mentions of every kind for the user's own entities, of the kind text for the others.
     """
     binds = {"chunk_nos": list(chunk_nos), "besides": list(besides)}
     rows = await db.execute(sql.statement("stored_mentions"), {"user_id": user_id, **binds})
@@ -60,7 +60,7 @@ async def stored_mentions(
 
 
 async def replace_mentions(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
-    """Put mentions in the place of others."""
+    """Delete old mentions and add new ones."""
     if old:
         binds = {
             "entity_ids": [mention.entity_id for mention in old],

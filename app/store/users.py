@@ -1,6 +1,6 @@
 """Lists, exports and deletes users, as the database's owner.
 
-A user exists from the first document, entity or key on.
+A user exists once a document, entity or key is stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from app.store import mentions, sql, tables
 from app.store.db import Reading, Writing
 
 PARTS = ("documents", "entities", "sources", "keys", "events")
-"""What an export holds: everything that was given or recorded. Chunks, vectors and indexes follow from it."""
+"""The parts of an export: all stored input and records. Chunks, vectors and indexes are derived from them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +35,22 @@ async def listed(db: Reading) -> list[User]:
 
 async def lines(db: Reading, user_id: str, part: str) -> AsyncIterator[str]:
     """One of PARTS as JSON lines, read in batches."""
-    async with db.stream(sql.statement(f"users_{part}"), {"user_id": user_id}) as found:
-        async for row in found:
+    async with db.stream(sql.statement(f"users_{part}"), {"user_id": user_id}) as rows:
+        async for row in rows:
             yield row.line
 
 
 async def counts(db: Reading, user_id: str) -> dict[str, int]:
-    """How many rows each table but the audit log holds of a user."""
-    found = {}
+    """The number of a user's rows in each table except the audit log."""
+    row_counts = {}
     for table in _tables():
         own = sa.select(sa.func.count()).select_from(table).where(table.c.user_id == user_id)
-        found[table.name] = int(await db.scalar(own) or 0)
-    return found
+        row_counts[table.name] = int(await db.scalar(own) or 0)
+    return row_counts
 
 
 async def delete(db: Writing, user_id: str) -> dict[str, int]:
-    """Delete all rows of a user but those of the audit log; returns their number by table."""
+    """Delete all rows of a user except those of the audit log; returns their number by table."""
     await mentions.lock(db, user_id)
     deleted = {}
     for table in reversed(_tables()):
@@ -59,5 +59,5 @@ async def delete(db: Writing, user_id: str) -> dict[str, int]:
 
 
 def _tables() -> list[sa.Table]:
-    """Tables with rows of users, those that others refer to first."""
+    """Tables with rows of users, referenced tables first."""
     return [t for t in tables.metadata.sorted_tables if "user_id" in t.c and t is not tables.audit_log]
