@@ -51,9 +51,9 @@ async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_other
     hidden = "---\ntitle: only a head\n---\n"
     response = await caller.client.post(DOCUMENTS, json=[{"content": "One."}, {"content": hidden, "uri": "empty"}])
     assert response.status_code == 201
-    told = response.json()
-    assert (told["added"], len(told["documents"])) == (1, 1)
-    assert [(one["index"], one["uri"], one["code"]) for one in told["failed"]] == [(1, "empty", "invalid_request")]
+    answer = response.json()
+    assert (answer["added"], len(answer["documents"])) == (1, 1)
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "empty", "invalid_request")]
 
 
 @pytest.mark.parametrize(
@@ -145,10 +145,10 @@ async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Calle
     )
     response = await _upload(caller, *files)
     assert response.status_code == 201, response.text
-    told = response.json()
-    assert [one["index"] for one in told["failed"]] == [0, 2, 3]
-    assert "text and Markdown" in told["failed"][0]["detail"]
-    assert (told["added"], [one["title"] for one in told["documents"]]) == (2, ["Lime", ""])
+    answer = response.json()
+    assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
+    assert "text and Markdown" in answer["failed"][0]["detail"]
+    assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", ""])
     assert (await _upload(caller, *files)).status_code == 200
 
 

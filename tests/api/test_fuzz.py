@@ -35,7 +35,7 @@ from app.store import db
 WANTED = int(os.environ.get("STEPWELL_FUZZ_CASES", "0"))
 CASES = WANTED or 240
 NOT_HTTP = (400, b"Invalid HTTP request received.")
-"""What the server says, before the application is asked, to a header such as an empty Content-Length."""
+"""The response that the server itself returns for a header such as an empty Content-Length."""
 NOTES = [
     {"content": f"# Note {n}\n\nLime mortar, never cement; ERR_TIDE_{n}.", "uri": f"note-{n}", "metadata": {"n": n}}
     for n in range(5)

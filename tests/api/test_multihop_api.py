@@ -42,14 +42,14 @@ async def test_a_question_is_answered_over_two_hops(client: httpx.AsyncClient) -
     asked = {"query": "Where was the director of Silent Harbour born?", "extractor": "entities", "explain": True}
     response = await client.post(URL, json=asked)
     assert response.status_code == 200
-    told = response.json()
-    assert (told["search_mode"], told["degraded"]) == ("multihop", [])
-    first, second = told["hops"]
+    answer = response.json()
+    assert (answer["search_mode"], answer["degraded"]) == ("multihop", [])
+    first, second = answer["hops"]
     assert (first["hop"], first["expanded_terms"], first["extractor"]) == (1, None, None)
     assert (second["hop"], second["extractor"]) == (2, "entities")
     assert "Ilse Brandt" in second["expanded_terms"]
-    assert told["total_results"] == first["result_count"] + second["result_count"]
-    hit = next(hit for hit in told["results"] if hit["title"] == "Ilse Brandt")
+    assert answer["total_results"] == first["result_count"] + second["result_count"]
+    hit = next(hit for hit in answer["results"] if hit["title"] == "Ilse Brandt")
     assert (hit["hop"], hit["via"]["name"], hit["via"]["kind"]) == (2, "Ilse Brandt", "linked")
     assert hit["combined_score"] == pytest.approx(sum(hit["explain"]["parts"].values()))
     assert hit["vector_rank"] is None or hit["vector_score"] is not None
@@ -82,9 +82,9 @@ async def test_without_a_key_multihop_and_rerank_are_401(client: httpx.AsyncClie
 
 
 async def test_a_user_without_documents_gets_an_empty_answer(client: httpx.AsyncClient) -> None:
-    told = (await client.post(URL, json={"query": "anything"})).json()
-    assert (told["results"], told["fallback_reason"], told["total_results"]) == ([], "no_documents", 0)
-    assert [hop["result_count"] for hop in told["hops"]] == [0]
+    answer = (await client.post(URL, json={"query": "anything"})).json()
+    assert (answer["results"], answer["fallback_reason"], answer["total_results"]) == ([], "no_documents", 0)
+    assert [hop["result_count"] for hop in answer["hops"]] == [0]
 
 
 async def test_lists_are_fused_by_reciprocal_ranks(client: httpx.AsyncClient) -> None:
@@ -92,14 +92,14 @@ async def test_lists_are_fused_by_reciprocal_ranks(client: httpx.AsyncClient) ->
         {"name": "ours", "hits": [{"chunk_id": "a", "score": 0.9}, {"chunk_id": "b"}]},
         {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
     ]
-    told = (await client.post("/api/rag/rerank", json={"lists": lists})).json()
-    assert [hit["chunk_id"] for hit in told["results"]] == ["b", "a", "c"]
-    first = told["results"][0]
+    answer = (await client.post("/api/rag/rerank", json={"lists": lists})).json()
+    assert [hit["chunk_id"] for hit in answer["results"]] == ["b", "a", "c"]
+    first = answer["results"][0]
     assert first["combined_score"] == pytest.approx(1 / 62 + 0.5 / 61)
     assert first["ranks"] == {"ours": 2, "theirs": 1}
     assert first["parts"] == {"ours": pytest.approx(1 / 62), "theirs": pytest.approx(0.5 / 61)}
-    assert told["results"][1]["hit"]["score"] == 0.9
-    assert told["total_results"] == 3
+    assert answer["results"][1]["hit"]["score"] == 0.9
+    assert answer["total_results"] == 3
 
 
 async def test_classic_puts_the_earlier_hop_first(client: httpx.AsyncClient) -> None:
@@ -107,18 +107,18 @@ async def test_classic_puts_the_earlier_hop_first(client: httpx.AsyncClient) -> 
         {"name": "hop 1", "hits": [{"chunk_id": "a", "document_id": "x"}]},
         {"name": "hop 2", "hits": [{"chunk_id": "b", "document_id": "y"}, {"chunk_id": "a", "document_id": "x"}]},
     ]
-    told = (await client.post("/api/rag/rerank", json={"lists": lists, "merge": "classic"})).json()
-    assert [(hit["chunk_id"], hit["hop"]) for hit in told["results"]] == [("a", 1), ("b", 2)]
-    assert told["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
-    assert told["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)
-    assert told["results"][0]["score"] == pytest.approx(1.0)
+    answer = (await client.post("/api/rag/rerank", json={"lists": lists, "merge": "classic"})).json()
+    assert [(hit["chunk_id"], hit["hop"]) for hit in answer["results"]] == [("a", 1), ("b", 2)]
+    assert answer["results"][0]["combined_score"] == pytest.approx(1 / 61 + 0.0005 + 0.0002)
+    assert answer["results"][1]["combined_score"] == pytest.approx(1 / 61 + 0.0002)
+    assert answer["results"][0]["score"] == pytest.approx(1.0)
 
 
 async def test_mmr_and_the_limit(client: httpx.AsyncClient) -> None:
     hits = [{"chunk_id": i, "content": text} for i, text in (("a", "red boat"), ("b", "red boat"), ("c", "tree"))]
     lists = [{"name": "one", "hits": hits}]
-    told = (await client.post("/api/rag/rerank", json={"lists": lists, "mmr": True, "limit": 2})).json()
-    assert [hit["chunk_id"] for hit in told["results"]] == ["a", "c"]
+    answer = (await client.post("/api/rag/rerank", json={"lists": lists, "mmr": True, "limit": 2})).json()
+    assert [hit["chunk_id"] for hit in answer["results"]] == ["a", "c"]
 
 
 @pytest.mark.parametrize(

@@ -70,13 +70,13 @@ async def test_a_search_is_reranked_by_the_provider(
 ) -> None:
     prefer(provider, "Gannet")
     asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
-    told = (await caller.client.post(path, json=asked)).json()
-    first = told["results"][0]
-    assert (first["chunk_id"], first["score"], told["degraded"]) == (chunks["buoys"], 0.9, [])
+    ranked = (await caller.client.post(path, json=asked)).json()
+    first = ranked["results"][0]
+    assert (first["chunk_id"], first["score"], ranked["degraded"]) == (chunks["buoys"], 0.9, [])
     assert first["explain"]["rerank"]["by"] == "provider"
     assert first["explain"]["rerank"]["place_before"] > 1
-    assert told["explain"]["rerank"] == "provider"
-    assert "rerank" in told["timings"]
+    assert ranked["explain"]["rerank"] == "provider"
+    assert "rerank" in ranked["timings"]
 
 
 async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
@@ -84,8 +84,8 @@ async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
 ) -> None:
     plain = await caller.search("lime mortar")
     provider.status = 500
-    told = await caller.search("lime mortar", rerank="provider", mmr=False)
-    assert (ids(told), told["degraded"]) == (ids(plain), ["reranker_failed"])
+    ranked = await caller.search("lime mortar", rerank="provider", mmr=False)
+    assert (ids(ranked), ranked["degraded"]) == (ids(plain), ["reranker_failed"])
     assert len(chunks) == 3
 
 
@@ -107,15 +107,15 @@ async def test_reranking_lists_without_a_query_names_it(caller: Caller, rerank: 
 async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
     caller: Caller, chunks: dict[str, str]
 ) -> None:
-    told = await merged(
+    ranked = await merged(
         caller.client, ["elsewhere", chunks["money"], chunks["lime"]], query="lime mortar landing", rerank="cosine"
     )
-    by_id = {hit["chunk_id"]: hit for hit in told["results"]}
-    assert told["degraded"] == []
+    by_id = {hit["chunk_id"]: hit for hit in ranked["results"]}
+    assert ranked["degraded"] == []
     lime = by_id[chunks["lime"]]["explain"]["rerank"]
     assert (lime["place_before"], lime["score_before"]) == (3, pytest.approx(61 / 63))
     assert by_id[chunks["lime"]]["score"] == pytest.approx(0.5 * lime["value"] + 0.5 * lime["score_before"])
-    assert ids(told).index(chunks["lime"]) < ids(told).index(chunks["money"])
+    assert ids(ranked).index(chunks["lime"]) < ids(ranked).index(chunks["money"])
     assert (by_id["elsewhere"]["score"], by_id["elsewhere"]["explain"]["rerank"]["value"]) == (1.0, None)
 
 
@@ -124,11 +124,11 @@ async def test_a_provider_gets_stored_texts_and_those_in_the_request(
 ) -> None:
     prefer(provider, "Gannet")
     brought = {"chunk_id": "theirs", "content": "Their Gannet sleeps."}
-    told = await merged(
+    ranked = await merged(
         caller.client, ["bare", chunks["lime"], brought, chunks["buoys"]], query="buoy", rerank="provider"
     )
-    assert ids(told) == ["theirs", chunks["buoys"], chunks["lime"], "bare"]
-    assert [hit["score"] for hit in told["results"]] == [0.9, 0.9, 0.1, 0.1]
+    assert ids(ranked) == ["theirs", chunks["buoys"], chunks["lime"], "bare"]
+    assert [hit["score"] for hit in ranked["results"]] == [0.9, 0.9, 0.1, 0.1]
     _path, question = provider.requests[0]
     assert question["query"] == "buoy"
     assert len(question["texts"]) == 3
@@ -138,10 +138,10 @@ async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_orde
     caller: Caller, chunks: dict[str, str], provider: FakeProvider
 ) -> None:
     provider.hang_up = True
-    told = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
-    assert (ids(told), told["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
-    told = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
-    assert (ids(told), told["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], 1)
+    ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
+    assert (ids(ranked), ranked["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
+    ranked = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
+    assert (ids(ranked), ranked["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], 1)
 
 
 async def test_another_users_chunks_are_treated_as_external_hits(
@@ -150,10 +150,10 @@ async def test_another_users_chunks_are_treated_as_external_hits(
     prefer(provider, "lime")
     stranger = await new_caller("search")
     mine = [chunks["money"], chunks["lime"], str(uuid4())]
-    told = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
-    assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
-    told = await merged(stranger.client, mine, query="lime mortar", rerank="cosine")
-    assert (ids(told), told["degraded"]) == (mine, ["reranker_failed"])
+    ranked = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
+    assert (ids(ranked), ranked["degraded"]) == (mine, ["reranker_failed"])
+    ranked = await merged(stranger.client, mine, query="lime mortar", rerank="cosine")
+    assert (ids(ranked), ranked["degraded"]) == (mine, ["reranker_failed"])
     assert provider.requests == []
 
 
@@ -162,15 +162,15 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
 ) -> None:
     await caller.add(NOTES["lime"] + " Always.", "again")
     twin_id = next(hit["chunk_id"] for hit in (await caller.search("lime"))["results"] if hit["uri"] == "again")
-    told = await merged(caller.client, [chunks["lime"], twin_id, chunks["money"]], mmr=True)
-    assert ids(told) == [chunks["lime"], chunks["money"], twin_id]
-    assert told["results"][2]["explain"]["mmr"]["nearest"] > 0.8
+    ranked = await merged(caller.client, [chunks["lime"], twin_id, chunks["money"]], mmr=True)
+    assert ids(ranked) == [chunks["lime"], chunks["money"], twin_id]
+    assert ranked["results"][2]["explain"]["mmr"]["nearest"] > 0.8
     brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
-    told = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
-    assert ids(told)[2] == "theirs"
+    ranked = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
+    assert ids(ranked)[2] == "theirs"
 
 
 async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks: dict[str, str]) -> None:
-    told = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
-    assert [hit["explain"] for hit in told["results"]] == [{}, {}]
-    assert ids(told) == [chunks["money"], chunks["lime"]]
+    ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
+    assert [hit["explain"] for hit in ranked["results"]] == [{}, {}]
+    assert ids(ranked) == [chunks["money"], chunks["lime"]]

@@ -107,8 +107,8 @@ async def _answered(
     if name in schema_of(operation).get("properties", {}):
         body = {name: given_id}
     response = await caller.client.request(method, path.replace(f"{{{name}}}", given_id), json=body)
-    told = {key: value for key, value in response.json().items() if key != "request_id"}
-    return response.status_code, {key: str(value).replace(given_id, "ID") for key, value in told.items()}
+    answer = {key: value for key, value in response.json().items() if key != "request_id"}
+    return response.status_code, {key: str(value).replace(given_id, "ID") for key, value in answer.items()}
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), named(WITH_IDS))
@@ -152,10 +152,10 @@ async def test_no_search_returns_another_users_chunks(
     fitting = [body for body in tries if body.keys() <= properties]
     assert fitting
     for body in fitting:
-        told = await bob.client.request(method, path, json=body)
-        assert told.status_code == 200, told.text
-        assert not set(UUID.findall(told.text)) & theirs
-        assert "alices-own" not in told.text
+        answer = await bob.client.request(method, path, json=body)
+        assert answer.status_code == 200, answer.text
+        assert not set(UUID.findall(answer.text)) & theirs
+        assert "alices-own" not in answer.text
         own = await alice.client.request(method, path, json=body)
         assert set(UUID.findall(own.text)) & theirs, "the control must find what Bob must not"
 
@@ -180,8 +180,8 @@ async def test_listings_and_counts_cover_only_the_users_own_data(alice: Caller, 
 async def test_another_users_entities_are_neither_listed_nor_matched_nor_contained(alice: Caller, bob: Caller) -> None:
     theirs = (await ids_of(alice))["entity_id"]
     for params in ({}, {"q": "Quibble Wort"}, {"q": "quible"}, {"type": "person"}):
-        told = await bob.client.get("/api/rag/entities", params={**params, "limit": 200})
-        assert "Quibble" not in told.text
+        answer = await bob.client.get("/api/rag/entities", params={**params, "limit": 200})
+        assert "Quibble" not in answer.text
         assert "Quibble" in (await alice.client.get("/api/rag/entities", params=params)).text
     for members in ([theirs], [str(uuid4())]):
         body = {"type": "team", "name": "Thieves", "members": members}
@@ -189,8 +189,8 @@ async def test_another_users_entities_are_neither_listed_nor_matched_nor_contain
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "members[0]")
     line = f'{{"type": "person", "name": "Quibble Wort", "entity_id": "{theirs}"}}'
     headers = {"Content-Type": "application/x-ndjson"}
-    told = (await bob.client.post("/api/rag/entities/bulk", content=line, headers=headers)).json()
-    assert told["refused"] == 1
+    answer = (await bob.client.post("/api/rag/entities/bulk", content=line, headers=headers)).json()
+    assert answer["refused"] == 1
     same = await bob.client.post("/api/rag/entities", json={"type": "person", "name": "Quibble Wort"})
     assert same.status_code == 201, "a name that another user took is free"
 

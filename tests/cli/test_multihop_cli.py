@@ -61,7 +61,7 @@ def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callabl
     assert "Nothing found (no_documents)." in drawn
 
 
-def test_the_tree_shows_a_failed_hop_and_omitted_hits() -> None:
+def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
     hops = (Hop(1, "a [b] c", 3), Hop(2, "a [b] c", 0, (), None, "deadline_exceeded"))
     answer = Answer(
         hits=(), confidence=None, strategies_matched=(), query_type="conceptual", mode="auto", fusion="rrf",

@@ -20,7 +20,7 @@ from app import errors
 from app.store import db, schema, tables
 
 MODEL, DIMENSION = "fake", 64
-"""What the template database of the tests was built for."""
+"""The embedding model and dimension of the template database."""
 PICTURE = Path(__file__).parents[2] / "migrations" / "schema.sql"
 REGENERATE = "stepwell db schema --write migrations/schema.sql"
 REAL_MODEL, REAL_DIMENSION = "all-MiniLM-L6-v2", 384

@@ -38,7 +38,7 @@ NOISE = (
     "Nobody knows where the silent director went.", "Born of the harbour was the idea of a market.",
 )  # fmt: skip
 WHOLE = 2 / (1 + log(2))
-"""What a link weighs whose name stands in one chunk."""
+"""The weight of a link through a name that occurs in one chunk."""
 _CHUNKS = """
 SELECT c.chunk_id, d.uri || coalesce('/' || c.heading_path[cardinality(c.heading_path)], '') AS place
 FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_id) WHERE c.user_id = $1

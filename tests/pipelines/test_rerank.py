@@ -75,11 +75,11 @@ async def test_by_cosine_every_score_is_half_the_cosine_and_half_the_score_befor
     assert (len(answer.hits), answer.degraded, "rerank" in answer.timings) == (5, (), True)
     for hit in answer.hits:
         assert hit.explain is not None
-        told = hit.explain["rerank"]
+        explained = hit.explain["rerank"]
         assert hit.candidate.vector_score is not None
-        assert (told["place_before"], told["score_before"]) == before[hit.candidate.chunk_id]
-        assert (told["by"], told["value"]) == ("cosine", hit.candidate.vector_score)
-        blended = 0.5 * max(0, hit.candidate.vector_score) + 0.5 * told["score_before"]
+        assert (explained["place_before"], explained["score_before"]) == before[hit.candidate.chunk_id]
+        assert (explained["by"], explained["value"]) == ("cosine", hit.candidate.vector_score)
+        blended = 0.5 * max(0, hit.candidate.vector_score) + 0.5 * explained["score_before"]
         assert hit.candidate.score == pytest.approx(blended)
     scores = [hit.candidate.score for hit in answer.hits]
     assert scores == sorted(scores, reverse=True)
@@ -171,9 +171,9 @@ async def test_mmr_ranks_a_different_passage_before_a_repetition(shelf: Tenant) 
     first = answer.hits[0]
     for hit in answer.hits[1:]:
         assert hit.explain is not None
-        told = hit.explain["mmr"]
-        assert told["value"] == pytest.approx(0.7 * hit.candidate.score - 0.3 * told["nearest"])
-        assert uris(plain)[told["place_before"] - 1] == hit.candidate.uri
+        explained = hit.explain["mmr"]
+        assert explained["value"] == pytest.approx(0.7 * hit.candidate.score - 0.3 * explained["nearest"])
+        assert uris(plain)[explained["place_before"] - 1] == hit.candidate.uri
     fake = FakeEmbedder()
     one, two = await fake.embed_documents([f"{h.candidate.title}\n{h.candidate.content}" for h in answer.hits[:2]])
     second = answer.hits[1].explain
@@ -188,10 +188,10 @@ async def test_mmr_after_a_provider_works_on_the_providers_scores(
     provider.respond = scored_by("Gannet")
     answer = await asked(shelf, rerank="provider", mmr=True, reranker=reranker, explain=True, limit=3)
     assert uris(answer)[0] == "buoys"
-    told = answer.hits[0].explain
-    assert told is not None
-    assert told["mmr"] == {"value": pytest.approx(0.7 * 0.9), "nearest": 0.0, "place_before": 1}
-    assert told["rerank"]["place_before"] > 1
+    explained = answer.hits[0].explain
+    assert explained is not None
+    assert explained["mmr"] == {"value": pytest.approx(0.7 * 0.9), "nearest": 0.0, "place_before": 1}
+    assert explained["rerank"]["place_before"] > 1
 
 
 async def test_other_users_vectors_are_never_compared(shelf: Tenant) -> None:
@@ -210,9 +210,9 @@ async def test_mmr_on_real_vectors_ranks_another_subject_before_a_paraphrase(min
         }
     )
     plain = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3)
-    told = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
-    assert set(uris(plain)) == set(uris(told)) == {"dogs", "hounds", "cats"}
-    nearest = {hit.candidate.uri: hit.explain["mmr"]["nearest"] for hit in told.hits if hit.explain}
+    explained = await asked(minilm_tenant, text="how often do dogs go for a walk", limit=3, mmr=True, explain=True)
+    assert set(uris(plain)) == set(uris(explained)) == {"dogs", "hounds", "cats"}
+    nearest = {hit.candidate.uri: hit.explain["mmr"]["nearest"] for hit in explained.hits if hit.explain}
     assert nearest["hounds"] > 0.4
     assert all(math.isfinite(value) for value in nearest.values())
 

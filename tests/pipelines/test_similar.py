@@ -70,12 +70,12 @@ async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:
 async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tenant: Tenant) -> None:
     other = harness.Tenant(tenant.db)
     await other.add_all(NOTES)
-    told = []
+    problems = []
     for chunk_id in (uuid4(), (await _chunk(other, "cat")).chunk_id):
         with pytest.raises(errors.NotFound) as caught:
             await _like(tenant, chunk_id=chunk_id)
-        told.append((caught.value.message, caught.value.field))
-    assert told[0] == told[1]
+        problems.append((caught.value.message, caught.value.field))
+    assert problems[0] == problems[1]
 
 
 async def test_neither_chunk_nor_vector_is_refused(tenant: Tenant) -> None:
