@@ -300,8 +300,8 @@ async def _serving(env: dict[str, str], log: Path) -> AsyncIterator[tuple[asynci
 
 
 async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_sigterm(fresh, tmp_path):
-    address, service_dsn = fresh
-    settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": address.owner_dsn, "AUTH": "api_key"}
+    database, service_dsn = fresh
+    settings = {"DATABASE_URL": service_dsn, "STEPWELL_MIGRATION_URL": database.owner_dsn, "AUTH": "api_key"}
     assert "revision" in await _stepwell("db", "upgrade", "--set-service-password", env=settings)
     key = (await _stepwell("keys", "create", "you", env=settings)).strip()
     del settings["STEPWELL_MIGRATION_URL"]
@@ -318,7 +318,7 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
         health = {**env, "STEPWELL_PORT": address.rpartition(":")[2]}
         checked = await asyncio.create_subprocess_exec(*_health_command(), env=health)
         assert await checked.wait() == 0
-        answer = await _asked_while_stopping(address, process, client)
+        answer = await _asked_while_stopping(database, process, client)
         assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
@@ -341,9 +341,9 @@ async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClien
         return False
 
 
-async def _asked_while_stopping(address, process, client) -> httpx.Response:
+async def _asked_while_stopping(database, process, client) -> httpx.Response:
     """The answer to a search that a lock holds up until the service was sent SIGTERM and stopped listening."""
-    owner = await address.connect()
+    owner = await database.connect()
     locked = owner.transaction()
     await locked.start()
     await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
