@@ -58,7 +58,7 @@ def unranked(retrieved: Retrieval) -> list[Hit]:
 def _confident(
     ordered: Iterable[Hit], query: Query, retrieved: Retrieval, linked: Container[object], *, relaxed: bool
 ) -> Iterator[Hit]:
-    """The hits of at least the confidence asked for; confidence is computed only as hits are consumed."""
+    """The hits of at least `query.min_confidence`; confidence is computed only as hits are consumed."""
     for ranked in ordered:
         is_linked = ranked.candidate.document_id in linked
         hit = hit_of(ranked.candidate, query, retrieved, relaxed=relaxed, entity=is_linked)

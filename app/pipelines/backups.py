@@ -22,7 +22,7 @@ class Restored:
 
 
 async def create(file: Path, *, access: Access) -> Archive:
-    """Write a backup of a whole database to `file`, beside a service that reads and writes.
+    """Write a backup of a whole database to `file`, while a service may read and write.
 
     Raises BadRequest if the file cannot be written, SchemaMismatch if there is nothing to back up or the role is not
     the owner, BackupFailed, DatabaseUnavailable; the file is then as it was before.

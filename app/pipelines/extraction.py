@@ -1,4 +1,4 @@
-"""Extracts terms from the best chunks that lead to related ones: by a language model, stored names, or statistics.
+"""Extracts terms for the next hop from the best chunks: by a language model, stored names, or statistics.
 
 The best available extractor runs first and each falls back to the next: llm, entities, statistical. A model chooses
 among the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing.
@@ -42,7 +42,7 @@ class ExtractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The terms, the extractor that found them (None: none did), and the chunk in which each stands."""
+    """The terms, the extractor that found them (None: none did), and the chunk that contains each."""
 
     terms: tuple[str, ...]
     extractor: ExtractorUsed | None
@@ -141,7 +141,7 @@ def _stored_names(source: _Source) -> list[str]:
 
 
 def _sources(found: Sequence[str], source: _Source) -> dict[str, UUID]:
-    """The chunk in which each term stands, by default the best one."""
+    """The chunk that contains each term, by default the best one."""
     by_name = {name.name_key: name.chunk_id for name in source.names}
     best = next(iter(source.candidates), None)
     chunk_ids = {term: by_name.get(names.key(term) or "", best) for term in found}

@@ -14,7 +14,7 @@ from app.shapes import Candidate, Hop, LinkedChunk, Via
 from app.text import names
 
 _VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2}
-"""If several names lead to a chunk, `via` shows the kind that says most."""
+"""If several names link to a chunk, `via` is one of the kind with the lowest number."""
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class HopChunk:
     lexemes: frozenset[str] | None = None
 
     def raise_signal(self, name: str, value: float, via: Via | None = None) -> None:
-        """Keep the larger value of a signal, and the best name that leads to the chunk."""
+        """Keep the larger value of a signal, and the best name that links to the chunk."""
         if value <= self.signals.get(name, 0.0):
             return
         self.signals[name] = value
@@ -115,7 +115,7 @@ class HopState:
         self._record(candidate.chunk_id, candidate.document_id).raise_signal("expanded", signal)
 
     def add_linked(self, linked: LinkedChunk) -> bool:
-        """Record a chunk that `links.sql` returned; False if no name leads to it and it was only compared."""
+        """Record a chunk that `links.sql` returned; False if no name links to it and it was only compared."""
         chunk = self._record(linked.chunk_id, linked.document_id)
         if linked.similarity is not None:
             chunk.similarity = linked.similarity
@@ -139,7 +139,7 @@ class HopState:
         return new
 
     def via(self, chunk: HopChunk) -> Via | None:
-        """How a hop after the first came to a chunk: the name that leads to it, else the added term it contains."""
+        """How a hop after the first found a chunk: the name that links to it, else the added term it contains."""
         if chunk.hop in (None, 1):
             return None
         if chunk.via is not None or chunk.candidate is None:

@@ -76,7 +76,7 @@ class Linked:
     async def collect(
         self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Raise the signals of what the expanded query finds and of what the names in the sources lead to."""
+        """Raise the signals of chunks found by the expanded query or linked by names in the sources."""
         found = (await recall.hybrid(db, expanded)).candidates
         decay = HOP_DECAY ** (hop - 2)
         new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]

@@ -136,7 +136,7 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
 ) -> None:
     limits = TimeLimits(read_ms=500)
     async with _serving(freezable, "none", limits=limits) as (_app, client, database):
-        address = _Place(freezable)
+        address = _ServerAddress(freezable)
         async with locked_chunks(address) as hold:
             asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
             await hold.reached(1)
@@ -159,7 +159,7 @@ async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: embedded.
             await database.close()
 
 
-class _Place:
+class _ServerAddress:
     def __init__(self, server: embedded.EmbeddedPostgres) -> None:
         self._server = server
 
