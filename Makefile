@@ -1,6 +1,6 @@
 # make demo   from nothing to an answered question        make test    the whole suite
 # make check  lint, types, import contracts               make lock    the two locks again
-# make audit  known advisories of the locked packages
+# make audit  known advisories of the locked packages     make test-adapters   the client in each agent framework
 # make fuzz   10,000 requests made from the description   make faults  the long version of the fault tests
 
 VENV := .venv
@@ -13,7 +13,9 @@ COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-v
 PIP_AUDIT := 2.10.1
 RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
-.PHONY: demo serve test fuzz faults check format lock audit schema openapi clean
+ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
+
+.PHONY: demo serve test test-adapters fuzz faults check format lock audit schema openapi clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -23,6 +25,17 @@ serve: $(RUN)
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest $(ARGS)
+
+# The frameworks' requirements conflict, so each adapter is tested in an environment of its own, outside `test`.
+test-adapters: $(RUN)
+	for extra in $(ADAPTERS); do \
+		$(UV) venv --quiet --clear .venv-adapters/$$extra && \
+		$(UV) pip install --quiet --python .venv-adapters/$$extra/bin/python "./client[$$extra]" pytest pytest-asyncio && \
+		.venv-adapters/$$extra/bin/python -m pytest -c client/pyproject.toml client/tests -q -rs $(ARGS) || exit 1; \
+	done
+	$(UV) venv --quiet --clear .venv-adapters/vendors
+	$(UV) pip install --quiet --python .venv-adapters/vendors/bin/python ./client openai anthropic google-genai pytest pytest-asyncio
+	.venv-adapters/vendors/bin/python -m pytest -c client/pyproject.toml client/tests -q -k definitions
 
 fuzz: $(VENV)/.dev
 	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/test_fuzz.py -s $(ARGS)
@@ -42,6 +55,8 @@ format: $(VENV)/.dev
 
 openapi schema: $(VENV)/.dev
 	$(BIN)/stepwell openapi --write openapi/openapi.json
+	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
+	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
 	$(BIN)/stepwell db schema --write migrations/schema.sql
 
 lock: $(BIN)/uv

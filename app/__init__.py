@@ -2,18 +2,19 @@
 
 A query passes through the layers once, and a response is returned:
 
-    HTTP / CLI → pipelines → ( text · providers · store → SQL ) → ranking → response
+    HTTP / MCP / CLI → pipelines → ( text · providers · store → SQL ) → ranking → response
 
 app/
 ├── __main__.py      python -m app
 ├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: one file per command group
 ├── main.py          create_app(): the lifespan opens the pool and the providers; nothing happens at import
-├── runtime.py       opens and closes what every entry point needs: database, providers, limits
-├── config.py        one Settings; values are passed down, never imported by lower layers
+├── runtime/         opens and closes what every entry point needs: database, providers, limits
+├── config/          one Settings; values are passed down, never imported by lower layers
 ├── errors.py        the exception hierarchy, with status and code on each class
 ├── telemetry.py     logs and request ids
 ├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
-├── api/             HTTP: routers, wire models, auth, admission, problem+json, metrics
+├── api/             HTTP: routers, wire models, auth, admission, problem+json, metrics, MCP
+├── tools/           the registry of agent tools and its exports; the field types that tools and requests share
 ├── pipelines/       use cases: search, multihop, linked search, rerank, merge lists, ingest, entities; one per file
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
 ├── text/            pure text processing: query analysis, cleaning, chunking, name matching

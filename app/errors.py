@@ -3,7 +3,9 @@
 StepwellError                      500  internal_error
 ├── BadRequest                     422  invalid_request
 │   ├── BlankQuery                 400  blank_query
-│   └── InvalidVector              422  invalid_vector
+│   ├── InvalidVector              422  invalid_vector
+│   ├── InvalidCursor              422  invalid_cursor
+│   └── DuplicateUri               422  duplicate_uri
 ├── MalformedRequest               400  malformed_request
 ├── UpgradeRefused                 400  upgrade_refused
 ├── RequestTimeout                 408  request_timeout
@@ -14,6 +16,7 @@ StepwellError                      500  internal_error
 ├── HostNotAllowed                 421  host_not_allowed
 ├── OriginNotAllowed               403  origin_not_allowed
 ├── Conflict                       409  conflict
+│   └── StaleCursor                409  stale_cursor
 ├── TooLarge                       413  too_large
 ├── RateLimited                    429  rate_limited           (carries Retry-After)
 ├── Unavailable                    503  unavailable            (carries Retry-After)
@@ -35,6 +38,12 @@ A message names the field and the fix and never contains input of the caller.
 """
 
 from __future__ import annotations
+
+from typing import Literal
+
+ProviderFault = Literal["address", "tls", "time", "key", "model", "limit", "request", "server", "answer", "vectors"]
+"""What was wrong with a call to a provider: its address, certificate, response time, API key, model name, rate limit,
+the request, its server, the form of its answer, or the number or content of the vectors in it."""
 
 
 class StepwellError(Exception):
@@ -71,6 +80,21 @@ class InvalidVector(BadRequest):
     """A vector has the wrong dimension, is not finite, or is all zeros."""
 
     code = "invalid_vector"
+
+
+class InvalidCursor(BadRequest):
+    """A cursor is malformed, or was made for another request."""
+
+    code = "invalid_cursor"
+
+    def __init__(self) -> None:
+        super().__init__("Use the next_cursor of the page before, and leave all else unchanged.", field="cursor")
+
+
+class DuplicateUri(BadRequest):
+    """Two files of one form have the same name."""
+
+    code = "duplicate_uri"
 
 
 class MalformedRequest(StepwellError):
@@ -149,6 +173,16 @@ class Conflict(StepwellError):
     code = "conflict"
 
 
+class StaleCursor(Conflict):
+    """The results before a page are no longer those with which its cursor was made."""
+
+    code = "stale_cursor"
+
+    def __init__(self) -> None:
+        message = "The documents or the order of the results have changed: search again without a cursor."
+        super().__init__(message, field="cursor")
+
+
 class RateLimited(StepwellError):
     """The user or the key sent more requests than its limit allows. `retry_after_s` is in whole seconds."""
 
@@ -215,10 +249,14 @@ class DeadlineExceeded(StepwellError):
 
 
 class ProviderError(StepwellError):
-    """An embedder, language model or reranker failed or returned an invalid response."""
+    """An embedder, language model or reranker failed or returned an invalid response. `fault` is what was wrong."""
 
     status = 502
     code = "provider_failed"
+
+    def __init__(self, message: str, *, fault: ProviderFault | None = None) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class BadEmbedding(ProviderError):

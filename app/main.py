@@ -23,6 +23,7 @@ from app.api import (
     health,
     ingest_gate,
     loop_lag,
+    mcp,
     metrics,
     multihop,
     origins,
@@ -30,6 +31,7 @@ from app.api import (
     rate_limits,
     request_ids,
     search,
+    tools,
     traces,
 )
 from app.api.fair_queue import FairQueue
@@ -46,6 +48,7 @@ TAGS = [
     {"name": "search", "description": "Search for passages."},
     {"name": "documents", "description": "Store, read and delete documents."},
     {"name": "entities", "description": "Describe the people, projects and things that documents mention."},
+    {"name": "tools", "description": "Tools for agents: definitions and calls."},
     {"name": "health", "description": "Monitor the service."},
 ]
 
@@ -63,7 +66,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         telemetry.configure(chosen.log_level, chosen.log_json)
         services, stack = opened or await _open(chosen)
         app.state.services = services
-        async with stack, _background_workers(app, services):
+        async with stack, _background_workers(app, services), mcp.serving(mcp_sessions):
             yield
 
     app = FastAPI(
@@ -85,7 +88,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, entities, health):
+    for module in (search, multihop, documents, entities, tools, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)
@@ -96,6 +99,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
+    mcp_sessions = mcp.install(app)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 

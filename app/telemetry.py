@@ -45,7 +45,8 @@ def configure(level: str = "info", json: bool | None = None) -> None:
     root.handlers = [*(other for other in root.handlers if other.name != _HANDLER), handler]
     stamina.instrumentation.set_on_retry_hooks([_retrying])
     # httpx logs the address of every call to a provider at info.
-    logging.getLogger("httpx").setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
+    for library in ("httpx", "httpx2", "mcp"):
+        logging.getLogger(library).setLevel(logging.DEBUG if root.level <= logging.DEBUG else logging.WARNING)
 
 
 def log_uncaught() -> None:

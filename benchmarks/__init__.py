@@ -2,7 +2,7 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, volumes, attacks, load, soak: one file a command
+├── cli/             bench, world, bm25, volumes, attacks, load, providers, soak: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
 ├── company/         generated evaluation set about a fictional company
 ├── attacks/         measured effects of attacks on a running service, at this revision and an earlier one
@@ -11,6 +11,7 @@ benchmarks/
 ├── folders.py       temporary data folders
 ├── raw_http.py      requests sent byte by byte
 ├── load.py          closed loops of clients, bursts and unequal users
+├── provider_faults.py  searches while the remote embedder fails
 ├── bm25.py          compares the text leg with bm25s
 └── volumes.py       measures multi-hop search on documents bound into volumes with headings
 """

@@ -39,6 +39,7 @@ documents.created_at timestamp with time zone NOT NULL DEFAULT now()
 documents.document_id uuid NOT NULL
 documents.identity bytea NOT NULL
 documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
+documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0
 documents.source_id uuid
 documents.title text NOT NULL
@@ -330,11 +331,31 @@ CREATE OR REPLACE FUNCTION stepwell.link_strength(kind text, count bigint)
  IMMUTABLE
 RETURN CASE kind WHEN 'title'::text THEN (4)::double precision WHEN 'attendee'::text THEN (3)::double precision WHEN 'metadata'::text THEN (2)::double precision ELSE ln(((1)::double precision + (count)::double precision)) END
 
-CREATE OR REPLACE FUNCTION stepwell.passes(document_id uuid, source_id uuid, metadata jsonb, created_at timestamp with time zone, only_documents uuid[], only_sources uuid[], containing jsonb, matching jsonpath, after timestamp with time zone, before timestamp with time zone)
- RETURNS boolean
+CREATE OR REPLACE FUNCTION stepwell.microseconds(moment text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE STRICT
+AS $function$
+DECLARE
+    trimmed text;
+BEGIN
+    IF moment !~ ('^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?'
+                  '\s*([Zz]|[+-]([01][0-9]|2[0-3])(:?[0-5][0-9])?)?)?\s*$') THEN
+        RETURN NULL;
+    END IF;
+    trimmed := replace(btrim(moment), ',', '.');
+    RETURN extract(epoch FROM CAST(trimmed || CASE WHEN length(trimmed) = 10 THEN ' 00:00Z'
+        WHEN trimmed ~ '([Zz]|[+-][0-9:]+)$' AND length(trimmed) > 10 THEN '' ELSE 'Z' END AS timestamptz)) * 1000000;
+EXCEPTION WHEN data_exception THEN
+    RETURN NULL;
+END
+$function$
+
+CREATE OR REPLACE FUNCTION stepwell.moments(metadata jsonb)
+ RETURNS jsonb
  LANGUAGE sql
- STABLE
-RETURN (((only_documents IS NULL) OR (document_id = ANY (only_documents))) AND ((only_sources IS NULL) OR (source_id = ANY (only_sources))) AND ((containing IS NULL) OR (metadata @> containing)) AND ((matching IS NULL) OR jsonb_path_exists_tz(metadata, matching, '{}'::jsonb, true)) AND ((after IS NULL) OR (created_at >= after)) AND ((before IS NULL) OR (created_at < before)))
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT jsonb_build_object('moments', COALESCE(jsonb_object_agg(k.key, k.moments), '{}'::jsonb)) AS jsonb_build_object FROM (SELECT e.key, jsonb_agg(stepwell.microseconds((v.value #>> '{}'::text[]))) AS moments FROM (jsonb_each(moments.metadata) e(key, value) CROSS JOIN LATERAL jsonb_array_elements(CASE jsonb_typeof(e.value) WHEN 'array'::text THEN e.value ELSE jsonb_build_array(e.value) END) v(value)) WHERE ((jsonb_typeof(v.value) = 'string'::text) AND (stepwell.microseconds((v.value #>> '{}'::text[])) IS NOT NULL)) GROUP BY e.key) k)
 
 CREATE OR REPLACE FUNCTION stepwell.plan_each()
  RETURNS void
@@ -359,6 +380,12 @@ WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash
   AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.with_characters(words tsvector)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+RETURN CASE WHEN ((words)::text !~ '[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3]'::text) THEN words ELSE (SELECT (((with_characters.words)::text || COALESCE(string_agg((((' '::text || u.single) || ':'::text) || u.positions), ''::text), ''::text)))::tsvector AS tsvector FROM (SELECT s.single, string_agg((s."position")::text, ','::text) AS positions FROM (((unnest(with_characters.words) t(lexeme, positions, weights) CROSS JOIN LATERAL (SELECT CASE length(t.lexeme) WHEN 2 THEN "right"(t.lexeme, 1) ELSE "substring"(t.lexeme, '[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*$'::text) END AS second) m) CROSS JOIN LATERAL unnest(t.positions) p("position")) CROSS JOIN LATERAL (VALUES ("left"(t.lexeme, (length(t.lexeme) - length(m.second))),p."position"), (m.second,(p."position" + 1))) s(single, "position")) WHERE (t.lexeme ~ '^[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*[\u3005-\u3007\u3040-\u3098\u309b-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af\u0e01-\u0e30\u0e32\u0e33\u0e3b-\u0e46\u0e80-\u0eb0\u0eb2\u0eb3\u0ebd-\u0ec7\u1000-\u102a\u103f-\u1049\u1050-\u1055\u105a-\u105d\u1061\u1065\u1066\u106e-\u1070\u1075-\u1081\u108e\u1090-\u1099\u109e\u109f\u1780-\u17b3][\u3099\u309a\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3]*$'::text) GROUP BY s.single) u) END
+
 
 -- grants
 column audit_log.action to stepwell_service: INSERT
@@ -371,9 +398,11 @@ function count_key_uses to stepwell_service: EXECUTE
 function enter to stepwell_service: EXECUTE
 function enter_plain to stepwell_service: EXECUTE
 function link_strength to stepwell_service: EXECUTE
-function passes to stepwell_service: EXECUTE
+function microseconds to stepwell_service: EXECUTE
+function moments to stepwell_service: EXECUTE
 function plan_each to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
+function with_characters to stepwell_service: EXECUTE
 schema stepwell to stepwell_service: USAGE
 table alembic_version to stepwell_service: SELECT
 table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE

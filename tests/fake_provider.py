@@ -1,9 +1,14 @@
-"""Serves configurable responses over HTTP in place of a language model or a re-ranker."""
+"""Serves configurable responses over HTTP in place of an embedder, a language model or a re-ranker.
+
+The server speaks the protocols of Gemini, Ollama, OpenAI-compatible endpoints and text-embeddings-inference, and
+misbehaves on demand (`FAULTS`).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -13,11 +18,36 @@ import pytest
 
 from app.errors import ProviderError
 from app.providers.base import Llm
+from app.providers.fake import FakeEmbedder
+
+TLS_HANDSHAKE = b"\x16"
+Embeddings = list[list[float]]
+FAULTS = (
+    "busy",
+    "error",
+    "unauthorized",
+    "reset",
+    "silent",
+    "trickle",
+    "garbage",
+    "truncated",
+    "wrong_count",
+    "wrong_dimension",
+    "nan",
+    "zero",
+)
+"""What `misbehave` accepts. A client that uses https gets a TLS error in any case."""
+ALTERED: dict[str, Callable[[Embeddings], Embeddings]] = {
+    "wrong_count": lambda vectors: [*vectors, vectors[0]],
+    "wrong_dimension": lambda vectors: [vector[:-1] for vector in vectors],
+    "nan": lambda vectors: [[math.nan] * len(vector) for vector in vectors],
+    "zero": lambda vectors: [[0.0] * len(vector) for vector in vectors],
+}
 
 
 @dataclass(slots=True)
 class FakeProvider:
-    """The next response of the server, and the requests that it received, as paths and bodies.
+    """The next response of the server, the requests that it received, as paths and bodies, and the latest headers.
 
     Attributes:
         body: The response body, as JSON unless it is bytes.
@@ -26,6 +56,8 @@ class FakeProvider:
         hang_up: Close the connection without a response.
         trickle: Send one byte every 20 ms.
         delay_s: Wait before the response.
+        embedder: Computes the vectors of requests to embed text.
+        fault: One of FAULTS.
     """
 
     body: Any = None
@@ -36,8 +68,31 @@ class FakeProvider:
     hang_up: bool = False
     trickle: bool = False
     delay_s: float = 0.0
+    embedder: FakeEmbedder | None = None
+    fault: str | None = None
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    received_headers: dict[str, str] = field(default_factory=dict)
     url: str = ""
+
+    def misbehave(self, fault: str | None) -> None:
+        """Answer wrongly from now on, or well with None."""
+        assert fault is None or fault in FAULTS
+        self.fault = fault
+        self.silent, self.hang_up, self.trickle = fault == "silent", fault == "reset", fault == "trickle"
+        self.status = {"busy": 429, "error": 500, "unauthorized": 401}.get(fault or "", 200)
+        self.headers = {"Retry-After": "3"} if fault == "busy" else {}
+
+    async def answer(self, path: str, request: dict[str, Any]) -> None:
+        """Compute `body` for a request."""
+        if self.respond is not None:
+            self.body = self.respond(request)
+        elif self.embedder is not None:
+            vectors = await self.embedder.embed_documents(_texts(path, request))
+            self.body = _embedded(path, ALTERED.get(self.fault or "", list)(vectors))
+        if self.fault == "garbage":
+            self.body = b"<html>"
+        elif self.fault == "truncated":
+            self.body = json.dumps(self.body).encode()[:-20]
 
     def openai(self, content: Any) -> None:
         """Respond with `content` as an OpenAI-compatible endpoint does."""
@@ -67,21 +122,29 @@ async def serve() -> AsyncIterator[FakeProvider]:
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            lengths = [line.split(":")[1] for line in head.split("\r\n") if line.lower().startswith("content-length:")]
-            received = await reader.readexactly(int(lengths[0]) if lengths else 0)
+            first = await reader.readexactly(1)
+            if first == TLS_HANDSHAKE:
+                writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                return
+            head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
+            fields = (line.partition(":") for line in head.split("\r\n")[1:])
+            provider.received_headers = {name.lower(): value.strip() for name, _, value in fields if name}
+            received = await reader.readexactly(int(provider.received_headers.get("content-length", "0")))
             request = json.loads(received or b"{}")
             provider.requests.append((head.split()[1], request))
-            if provider.respond is not None:
-                provider.body = provider.respond(request)
+            await provider.answer(head.split()[1], request)
             await asyncio.sleep(provider.delay_s)
             if provider.silent:
                 await released.wait()
             elif provider.trickle:
                 await _trickle(writer, _response(provider), released)
-            elif not provider.hang_up:
+            elif provider.hang_up:
+                writer.transport.abort()
+            else:
                 writer.write(_response(provider))
                 await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the client disconnected
         finally:
             writer.close()
 
@@ -101,6 +164,25 @@ async def assert_provider_error(llm: Llm) -> None:
     with pytest.raises(ProviderError):
         await llm.terms("Who?", ["Ada\nAda wrote the notes."])
     await llm.aclose()
+
+
+def _texts(path: str, request: dict[str, Any]) -> list[str]:
+    """The texts of a request to embed."""
+    if path.endswith(":batchEmbedContents"):
+        return [one["content"]["parts"][0]["text"] for one in request["requests"]]
+    return list(request["inputs"] if path.endswith("/embed") and "inputs" in request else request["input"])
+
+
+def _embedded(path: str, vectors: Embeddings) -> Any:
+    """The answer to a request to embed, in the protocol of its path."""
+    if path.endswith(":batchEmbedContents"):
+        return {"embeddings": [{"values": vector} for vector in vectors]}
+    if path.endswith("/api/embed"):
+        return {"model": "x", "embeddings": vectors}
+    if path.endswith("/embeddings"):
+        rows = [{"object": "embedding", "index": index, "embedding": vector} for index, vector in enumerate(vectors)]
+        return {"object": "list", "data": rows[::-1]}
+    return vectors
 
 
 async def _trickle(writer: asyncio.StreamWriter, response: bytes, released: asyncio.Event) -> None:

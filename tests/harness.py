@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import httpx
+import uvicorn
 from fastapi import FastAPI
 
 from app import errors
@@ -136,6 +137,20 @@ async def running(settings: Settings, services: Services) -> AsyncIterator[FastA
     app = create_app(settings, opened=(services, AsyncExitStack()))
     async with app.router.lifespan_context(app):
         yield app
+
+
+@asynccontextmanager
+async def listening(app: FastAPI) -> AsyncIterator[int]:
+    """Serves a running application on a socket; its port."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_config=None, access_log=False))
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn sets no event
+        await asyncio.sleep(0.01)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,6 +72,17 @@ def test_the_configuration_page_has_one_row_for_each_setting() -> None:
         for variable, default, description in config.Settings().described()
     ]
     assert sorted(rows) == sorted(expected)
+
+
+def test_the_example_of_the_environment_lists_each_setting_with_its_description_and_default() -> None:
+    example = (ROOT / ".env.example").read_text(encoding="utf-8")
+    expected = [
+        "".join(f"# {line}\n" for line in textwrap.wrap(description, 118)) + f"#{variable}={default}\n"
+        for variable, default, description in config.Settings().described()
+    ]
+    assert [entry for entry in expected if entry not in example] == []
+    listed = re.findall(r"^#?([A-Z_]+)=", example, re.MULTILINE)
+    assert sorted(listed) == sorted({*(row[0] for row in config.Settings().described()), *config.OTHER_VARIABLES})
 
 
 def test_every_setting_has_a_description() -> None:

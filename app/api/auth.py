@@ -80,10 +80,10 @@ class KeyLookups:
 
 
 class Scope:
-    """A dependency that requires a key with this scope; `admin` includes the others."""
+    """A dependency that requires a key with one of these scopes; `admin` includes the others."""
 
-    def __init__(self, needed: str) -> None:
-        self.needed = needed
+    def __init__(self, *sufficient: str) -> None:
+        self._sufficient = sufficient
 
     async def __call__(
         self,
@@ -101,11 +101,16 @@ class Scope:
         if not authenticated:
             request.state.caller = caller
             request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
-        if not {self.needed, "admin"} & caller.scopes:
-            raise errors.Forbidden(f"This key lacks the scope `{self.needed}`.")
+        sufficient = self.sufficient(request)
+        if not {*sufficient, "admin"} & caller.scopes:
+            raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")
         if caller.key_id is not None and not authenticated:
-            auditing.count_use(request, caller.key_id, self.needed)
+            auditing.count_use(request, caller.key_id, sufficient[0])
         return caller.user_id
+
+    def sufficient(self, request: Request) -> tuple[str, ...]:
+        """The scopes of which a request needs one. Raises NotFound if its path names nothing."""
+        return self._sufficient
 
 
 async def _identify(request: Request) -> Caller:

@@ -1,17 +1,11 @@
 """Reads request bodies: after authentication, within limits of size and time, and as strict JSON.
 
 The order of every request on a StrictRoute is: authenticate by the header fields, read the body, validate.
-
-Python's `json` accepts NaN, parses 1e999 as infinity, accepts lone surrogates and NUL characters that Postgres rejects,
-and raises ValueError for a number of 4,301 digits and RecursionError for deep nesting. Here each of these is a 422 that
-names the field. Of duplicate keys the last one is used (RFC 8259 leaves it open).
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-import json
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
@@ -23,31 +17,15 @@ from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.api import auth
+from app.api import auth, query_strings, strict_json
 from app.pipelines import offload
 
-MAX_DEPTH = 64
-MAX_CONTAINERS = 100_000
-_INT64 = range(-(2**63), 2**63)
-
 _JSON_TYPE = re.compile(r"application/([a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
-_STRING_OR_BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]++|[\]}]++', re.DOTALL)
-_RISKY_NUMBER = re.compile(r"[0-9](?:[0-9]{18}(?<![0-9.].{19})|[eE]\+?[0-9]{3})")
-_RISKY_ESCAPE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
-_UNUSABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-class InvalidEncoding(errors.BadRequest):
-    """The body is not UTF-8."""
-
-    status = 400
-    code = "invalid_encoding"
 
 
 class UnsupportedMediaType(errors.BadRequest):
@@ -80,7 +58,7 @@ def install(app: FastAPI, *, max_bytes: int) -> None:
 
 
 class StrictRoute(APIRoute):
-    """A route that authenticates first, limits the body, parses JSON with `parse` and rejects NUL in the URL.
+    """A route that authenticates first, checks the URL, limits the body and parses JSON strictly.
 
     The default limits are for documents: the configured size, and at least 20 kB/s after the first five seconds.
     """
@@ -91,12 +69,13 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
         expects_json = self.body_field is not None and not isinstance(self.body_field.field_info, params.Form)
         scopes = list(_scopes(self.dependant))
+        parameters = {name: name for name in query_strings.parameters(self.dependant)}
         limits = self.limits
 
         async def strict(request: Request) -> Response:
             for scope in scopes:
                 await scope.authenticate(request)
-            _reject_nul_in_url(request)
+            query_strings.check(request, parameters, with_body=expects_json)
             max_bytes = request.app.state.max_body_bytes
             if limits.max_bytes is not None:
                 max_bytes = min(max_bytes, limits.max_bytes)
@@ -179,7 +158,7 @@ class Body:
 class StrictRequest(Request):
     """A request whose `json()` returns the value that `read` parsed strictly."""
 
-    async def read(self) -> None:
+    async def read(self, parse: Callable[[bytes], object] = strict_json.parse) -> None:
         """Read and parse the body, if there is one. Raises UnsupportedMediaType and the errors of `parse`."""
         if self.headers.get("content-length") == "0":
             return
@@ -217,119 +196,3 @@ def require(request: Request, *media_types: str) -> None:
 def _require_json(content_type: str) -> None:
     if not _JSON_TYPE.fullmatch(content_type.partition(";")[0].strip()):
         raise UnsupportedMediaType("Send the body as JSON, with the header Content-Type: application/json.")
-
-
-def _reject_nul_in_url(request: Request) -> None:
-    for name in [name for name, value in request.query_params.multi_items() if "\0" in name + value]:
-        raise _invalid([(("query", name), "invalid_text", "Must not contain the NUL character.")])
-    if "\0" in request.scope["path"]:
-        raise HTTPException(404)
-
-
-def parse(raw: bytes) -> object:
-    """The value of a JSON text.
-
-    Raises InvalidEncoding if it is not UTF-8, and RequestValidationError with one of the codes
-    `invalid_json` (with the position), `too_deep` (more than 64 levels, found by a linear scan before the recursion),
-    `too_many_parts` (more than 100,000 objects and lists, which take twenty times the memory of their text),
-    `invalid_number` (NaN, infinite, or an integer beyond 64 bits), `invalid_text` (NUL or a lone surrogate).
-    """
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise InvalidEncoding("The body is not valid UTF-8: encode it as UTF-8.") from None
-    _check_nesting(text)
-    decoder = _Decoder()
-    try:
-        value = decoder.decode(text)
-    except json.JSONDecodeError as error:
-        raise _invalid([((), "invalid_json", _position(error))]) from None
-    if decoder.has_bad_numbers or _RISKY_ESCAPE.search(text):
-        _reject_unusable(value)
-    return value
-
-
-def _check_nesting(text: str) -> None:
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = opened = 0
-    for match in _STRING_OR_BRACKETS.finditer(text):
-        kind = match.group()[0]
-        if kind in "[{":
-            depth += match.end() - match.start()
-            opened += match.end() - match.start()
-            if depth > MAX_DEPTH:
-                raise _invalid([((), "too_deep", f"The body is nested more than {MAX_DEPTH} levels deep: flatten it.")])
-            if opened > MAX_CONTAINERS:
-                raise _invalid([((), "too_many_parts", f"Send at most {MAX_CONTAINERS:,} objects and lists at once.")])
-        elif kind in "]}":
-            depth -= match.end() - match.start()
-
-
-def _position(error: json.JSONDecodeError) -> str:
-    reason = error.msg.partition(":")[0]
-    return f"The body is not valid JSON at line {error.lineno}, column {error.colno}: {reason}."
-
-
-class _BadNumber:
-    """Marks a number that cannot be used; `_unusable` reports its path."""
-
-
-class _Decoder:
-    """Decodes JSON and marks numbers that cannot be used."""
-
-    def __init__(self) -> None:
-        self.has_bad_numbers = False
-
-    def decode(self, text: str) -> object:
-        # A Python call per number takes eight times as long, so it is made only if a number may be too large.
-        if not _RISKY_NUMBER.search(text):
-            return json.loads(text, parse_constant=self.constant)
-        return json.loads(text, parse_constant=self.constant, parse_float=self.decimal, parse_int=self.whole)
-
-    def constant(self, _: str) -> object:
-        self.has_bad_numbers = True
-        return _BadNumber()
-
-    def decimal(self, digits: str) -> object:
-        return value if math.isfinite(value := float(digits)) else self.constant(digits)
-
-    def whole(self, digits: str) -> object:
-        # Longer than any 64-bit integer: `int` would refuse 4,301 digits, and take quadratic time before that.
-        if len(digits) > 20:
-            return self.constant(digits)
-        return value if (value := int(digits)) in _INT64 else self.constant(digits)
-
-
-def _reject_unusable(value: object) -> None:
-    if invalid := list(itertools.islice(_unusable(value, ()), 20)):
-        raise _invalid(invalid)
-
-
-_InvalidValue = tuple[tuple[str | int, ...], str, str]
-_BAD_TEXT = "Must not contain the NUL character or a lone surrogate."
-_BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
-
-
-def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[_InvalidValue]:
-    """Every marked number and every text that Postgres cannot store; the nesting depth is already limited."""
-    if isinstance(value, _BadNumber):
-        yield path, "invalid_number", _BAD_NUMBER
-    elif isinstance(value, str) and _UNUSABLE.search(value):
-        yield path, "invalid_text", _BAD_TEXT
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _unusable(item, (*path, index))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if _UNUSABLE.search(key):
-                yield (*path, key), "invalid_text", f"Its key is invalid. {_BAD_TEXT}"
-            yield from _unusable(item, (*path, key))
-
-
-def _invalid(values: list[_InvalidValue]) -> RequestValidationError:
-    return RequestValidationError([{"loc": _location(path), "type": code, "msg": text} for path, code, text in values])
-
-
-def _location(path: tuple[str | int, ...]) -> tuple[str | int, ...]:
-    return path if path[:1] == ("query",) else ("body", *path)

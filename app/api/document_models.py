@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
@@ -15,6 +16,7 @@ from app.shapes import Chunk, Document, IngestResult, Upload
 from app.text import cleaning
 
 MAX_DOCUMENTS = 500
+MAX_URI_LENGTH = 2048
 EXAMPLE_DOCUMENT = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 
 
@@ -24,6 +26,12 @@ def _not_blank(content: str) -> str:
     return content
 
 
+Title = Annotated[str, Field(max_length=500)]
+Uri = Annotated[str, Field(min_length=1, max_length=MAX_URI_LENGTH)]
+Language = Annotated[str, Field(max_length=40)]
+"""The types of fields that a document shares with a form and with a change of a document."""
+
+
 class DocumentInput(wire.WireModel):
     """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
 
@@ -31,17 +39,16 @@ class DocumentInput(wire.WireModel):
         description="Text of the document.",
         examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."],
     )
-    title: Annotated[str, Field(max_length=500)] | None = Field(
-        None, description="Title; by default that of the frontmatter, else the first heading."
-    )
-    uri: Annotated[str, Field(min_length=1, max_length=2048)] | None = Field(
+    title: Title | None = Field(None, description="Title; by default that of the frontmatter, else the first heading.")
+    uri: Uri | None = Field(
         None,
         description="Identifier: a document with the same URI is replaced. By default the text identifies it.",
     )
     metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
-    language: Annotated[str, Field(max_length=40)] | None = Field(
+    language: Language | None = Field(
         None,
-        description="Language name or ISO 639 code; default English. Other languages are indexed without stemming.",
+        description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; default English. "
+        "Languages without a stemmer are indexed without stemming.",
     )
     created_at: wire.Moment | None = Field(None, description="Creation time; default now.")
 
@@ -55,6 +62,47 @@ class DocumentInput(wire.WireModel):
             language=self.language,
             created_at=self.created_at,
         )
+
+
+class DocumentForm(wire.WireModel):
+    """The text fields of a form with files."""
+
+    uri: Uri | None = Field(
+        None, description="URI of the one file; by default its name, or its relative path if one is sent."
+    )
+    title: Title | None = Field(
+        None,
+        description="Title of the one file; by default that of the frontmatter, else the first heading, else its name.",
+    )
+    metadata: wire.Metadata | None = Field(
+        None, description="JSON object that searches can filter by, added to the metadata of every file."
+    )
+    language: Language | None = Field(None, description="BCP 47 tag, ISO 639 code or name of every file's language.")
+
+    @classmethod
+    def form_schemas(cls) -> dict[str, Any]:
+        """The JSON Schema of each field as it is sent: a text, that of metadata as JSON."""
+        properties = cls.model_json_schema()["properties"]
+        schemas = {name: {**one["anyOf"][0], "description": one["description"]} for name, one in properties.items()}
+        schemas["metadata"] = {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "description": schemas["metadata"]["description"],
+        }
+        return schemas
+
+    def applied_to(self, upload: Upload) -> Upload:
+        """An upload of the form with these fields."""
+        metadata = {**upload.metadata, **(self.metadata or {})}
+        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=self.language)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """A document of a list or a form that cannot be stored, and its URI if it has one."""
+
+    error: errors.StepwellError
+    uri: str | None = None
 
 
 class DocumentResult(BaseModel):
@@ -79,13 +127,15 @@ class DocumentFailure(BaseModel):
 
     index: int = Field(description="Index of the document in the request, from 0.")
     uri: str | None = Field(description="URI of the document.")
+    field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
     code: str = Field(description="Stable code of the error.")
     detail: str = Field(description="What is wrong and how to fix it.")
 
     @classmethod
-    def of(cls, index: int, error: errors.StepwellError, uri: str | None = None) -> Self:
-        """The response model of an error."""
-        return cls(index=index, uri=uri, code=error.code, detail=error.message)
+    def of(cls, index: int, refused: RefusedItem) -> Self:
+        """The response model of a refused item."""
+        error = refused.error
+        return cls(index=index, uri=refused.uri, field=error.field, code=error.code, detail=error.message)
 
 
 class DocumentResultList(BaseModel):

@@ -8,26 +8,26 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
-from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import auditing, auth, bodies, cursors, disconnects, problems, replies, uploads, wire
+from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MAX_DOCUMENTS,
     ChunkPage,
     DocumentDeletion,
     DocumentFailure,
+    DocumentForm,
     DocumentInput,
     DocumentPage,
     DocumentResult,
     DocumentResultList,
+    RefusedItem,
     StorageStats,
     StoredChunk,
     StoredDocument,
 )
-from app.pipelines import documents, ingest, offload
+from app.pipelines import cursors, documents, ingest
 from app.pipelines.services import Services
 from app.shapes import Chunk, Upload
 
@@ -47,8 +47,6 @@ _EXAMPLES = {
         "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
     },
 }
-_Several = Annotated[list[DocumentInput], *wire.at_most(MAX_DOCUMENTS, at_least=1)]
-_ONE, _SEVERAL = TypeAdapter(DocumentInput), TypeAdapter(_Several)
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -71,7 +69,13 @@ _BODY: dict[str, Any] = {
                     "type": "object",
                     "required": ["files"],
                     "properties": {
-                        "files": {"type": "array", "items": {"type": "string", "format": "binary"}, "maxItems": 100}
+                        "files": {
+                            "type": "array",
+                            "items": {"type": "string", "format": "binary"},
+                            "maxItems": uploads.MAX_FILES,
+                            "description": "Text and Markdown files. Each file's name, or relative path, is its URI.",
+                        },
+                        **DocumentForm.form_schemas(),
                     },
                 }
             },
@@ -106,11 +110,12 @@ async def add(
 ) -> DocumentResult | DocumentResultList:
     """Store one document, a list of them, or files of a form. They are searchable once the response is sent.
 
-    A document with a stored URI replaces that document atomically; with the same text nothing changes (200). Documents
-    of a list are stored independently (see `failed`); if none can be stored, the status is 422.
+    A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
+    a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
+    stored, the status is 422.
     """
     async with request.app.state.ingest_gate.turn(user_id):
-        uploaded = await _uploads(request)
+        uploaded = await document_bodies.read(request)
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
         store = partial(_add_one, uploaded) if isinstance(uploaded, Upload) else partial(_add_several, uploaded)
         return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
@@ -223,35 +228,6 @@ async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
     return StorageStats(**{name: getattr(stored, name) for name in stored.__dataclass_fields__})
 
 
-async def _uploads(request: Request) -> Upload | list[Upload | errors.BadRequest]:
-    """The body's one document, or its list or form of documents. Raises BadRequest, RequestValidationError."""
-    if uploads.is_multipart(request):
-        return await uploads.read(request)
-    value, size = await _json(request)
-    if isinstance(value, list):
-        return [document.shape() for document in await offload.run(size, _validate, _SEVERAL, value)]
-    document: DocumentInput = await offload.run(size, _validate, _ONE, value)
-    return document.shape()
-
-
-async def _json(request: Request) -> tuple[object, int]:
-    """The body's value, and its size in bytes."""
-    strict = bodies.StrictRequest(request.scope, request.receive)
-    await strict.read()
-    try:
-        return await strict.json(), len(await strict.body())
-    except AttributeError as error:
-        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
-
-
-def _validate(adapter: TypeAdapter[Any], value: object) -> Any:
-    try:
-        return adapter.validate_python(value)
-    except ValidationError as error:
-        raised = error.errors(include_url=False, include_input=False)
-        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error
-
-
 async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S)
     request.state.stored = [stored]
@@ -260,11 +236,11 @@ async def _add_one(upload: Upload, request: Request, response: Response, user_id
 
 
 async def _add_several(
-    items: Sequence[Upload | errors.BadRequest], request: Request, response: Response, user_id: str, use: Services
+    items: Sequence[Upload | RefusedItem], request: Request, response: Response, user_id: str, use: Services
 ) -> DocumentResultList:
     """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
     stored: list[DocumentResult] = []
-    failed = [DocumentFailure.of(i, item) for i, item in enumerate(items) if isinstance(item, errors.BadRequest)]
+    failed = [DocumentFailure.of(i, item) for i, item in enumerate(items) if isinstance(item, RefusedItem)]
     request.state.stored = done = []
     indices = {id(item): index for index, item in enumerate(items)}
     readable = [item for item in items if isinstance(item, Upload)]
@@ -273,13 +249,20 @@ async def _add_several(
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))
         elif outcome.error is not None:
-            failed.append(DocumentFailure.of(indices[id(outcome.upload)], outcome.error, outcome.upload.uri))
+            refused = RefusedItem(outcome.error, outcome.upload.uri)
+            failed.append(DocumentFailure.of(indices[id(outcome.upload)], refused))
     request.state.refused = len(failed)
-    if not stored:
-        first = min(failed, key=lambda refused: refused.index)
-        form = "files" if uploads.is_multipart(request) else ""
-        raise errors.BadRequest(first.detail, field=f"{form}[{first.index}]")
     failed.sort(key=lambda refused: refused.index)
+    if not stored:
+        raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
     count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
     response.status_code = 201 if count["added"] or count["replaced"] else 200
     return DocumentResultList(documents=stored, failed=failed, **count)
+
+
+def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:
+    """The error of a request of which no document is stored: that of its first document."""
+    item = f"{form}[{first.index}]"
+    refused = errors.BadRequest(first.detail, field=f"{item}.{first.field}" if first.field else item)
+    refused.code = first.code
+    return refused

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
-from app.api import auditing, auth, bodies, cursors, entity_lines, problems, replies, wire
+from app.api import auditing, auth, bodies, entity_lines, problems, replies, wire
 from app.api.entity_models import (
     EXAMPLE_ENTITY,
     MAX_ENTITIES,
@@ -22,7 +22,7 @@ from app.api.entity_models import (
     StoredEntity,
     UpsertResult,
 )
-from app.pipelines import entities, offload
+from app.pipelines import cursors, entities, offload
 from app.pipelines import entity_lines as lines
 from app.shapes import Entity, EntityFilter
 

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app import errors
-from app.api import bodies, validation_errors
+from app.api import strict_json, validation_errors
 from app.api.entity_models import EntityLine, UpsertLineResult, UpsertResult
 from app.pipelines.entity_lines import MAX_LINES, Line, LineResult
 
@@ -35,7 +35,7 @@ def read(raw: bytes) -> Lines:
     refused: list[UpsertLineResult] = []
     for number, line in _lines(raw):
         try:
-            sound.append(EntityLine.model_validate(bodies.parse(line)).shape(number))
+            sound.append(EntityLine.model_validate(strict_json.parse(line)).shape(number))
         except RequestValidationError as error:
             refused.append(_refused(number, validation_errors.read(error.errors())))
         except ValidationError as error:

@@ -90,6 +90,8 @@ class EntityInput(EntityFields):
 class EntityChange(wire.WireModel):
     """The fields to change. Omitted fields keep their value; null removes role or description."""
 
+    null_is_default = False
+
     type: Annotated[TypeName | None, BeforeValidator(_not_null)] = Field(None, description=_TYPE)
     name: Annotated[NameText | None, BeforeValidator(_not_null)] = Field(None, description=_NAME)
     aliases: Annotated[Aliases | None, BeforeValidator(_not_null)] = Field(None, description=_ALIASES)

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from app import __version__, errors
-from app.api import auth, problems
+from app.api import auth, bodies, problems
 from app.api.single_flight import SingleFlight
 from app.pipelines import documents
 from app.pipelines.services import Services
 
-router = APIRouter(tags=["health"])
+router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
 
 CACHE_S = 2.0
 
@@ -32,8 +32,8 @@ class Readiness(BaseModel):
     status: Literal["ready"] = Field("ready", description="Always `ready`; otherwise the response is an error.")
     providers: dict[str, Literal["closed", "half_open", "open"]] = Field(
         default_factory=dict,
-        description="Circuit breaker of each remote provider (`llm`, `reranker`). While it is open, searches "
-        "skip the provider and list that in `degraded`. Readiness does not depend on it.",
+        description="Circuit breaker of each remote model (`embedder`, `llm`, `reranker`). While it is open, "
+        "searches skip the model and list that in `degraded`. Readiness does not depend on it.",
         examples=[{"llm": "closed"}],
     )
 
@@ -75,4 +75,4 @@ async def healthz() -> Health:
 async def readyz(request: Request, use: auth.Use) -> Readiness:
     """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
     await request.app.state.readiness(use)
-    return Readiness(providers={breaker.target.role: breaker.state for breaker in use.breakers})
+    return Readiness(providers={policy.target.role: policy.breaker.state for policy in use.policies})

@@ -15,12 +15,12 @@ from typing import Any
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import __version__
-from app.api import auth, problems
+from app.api import auth, bodies, problems
 from app.shapes import Answer, IngestResult
 
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -150,13 +150,15 @@ def install(app: FastAPI, *, access: str) -> None:
     )
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
         metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_read, app, _embedding(kind)))
-    metrics.registry.register(_Breakers(app))
+    metrics.registry.register(_RemoteModels(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 
 
 def _router(*, keyed: bool) -> APIRouter:
-    router = APIRouter(tags=["health"], dependencies=[Depends(auth.Scope("metrics"))] if keyed else [])
+    router = APIRouter(
+        tags=["health"], route_class=bodies.StrictRoute, dependencies=[Depends(auth.Scope("metrics"))] if keyed else []
+    )
     router.add_api_route(
         "/metrics",
         _respond,
@@ -168,6 +170,7 @@ def _router(*, keyed: bool) -> APIRouter:
                 "description": "Prometheus text format.",
                 "content": {"text/plain": {"schema": {"type": "string"}}},
             },
+            **problems.responses(422),
             **(problems.responses(401, 403, 429) if keyed else {}),
         },
     )
@@ -194,19 +197,25 @@ def _embedding(kind: str) -> Callable[[Any], float]:
     return lambda services: float(getattr(services.embedder, f"{kind}_in_flight", 0))
 
 
-class _Breakers(Collector):
-    """Reads the circuit breakers of the running services' providers."""
+class _RemoteModels(Collector):
+    """Reads the circuit breakers and the counts of calls of the running services' remote models."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
 
     def collect(self) -> Iterator[Metric]:
-        """One gauge for each provider and model."""
-        meaning = "Circuit breaker of a remote provider: 0 closed, 1 half-open, 2 open."
-        gauge = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=["role", "provider", "model"])
-        for breaker in getattr(getattr(self._app.state, "services", None), "breakers", ()):
-            gauge.add_metric(list(breaker.target), BREAKER_STATES.index(breaker.state))
-        yield gauge
+        """One gauge for each model, and one counter for each model and outcome."""
+        labels = ["role", "provider", "model"]
+        meaning = "Circuit breaker of a remote model: 0 closed, 1 half-open, 2 open."
+        breakers = GaugeMetricFamily("stepwell_provider_breaker_state", meaning, labels=labels)
+        meaning = "Attempts to call a remote model: answered, failed, rejected, not_called."
+        attempts = CounterMetricFamily("stepwell_provider_attempts", meaning, labels=[*labels, "outcome"])
+        for policy in getattr(getattr(self._app.state, "services", None), "policies", ()):
+            breakers.add_metric(list(policy.target), BREAKER_STATES.index(policy.breaker.state))
+            for outcome, count in policy.outcomes.items():
+                attempts.add_metric([*policy.target, outcome], count)
+        yield breakers
+        yield attempts
 
 
 class Counting:

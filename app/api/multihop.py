@@ -8,7 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Request, Response
 
 from app.api import admission, auth, bodies, problems, replies
-from app.api.multihop_models import MultihopRequest, MultihopResponse, RerankRequest, RerankResponse
+from app.api.multihop_models import MultihopAnswer, MultihopRequest, MultihopResponse
+from app.api.rerank_models import RerankAnswer, RerankRequest, merged_response
+from app.api.search_responses import response_of
 from app.pipelines import merge_lists, multihop, offload
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
@@ -57,14 +59,15 @@ _RERANK_EXAMPLES = {
     "/search/multihop",
     operation_id="search_multihop",
     summary="Search over several hops",
-    responses=problems.SEARCH,
+    response_model=MultihopAnswer,
+    responses=problems.PAGED_SEARCH,
 )
 async def search_multihop(
     body: Annotated[MultihopRequest, Body(openapi_examples=_MULTIHOP_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> MultihopResponse:
+) -> Response:
     """Search, follow names in the passages found, and order the hits of all hops.
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
@@ -72,14 +75,15 @@ async def search_multihop(
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k)
     answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
     request.state.answer, request.state.timings = answer, answer.timings
-    return MultihopResponse.of(answer)
+    size = replies.cost_of(answer)
+    return await replies.json(size, partial(response_of, answer, MultihopResponse), omit_nulls=body.omit_nulls)
 
 
 @lists_router.post(
     "/rerank",
     operation_id="rerank",
     summary="Merge lists of hits",
-    response_model=RerankResponse,
+    response_model=RerankAnswer,
     responses=problems.SEARCH,
 )
 async def merge(
@@ -95,4 +99,4 @@ async def merge(
     size = len(await request.body())
     query = await offload.run(size, body.shape, user_id)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
-    return await replies.json(size, lambda: RerankResponse.of(merged, body.merge))
+    return await replies.json(size, partial(merged_response, merged, body), omit_nulls=body.omit_nulls)

@@ -63,7 +63,7 @@ _DESCRIPTIONS = {
     404: "This user has no such object.",
     405: "The path does not allow this method.",
     408: "The headers or the body did not arrive in time.",
-    409: "The request conflicts with a stored object.",
+    409: "The request conflicts with a stored object, or the results before a cursor have changed.",
     413: "The body is too large.",
     415: "The path does not accept this content type.",
     421: "The Host header names no allowed host.",
@@ -122,6 +122,9 @@ AUTHENTICATED = responses(401, 403, 422, 429, 503)
 BODY = responses(400, 408, 413, 415)
 """Operations that read a body: a wrong encoding, slow, large, or of another media type."""
 SEARCH = {**BODY, **responses(504)}
+"""Searches: a deadline."""
+PAGED_SEARCH = {**SEARCH, **responses(409)}
+"""Searches with pages: a cursor whose results have changed."""
 WRITE = {**BODY, **responses(502, 507)}
 """Operations that embed and store documents or entities: a failed provider, a full disk."""
 
@@ -191,16 +194,15 @@ def _severity(status: int) -> int:
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     fields = validation_errors.read(error.errors(), error.body)
-    codes = {field.code for field in fields}
-    if errors.BlankQuery.code in codes:
+    if any(field.code == errors.BlankQuery.code for field in fields):
         blank = errors.BlankQuery()
         return respond(request.scope, blank.status, blank.message, code=blank.code, errors=fields)
-    return respond(request.scope, 422, _summary(fields), code=_shared_code(codes), errors=fields)
+    return respond(request.scope, 422, _summary(fields), code=code_of(fields), errors=fields)
 
 
-def _shared_code(codes: set[str]) -> str:
+def code_of(fields: Sequence[validation_errors.FieldError]) -> str:
     """The code of all field errors if they share one and it is not pydantic's, which are too specific."""
-    (only, *others) = codes or {errors.BadRequest.code}
+    (only, *others) = {field.code for field in fields} or {errors.BadRequest.code}
     return only if not others and not validation_errors.is_pydantic_code(only) else errors.BadRequest.code
 
 

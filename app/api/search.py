@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Request
+from fastapi import APIRouter, Body, Request, Response
 
-from app.api import admission, auth, bodies, problems, wire
+from app.api import admission, auth, bodies, problems, replies, wire
 from app.api.fair_queue import Turn
-from app.api.search_models import SearchRequest, SearchResponse, SimilarRequest
+from app.api.search_models import SearchRequest, SimilarRequest
+from app.api.search_responses import SearchAnswer, response_of
 from app.pipelines import search, similar
 from app.shapes import Answer
 
@@ -36,34 +37,36 @@ _SIMILAR_EXAMPLES = {"vector": {"summary": "Neighbours of a vector", "value": {"
     "/search",
     operation_id="search",
     summary="Search",
-    responses=problems.SEARCH,
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
 )
 async def find(
     body: Annotated[SearchRequest, Body(openapi_examples=_SEARCH_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> SearchResponse:
+) -> Response:
     """Search by vectors and by BM25, fused in one SQL statement.
 
     A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
     """
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
-    return await _respond(request, user_id, partial(search.run, query, use))
+    return await _respond(request, user_id, partial(search.run, query, use), omit_nulls=body.omit_nulls)
 
 
 @router.post(
     "/search/two-pass",
     operation_id="search_two_pass",
     summary="Search documents linked to an entity",
-    responses=problems.SEARCH,
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
 )
 async def find_about(
     body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> SearchResponse:
+) -> Response:
     """Recognise entities in the query, search the documents linked to them, then all others.
 
     The same as a search with `hierarchy: force`. Without a recognised entity it is a plain search; see
@@ -71,21 +74,22 @@ async def find_about(
     """
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
     query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
-    return await _respond(request, user_id, partial(search.run, query, use))
+    return await _respond(request, user_id, partial(search.run, query, use), omit_nulls=body.omit_nulls)
 
 
 @router.post(
     "/similar",
     operation_id="similar",
     summary="Find similar passages",
-    responses={**problems.SEARCH, **problems.responses(404)},
+    response_model=SearchAnswer,
+    responses={**problems.PAGED_SEARCH, **problems.responses(404)},
 )
 async def find_similar(
     body: Annotated[SimilarRequest, Body(openapi_examples=_SIMILAR_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
     use: auth.Use,
-) -> SearchResponse:
+) -> Response:
     """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
@@ -96,13 +100,18 @@ async def find_similar(
         limit=body.limit,
         filters=body.filters.shape(),
         exclude_chunk_ids=tuple(body.exclude_chunk_ids),
-        candidates=use.candidates,
+        candidates=max(use.candidates, body.limit),
+        detail=body.detail,
+        cursor=body.cursor,
+        group_size=body.more,
     )
-    return await _respond(request, user_id, lambda _: similar.run(query, use))
+    return await _respond(request, user_id, lambda _: similar.run(query, use), omit_nulls=body.omit_nulls)
 
 
-async def _respond(request: Request, user_id: str, run: Callable[[Turn], Awaitable[Answer]]) -> SearchResponse:
-    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response model."""
+async def _respond(
+    request: Request, user_id: str, run: Callable[[Turn], Awaitable[Answer]], *, omit_nulls: bool
+) -> Response:
+    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
     answer = await admission.in_turn(request, user_id, run)
     request.state.answer, request.state.timings = answer, answer.timings
-    return SearchResponse.of(answer)
+    return await replies.json(replies.cost_of(answer), partial(response_of, answer), omit_nulls=omit_nulls)

@@ -12,7 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from pydantic_core import core_schema
+from pydantic_core import PydanticCustomError, core_schema
+
+from app.api import field_names
 
 MAX_ERRORS = 20
 _MAX_READ = 200
@@ -33,7 +35,6 @@ _GENERIC = "Invalid value: compare it with the schema at /docs."
 # The values of placeholders come from the schema, never from the request.
 _MESSAGES = {
     "missing": "Required: add this field.",
-    "extra_forbidden": "Unknown field: check its spelling or remove it.",
     "json_invalid": "The body is not valid JSON.",
     "int_type": _WHOLE,
     "int_parsing": _WHOLE,
@@ -134,9 +135,8 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     if code.startswith("union_tag"):
         path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"
-    return _LocatedError(
-        path, branched_at, FieldError(path_of(path, otherwise=otherwise), _message(code, error, context), code)
-    )
+    message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
+    return _LocatedError(path, branched_at, FieldError(path_of(path, otherwise=otherwise), message, code))
 
 
 def _resolve(
@@ -178,6 +178,19 @@ def _one_per_field(located: Sequence[_LocatedError]) -> list[FieldError]:
         if p.branched_at is not None and p.error.message not in first.message:
             merged[key] = replace(first, message=f"{first.message} Or: {p.error.message}"[:300])
     return list(merged.values())
+
+
+def unknown_field(name: str, known: Mapping[str, str]) -> PydanticCustomError:
+    """The error of an unknown field; `known` maps names of fields to their paths."""
+    return PydanticCustomError("extra_forbidden", "Unknown field.", field_names.advice(name, known))
+
+
+def _unknown(path: Sequence[str | int], place: object, context: Mapping[str, Any]) -> str:
+    kind = "Unknown query parameter" if place == "query" else "Unknown field"
+    if nearest := context.get("nearest"):
+        prefix = path_of(path[:-1], otherwise="")
+        return f"{kind}. Did you mean {prefix + '.' if prefix else ''}{nearest}?"
+    return f"{kind}. {context['remark']}" if context.get("remark") else f"{kind}: check its spelling or remove it."
 
 
 def _message(code: str, error: Mapping[str, Any], context: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from app.cli import options
 from app.config import Settings
 from app.pipelines import backups
 from app.pipelines.backups import Restored
+from app.runtime import models
 from app.store import backups as storage
 from app.store.backups import Access, Archive
 
@@ -48,7 +49,7 @@ async def _backup(settings: Settings, file: Path) -> Archive:
 async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
     async with runtime.open_owner_dsn(settings) as dsn:
         access = Access(dsn, config.environment())
-        restored = await backups.restore(file, access=access, embedding=settings.embedding, replace=replace)
+        restored = await backups.restore(file, access=access, embedding=models.embedding(settings), replace=replace)
         revision = await runtime.migrate(settings, dsn)
         await storage.vacuum(dsn)
         return restored, revision

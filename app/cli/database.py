@@ -10,6 +10,7 @@ import typer
 from app import runtime
 from app.cli import options
 from app.config import Settings
+from app.runtime import models
 from app.store import roles, schema
 
 app = typer.Typer(help="The database: upgrade, check, schema.", no_args_is_help=True)
@@ -58,7 +59,7 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
 
 
 async def _check(settings: Settings) -> None:
-    model, dimension = settings.embedding
+    model, dimension = models.embedding(settings)
     async with runtime.open_database(settings, pool_size=1) as database:
         await schema.check(database, model=model, dimension=dimension)
         await schema.check_role(database, strict=settings.auth == "api_key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,10 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.pipelines import doctor as pipeline
+from app.pipelines import model_checks
 from app.pipelines.doctor import Finding
+from app.pipelines.model_checks import ModelSettings
+from app.runtime import models
 from app.store import health
 
 FULL_TIMEOUT_S = 3_600.0
@@ -55,7 +59,11 @@ def doctor(
 
 
 async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
-    findings = [_auth(settings), *await _database(settings, users, full=full), await _embedder(settings)]
+    findings = [
+        _auth(settings),
+        *await _database(settings, users, full=full),
+        *[one async for one in _models(settings)],
+    ]
     if settings.database_url is None:
         folder = runtime.data_dir(settings)
         findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
@@ -69,7 +77,10 @@ def _auth(settings: Settings) -> Finding:
 
 
 async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
-    model, dimension = settings.embedding
+    try:
+        model, dimension = models.embedding(settings)
+    except errors.ProviderError as error:
+        return [Finding("database", "error", f"Not checked: {error.message}", "Correct STEPWELL_EMBEDDER_MODEL.")]
     expected = pipeline.Expected(
         model,
         dimension,
@@ -93,12 +104,32 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         return [Finding("database", "error", health.reason(error), fix)]
 
 
-async def _embedder(settings: Settings) -> Finding:
+async def _models(settings: Settings) -> AsyncIterator[Finding]:
+    """Tries each configured model with one call."""
+    embedder = _model_settings(settings, "embedder", settings.embedder_url, "STEPWELL_EMBED_TIMEOUT_S")
     try:
-        async with runtime.open_embedder(settings) as embedder:
-            return await pipeline.embedder(embedder)
-    except errors.StepwellError as error:
-        return Finding("embedder", "error", error.message, "Install again from the lock, or check STEPWELL_EMBEDDER.")
+        async with models.open_embedder(settings) as model:
+            yield await model_checks.embedder(model, embedder)
+    except errors.ProviderError as error:
+        yield embedder.failed(error)
+    llm = _model_settings(settings, "llm", settings.llm_url, "STEPWELL_LLM_TIMEOUT_S")
+    async with models.open_llm(settings) as language_model:
+        if language_model is not None:
+            yield await model_checks.llm(language_model, llm)
+    reranker = _model_settings(settings, "reranker", settings.reranker_url, "STEPWELL_RERANKER_TIMEOUT_S")
+    try:
+        async with models.open_reranker(settings) as cross_encoder:
+            if cross_encoder is not None:
+                yield await model_checks.reranker(cross_encoder, reranker)
+    except errors.ProviderError as error:
+        yield reranker.failed(error)
+
+
+def _model_settings(settings: Settings, name: str, url: str | None, timeout: str) -> ModelSettings:
+    kind, prefix = getattr(settings, name), f"STEPWELL_{name.upper()}"
+    own_key = getattr(settings, f"{name}_api_key") is not None
+    key = "GEMINI_API_KEY" if kind == "gemini" and not own_key else f"{prefix}_API_KEY"
+    return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key, timeout)
 
 
 def _unusable(error: pydantic.ValidationError) -> list[Finding]:
@@ -117,18 +148,22 @@ def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
     names = type(settings).model_fields
     for (variable, _default, _meaning), name in zip(settings.described(), names, strict=True):
         value = getattr(settings, name)
-        shown[variable] = (_masked(value), value != names[name].default)
+        shown[variable] = (
+            _address(value) if name.endswith("_url") and value else _masked(value),
+            value != names[name].default,
+        )
     return shown
 
 
 def _masked(value: Any) -> Any:
     if isinstance(value, SecretStr):
-        return _address(value.get_secret_value())
+        return _address(value)
     return str(value) if isinstance(value, Path) else value
 
 
-def _address(secret: str) -> str:
-    """Returns scheme, user, host and database of an address; everything else is masked."""
+def _address(secret: str | SecretStr) -> str:
+    """Returns scheme, user, host and path of an address; everything else is masked."""
+    secret = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
     try:
         parts = urlsplit(secret)
         host = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"

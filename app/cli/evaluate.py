@@ -86,6 +86,12 @@ def evaluate(
         Hierarchy, typer.Option(help="As in the API; not with flat, two_pass and multihop.")
     ] = Hierarchy.auto,
     boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat, multihop: never.")] = True,
+    alpha: Annotated[
+        float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")
+    ] = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
+    ] = False,
     rerank: Annotated[options.Rerank, typer.Option(help="As in the API; not with multihop.")] = options.Rerank.none,
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
@@ -103,6 +109,8 @@ def evaluate(
         fusion.value,
         hierarchy=hierarchy.value,
         boost=boost,
+        alpha=alpha,
+        compare=compare,
         rerank=rerank.value,
         extractor=extractor.value,
         merge=merge.value,
@@ -120,6 +128,10 @@ def _show(report: EvaluationReport, title: str) -> None:
     table = Table("metric", "value", title=title)
     for name, value in report.totals().items():
         table.add_row(name, f"{value}")
+    if report.comparison:
+        for name in ("helped", "harmed", "lost"):
+            changed = getattr(report.comparison, name)
+            table.add_row(f"{name} against flat", f"{len(changed)}: {' '.join(changed)}" if changed else "0")
     options.out.print(table)
     if report.kinds:
         kinds = Table("type", "queries", "ndcg@10", "recall@5", title="by type of question")

@@ -21,6 +21,7 @@ from app.config import Settings
 from app.pipelines import ingest as pipeline
 from app.pipelines import mention_refresh
 from app.pipelines.services import Services
+from app.providers import scope
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import IngestResult, Upload, Vector
 from app.text import cleaning
@@ -28,6 +29,8 @@ from app.text import cleaning
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 READABLE = MARKDOWN | {".txt", ".text"}
 LARGEST_FILE = 50_000_000
+PROVIDER_RETRY_S = 900.0
+"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of this ingest show it."""
 
@@ -186,7 +189,8 @@ def upload(path: Path, text: str, *, uri: str) -> Upload:
 
 async def _ingest(files: Sequence[Path], summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
-        await store(read(files, summary), _bytes(files), summary, user_id, services)
+        with scope.retrying_bulk(PROVIDER_RETRY_S):
+            await store(read(files, summary), _bytes(files), summary, user_id, services)
         await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
 
 

@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from app import runtime
 from app.api.multihop_models import MultihopResponse
-from app.cli import options
+from app.cli import filter_option, options
 from app.cli.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines import multihop as pipeline
@@ -27,12 +27,13 @@ def multihop(
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="Maximum number of hops.")] = 2,
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
+    filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
-    request = Query(options.checked_user(user), query, limit=limit)
+    request = Query(options.checked_user(user), query, limit=limit, filters=filter_option.read(filters))
     question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
     answer = options.run(_ask(question, options.settings(data_dir)))
     if as_json:

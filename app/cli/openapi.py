@@ -1,28 +1,65 @@
-"""Implements `stepwell openapi`: prints the OpenAPI document of the REST API."""
+"""Implements `stepwell openapi`: prints the OpenAPI document, or the definitions of the tools for agents."""
 
 from __future__ import annotations
 
 import json
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from app.api import mcp_server
 from app.config import Settings
 from app.main import create_app
+from app.tools import formats, registry
+
+ALL_SCOPES = frozenset({"admin"})
+
+
+class Contract(StrEnum):
+    """Interfaces that a document describes."""
+
+    api = "api"
+    tools = "tools"
+    mcp = "mcp"
 
 
 def openapi(
     write: Annotated[Path | None, typer.Option("--write", help="Write it to a file instead of stdout.")] = None,
+    contract: Annotated[
+        Contract,
+        typer.Option(help="api: the OpenAPI document; tools: definitions for model APIs; mcp: MCP's list of tools."),
+    ] = Contract.api,
 ) -> None:
-    """Print the OpenAPI document; no database or network is needed."""
-    document = text()
+    """Print the OpenAPI document, or the definitions of the tools; no database or network is needed."""
+    document = text(contract)
     if write is None:
         typer.echo(document, nl=False)
     else:
         write.write_text(document, encoding="utf-8")
 
 
-def text() -> str:
-    """Returns the OpenAPI document in its committed form."""
-    return json.dumps(create_app(Settings()).openapi(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+def text(contract: Contract = Contract.api) -> str:
+    """Returns the document in its committed form."""
+    return json.dumps(_DOCUMENTS[contract](), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _api() -> dict[str, Any]:
+    return create_app(Settings()).openapi()
+
+
+def _tools() -> dict[str, Any]:
+    offered = registry.offered(ALL_SCOPES)
+    return {format: formats.export(offered, format) for format in formats.FORMATS if format != "mcp"}
+
+
+def _mcp() -> dict[str, Any]:
+    tools = mcp_server.definitions(ALL_SCOPES)
+    return {
+        "instructions": mcp_server.INSTRUCTIONS,
+        "tools": [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools],
+    }
+
+
+_DOCUMENTS = {Contract.api: _api, Contract.tools: _tools, Contract.mcp: _mcp}

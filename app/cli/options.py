@@ -19,7 +19,6 @@ from typer.core import TyperCommand
 from app import config, telemetry
 from app.config import Settings
 from app.errors import BadRequest, StepwellError
-from app.pipelines import keys
 
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user")
@@ -77,6 +76,8 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
 
 def checked_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
+    from app.pipelines import keys  # imported here because it imports the database driver
+
     keys.check_user(user)
     return user
 

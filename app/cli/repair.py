@@ -15,6 +15,7 @@ from app.cli import options
 from app.config import Settings
 from app.pipelines import repair as pipeline
 from app.pipelines.repair import Damage
+from app.runtime import models
 from app.store import db, roles, schema
 from app.store.db import Database, TimeLimits
 
@@ -57,7 +58,7 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> di
         users = chosen or await pipeline.users(db=owner)
         if dry_run:
             return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
-        async with runtime.open_embedder(settings) as embedder:
+        async with models.open_embedder(settings) as embedder:
             return {one: await pipeline.run(one, db=owner, embedder=embedder, keys=keys) for one in users}
 
 
@@ -68,7 +69,7 @@ async def _owner(settings: Settings) -> AsyncIterator[Database]:
         owner = db.connect(dsn, pool_size=2, pool_wait_s=settings.pool_wait_s, limits=LIMITS)
         try:
             await roles.check_owner(owner)
-            model, dimension = settings.embedding
+            model, dimension = models.embedding(settings)
             await schema.check(owner, model=model, dimension=dimension)
             yield owner
         finally:

@@ -38,6 +38,7 @@ COMMANDS = {
     "restore": LazyCommand("backup:restore", "Load a backup."),
     "repair": LazyCommand("repair:repair", "Compare derived rows with the stored texts and rebuild those that differ."),
     "audit": LazyCommand("audit:audit", "Show deletions, key management and the use of keys."),
+    "mcp": LazyCommand("mcp:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
     "openapi": LazyCommand("openapi:openapi", "Print the OpenAPI document."),
     "db": LazyCommand("database:app", "Upgrade, check and show the database schema."),
     "keys": LazyCommand("keys:app", "Create, list, rotate and revoke API keys."),

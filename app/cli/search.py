@@ -14,8 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from app import runtime
-from app.api.search_models import SearchResponse
-from app.cli import options
+from app.api.search_responses import SearchResponse
+from app.cli import filter_option, options
 from app.config import Settings
 from app.pipelines import search as pipeline
 from app.pipelines.services import Services
@@ -52,6 +52,7 @@ def search(
         float | None,
         typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
     ] = None,
+    filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -61,7 +62,14 @@ def search(
     A query that begins with - follows --: stepwell search -- '-cement lime'.
     """
     request = Query(
-        options.checked_user(user), query, limit=limit, mode=mode.value, explain=explain, rerank=rerank.value, mmr=mmr
+        options.checked_user(user),
+        query,
+        limit=limit,
+        mode=mode.value,
+        filters=filter_option.read(filters),
+        explain=explain,
+        rerank=rerank.value,
+        mmr=mmr,
     )
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)

@@ -34,13 +34,16 @@ class Strategy:
 
     `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion` and `rerank` have
     the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
-    `hierarchy: force`. `multihop` is the multi-hop search; only it uses `extractor`, `merge` and `max_hops`.
+    `hierarchy: force`. `multihop` is the multi-hop search; only it uses `extractor`, `merge` and `max_hops`. `alpha`
+    None is the service's setting. `compare` asks every question in mode `flat` too.
     """
 
     mode: EvaluationMode = "auto"
     fusion: Fusion = "auto"
     hierarchy: Hierarchy = "auto"
     boost: bool = True
+    alpha: float | None = None
+    compare: bool = False
     rerank: Rerank = "none"
     extractor: Extractor = "auto"
     merge: Merge = "linked"
@@ -63,7 +66,9 @@ class Strategy:
     def _guidance(self, defaults: Guidance) -> Guidance:
         if self.mode in WITHOUT_GUIDANCE:
             return replace(defaults, hierarchy="off", boost=False)
-        return replace(defaults, hierarchy="force" if self.mode == "two_pass" else self.hierarchy, boost=self.boost)
+        hierarchy: Hierarchy = "force" if self.mode == "two_pass" else self.hierarchy
+        alpha = defaults.alpha if self.alpha is None else self.alpha
+        return replace(defaults, hierarchy=hierarchy, alpha=alpha, boost=self.boost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,31 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """The nDCG@10 of each question in mode `flat` and in the evaluated mode, by question id.
+
+    A question is helped or harmed if the mode changes it, and lost if no relevant document remains among the first ten.
+    """
+
+    pairs: dict[str, tuple[float, float]]
+
+    @property
+    def helped(self) -> list[str]:
+        """The ids of the questions with a larger value."""
+        return [query_id for query_id, (flat, mode) in self.pairs.items() if mode > flat]
+
+    @property
+    def harmed(self) -> list[str]:
+        """The ids of the questions with a smaller value."""
+        return [query_id for query_id, (flat, mode) in self.pairs.items() if mode < flat]
+
+    @property
+    def lost(self) -> list[str]:
+        """The ids of the questions that `flat` answers and the mode does not."""
+        return [query_id for query_id, (flat, mode) in self.pairs.items() if flat and not mode]
+
+
+@dataclass(frozen=True, slots=True)
 class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
@@ -93,6 +123,7 @@ class EvaluationReport:
     embedded: int
     skipped: int
     not_reranked: int | None = None
+    comparison: Comparison | None = None
 
     def totals(self) -> dict[str, float | int]:
         """Returns all figures over all questions; `not_reranked` only with reranking."""
@@ -101,8 +132,11 @@ class EvaluationReport:
         return {**self.measures, "skipped": self.skipped, **counts, **failed}
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the totals and, if the questions have types, the figures by type in `types`."""
-        return {**self.totals(), "types": self.kinds} if self.kinds else self.totals()
+        """Returns the totals, the figures by type if the questions have types, and the ids of changed questions."""
+        kinds = {"types": self.kinds} if self.kinds else {}
+        compared = self.comparison
+        changed = {name: getattr(compared, name) for name in ("helped", "harmed", "lost")} if compared else {}
+        return {**self.totals(), **kinds, **changed}
 
 
 async def run(
@@ -136,7 +170,20 @@ async def run(
     stored = len(loaded.documents) - refused
     kinds = by_kind(rankings, loaded.questions)
     skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
-    return EvaluationReport(measures, kinds, len(loaded.questions), stored, embedded, skipped, not_reranked)
+    comparison = await _compared(loaded.questions, rankings, tenant, services) if strategy.compare else None
+    return EvaluationReport(measures, kinds, len(loaded.questions), stored, embedded, skipped, not_reranked, comparison)
+
+
+async def _compared(
+    questions: Sequence[beir.JudgedQuestion], rankings: Sequence[Sequence[str]], tenant: Tenant, services: Services
+) -> Comparison:
+    """Asks the questions in mode `flat` and compares the rankings with these."""
+    flat, pairs = Strategy("flat"), {}
+    for asked, ranking in zip(questions, rankings, strict=True):
+        query = replace(flat.query(asked.text, tenant.user_id, services), filters=asked.filters)
+        unguided = ranked(await answer(query, flat, services))
+        pairs[asked.query_id] = (metrics.ndcg(unguided, asked.relevant, 10), metrics.ndcg(ranking, asked.relevant, 10))
+    return Comparison(pairs)
 
 
 def _check(strategy: Strategy, services: Services) -> None:

@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Container, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Container
+from dataclasses import dataclass, replace
 from typing import Any
 
 from app.pipelines.context import SearchContext
+from app.pipelines.pages import Page
 from app.pipelines.retrieval import Retrieval
 from app.ranking import confidence
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, Filters, Hit, HybridResult, Query
+from app.shapes import Answer, Candidate, Detail, Filters, Hit, HybridResult, Query
 from app.text import literal_matches
 
 PREVIEW_CHARACTERS = 240
 
 
-def build(
-    query: Query,
-    retrieved: Retrieval,
-    context: SearchContext,
-    *,
-    hits: Iterable[Hit] | None = None,
-    linked_documents: Container[object] = (),
-) -> Answer:
-    """The answer to a query; `hits` are in their final order, by default the order of retrieval.
-
-    `linked_documents` are the ids of documents linked to an entity of the query.
-    """
-    parsed, plan, result = retrieved.parsed, retrieved.plan, retrieved.result
-    ordered = unranked(retrieved) if hits is None else hits
-    confident = _confident(ordered, query, retrieved, linked_documents, relaxed=bool(context.relaxed))
-    shown = tuple(itertools.islice(confident, query.limit))
+def build(query: Query, retrieved: Retrieval, context: SearchContext, page: Page) -> Answer:
+    """The answer to a query with the completed hits of a page."""
+    parsed, plan, result, shown = retrieved.parsed, retrieved.plan, retrieved.result, page.hits
     return Answer(
         hits=shown,
         confidence=shown[0].confidence if shown else None,
@@ -41,11 +28,13 @@ def build(
         mode=query.mode,
         fusion=plan.fusion,
         search_mode="flat",
-        fallback_reason=None if shown else why_empty(query.filters, query.exclude_chunk_ids, result),
+        fallback_reason=None if shown or page.offset else why_empty(query.filters, query.exclude_chunk_ids, result),
         approximate=result.approximate and len(shown) < query.limit,
         degraded=tuple(context.degraded),
         relaxed=tuple(context.relaxed),
         timings=context.timings,
+        detail=query.detail,
+        next_cursor=page.next_cursor,
         explain=_query_explained(query, retrieved) if query.explain else None,
     )
 
@@ -55,33 +44,51 @@ def unranked(retrieved: Retrieval) -> list[Hit]:
     return [Hit(candidate, "low", ()) for candidate in retrieved.result.candidates]
 
 
-def _confident(
-    ordered: Iterable[Hit], query: Query, retrieved: Retrieval, linked: Container[object], *, relaxed: bool
-) -> Iterator[Hit]:
-    """The hits of at least `query.min_confidence`; confidence is computed only as hits are consumed."""
-    for ranked in ordered:
-        is_linked = ranked.candidate.document_id in linked
-        hit = hit_of(ranked.candidate, query, retrieved, relaxed=relaxed, entity=is_linked)
-        if not query.min_confidence or confidence.at_least(hit.confidence, query.min_confidence):
-            explain = {**hit.explain, **(ranked.explain or {})} if hit.explain else None
-            yield replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain)
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Completes the ranked hits of a query; `linked_documents` are those linked to an entity of the query."""
+
+    query: Query
+    retrieved: Retrieval
+    linked_documents: Container[object]
+    relaxed: bool
+
+    def completed(self, ranked: Hit) -> Hit:
+        """The hit, and those in its `more`, with confidence, strategies, explanation and the text of `query.detail`."""
+        candidate = ranked.candidate
+        is_linked = candidate.document_id in self.linked_documents
+        hit = hit_of(candidate, self.query, self.retrieved, relaxed=self.relaxed, entity=is_linked)
+        explain = {**hit.explain, **(ranked.explain or {})} if hit.explain else None
+        more = tuple(self.completed(other) for other in ranked.more)
+        return replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain, more=more)
+
+    def is_confident(self, ranked: Hit) -> bool:
+        """Whether the hit has at least `query.min_confidence`."""
+        least = self.query.min_confidence
+        return least is None or confidence.at_least(self.completed(ranked).confidence, least)
 
 
 def hit_of(candidate: Candidate, query: Query, retrieved: Retrieval, *, relaxed: bool, entity: bool = False) -> Hit:
-    """A candidate with its confidence, the strategies that found it, and as much text as `query.detail` asks for."""
+    """A candidate with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
+
+    Its score is capped to 0 to 1: it may be outside while hits are ordered.
+    """
     parsed = retrieved.parsed
-    reasons = literal_matches.reasons(parsed, title=candidate.title, content=candidate.content)
+    content = "\n".join((*candidate.heading_path, candidate.content))
+    reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
     level = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed, entity=entity)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if entity else []
     explain = _hit_explained(candidate, retrieved.plan, query.k) if query.explain else None
-    return Hit(_with_detail(candidate, query), level, (*legs, *reasons), explain)
+    shown = replace(with_detail(candidate, query.detail), score=min(1.0, max(0.0, candidate.score)))
+    return Hit(shown, level, (*legs, *reasons), explain)
 
 
-def _with_detail(candidate: Candidate, query: Query) -> Candidate:
-    if query.detail == "full":
+def with_detail(candidate: Candidate, detail: Detail) -> Candidate:
+    """The candidate with as much of its text as `detail` includes."""
+    if detail in ("full", "compact"):
         return candidate
-    return replace(candidate, content="" if query.detail == "ids" else candidate.content[:PREVIEW_CHARACTERS])
+    return replace(candidate, content="" if detail == "ids" else candidate.content[:PREVIEW_CHARACTERS])
 
 
 def why_empty(filters: Filters, excluded: tuple[object, ...], result: HybridResult) -> str:

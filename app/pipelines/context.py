@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from app.pipelines import budget, turns
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
+from app.providers import base, scope
 from app.shapes import Degraded
+from app.store.db import Version
 
 
 @dataclass(slots=True)
 class SearchContext:
     """One search in progress.
 
-    `timings` has the duration of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed`
-    the relaxations that were applied. `turn` is given back while the search waits for a remote provider.
+    `version` is the user's version in the snapshot that the chunks of the search are from. `timings` has the duration
+    of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that were
+    applied. `turn` is given back while the search waits for a remote provider.
     """
 
     services: Services
     user_id: str
     turn: SearchTurn = turns.UNLIMITED
+    version: Version | None = None
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)
+
+    def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
+        """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
+        return self.turn.released() if base.policy_of(model) else nullcontext()
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -39,7 +47,8 @@ class SearchContext:
 
     @asynccontextmanager
     async def running(self, *, work: str = "search") -> AsyncIterator[None]:
-        """Time the whole search and cancel it at its deadline. Raises DeadlineExceeded."""
-        async with budget.deadline(self.services.budget.whole_s, work=work):
-            with self.timed("total"):
+        """Time the whole search; cancel it and its provider calls at the deadline. Raises DeadlineExceeded."""
+        seconds = self.services.budget.whole_s
+        async with budget.deadline(seconds, work=work):
+            with self.timed("total"), scope.entered(self.user_id, seconds=seconds):
                 yield

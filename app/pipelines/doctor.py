@@ -1,4 +1,4 @@
-"""Checks a database, the settings that concern it and the embedder; each finding names its fix."""
+"""Checks a database and the settings that concern it; each finding names its fix."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.pipelines import keys, repair
-from app.providers import base
 from app.store import health, schema
 from app.store.db import Database
 from app.text import tags
@@ -223,14 +222,6 @@ async def _keys(owner: Database | None, *, many_users: bool) -> Finding:
     if many_users and not live:
         return Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")
     return Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")
-
-
-async def embedder(model: base.Embedder) -> Finding:
-    """Whether the model returns a usable vector of its dimension. Raises ProviderError."""
-    vector = await model.embed_query("test query")
-    if not base.is_usable(vector, model.model.dimension):
-        return Finding("embedder", "error", f"{model.model.name} returns no usable vector.", "Check STEPWELL_EMBEDDER.")
-    return Finding("embedder", "ok", f"{model.model.name} returns {len(vector)} dimensions")
 
 
 def disk(free: int, where: str) -> Finding:

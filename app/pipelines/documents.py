@@ -23,6 +23,14 @@ async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
 
 
 @retry_read
+async def get_containing(id: UUID, user_id: str, *, db: Database) -> Document:
+    """The document of this id, or the one that contains the chunk of this id, with its text. Raises NotFound."""
+    async with db.reading(user_id) as reading:
+        document_id = await documents.of_chunk(reading, user_id, id)
+        return await documents.get(reading, user_id, document_id or id)
+
+
+@retry_read
 async def page(
     user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
 ) -> list[Document]:

@@ -1,8 +1,9 @@
 """Adds or replaces many entities, one per line of a request.
 
 A line replaces the entity with its id, else the entity that the user added with its type and name, else it adds one.
-All valid lines are stored in one transaction; each other line is rejected with an error. Members are given by id or by
-name. Planning is linear in the size of the lines; large requests are planned outside the event loop.
+The result is that of the lines one by one, except that only one line may add or replace an entity. All valid lines are
+stored in one transaction; each other line is rejected with an error. Members are given by id or by name. Planning is
+linear in the size of the lines; large requests are planned outside the event loop.
 """
 
 from __future__ import annotations
@@ -81,13 +82,17 @@ class _KeyedLines:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one)."""
+    """A valid line with the id of its entity, and the stored entity that it replaces (None: it adds one).
+
+    `names` and `names_before` are the new and the stored names by key, the name first.
+    """
 
     line: Line
     entity_id: UUID
     draft: EntityDraft
     names: Mapping[str, str]
     before: Entity | None
+    names_before: Mapping[str, str]
 
     @property
     def status(self) -> Literal["added", "updated", "unchanged"]:
@@ -176,8 +181,13 @@ def _match_lines(
             plan.refuse(line.number, error)
             continue
         taken.add(entity_id)
+        stored = before.get(entity_id)
+        stored_names = entity_records.name_keys(entity_records.draft_of(stored)) if stored is not None else {}
+        if stored is not None:
+            by_pair.pop((stored.type, next(iter(stored_names))), None)
         by_pair[pair] = entity_id
-        plan.steps[line.number] = _Step(line, entity_id, line.draft, keyed.names[line.number], before.get(entity_id))
+        names = keyed.names[line.number]
+        plan.steps[line.number] = _Step(line, entity_id, line.draft, names, stored, stored_names)
     return plan
 
 
@@ -199,14 +209,22 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
 
 
 def _resolve_members(plan: _Plan, known: _Members) -> None:
-    """Replace the members of every step by ids; a line with an unknown member is refused."""
+    """Replace the members of every step by ids; a line with an unknown member is refused.
+
+    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames.
+    """
     named = {key: set(ids) for key, ids in known.named.items()}
+    later: dict[str, set[UUID]] = {}
     for step in plan.steps.values():
         for key in step.names:
-            named.setdefault(key, set()).add(step.entity_id)
+            later.setdefault(key, set()).add(step.entity_id)
     for number, step in list(plan.steps.items()):
+        for key in step.names_before.keys() - step.names.keys():
+            named.get(key, set()).discard(step.entity_id)
+        for key in step.names:
+            named.setdefault(key, set()).add(step.entity_id)
         try:
-            members = [_member_id(index, m, known, named) for index, m in enumerate(step.line.members)]
+            members = [_member_id(i, m, known, named, later) for i, m in enumerate(step.line.members)]
         except errors.BadRequest as error:
             plan.refuse(number, error)
         else:
@@ -214,13 +232,16 @@ def _resolve_members(plan: _Plan, known: _Members) -> None:
     _refuse_dependants(plan)
 
 
-def _member_id(index: int, member: UUID | str, known: _Members, named: Mapping[str, set[UUID]]) -> UUID:
+def _member_id(
+    index: int, member: UUID | str, known: _Members, named: Mapping[str, set[UUID]], later: Mapping[str, set[UUID]]
+) -> UUID:
     field = f"members[{index}]"
     if isinstance(member, UUID):
         if member not in known.stored:
             raise errors.BadRequest(f"There is no entity {member}.", field=field)
         return member
-    found = named.get(known.keys.get(member, ""), set())
+    key = known.keys.get(member, "")
+    found = named.get(key) or later.get(key, set())
     if len(found) != 1:
         problem = "Several entities have this name: give an id." if found else "No entity has this name."
         raise errors.BadRequest(problem, field=field)
@@ -252,8 +273,7 @@ def _changes(plan: _Plan, computed: Mapping[str, str]) -> tuple[list[EntityRecor
     steps = [step for step in plan.steps.values() if step.status != "unchanged"]
     changed: dict[str, str] = {}
     for step in steps:
-        before = entity_records.name_keys(entity_records.draft_of(step.before)) if step.before else {}
-        changed |= entity_records.changed_names(before, step.names)
+        changed |= entity_records.changed_names(step.names_before, step.names)
     new = [entity_records.record_of(s.entity_id, s.draft, s.names, computed, keeps=s.keeps_vector) for s in steps]
     return new, changed
 

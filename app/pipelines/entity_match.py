@@ -1,19 +1,20 @@
-"""Matches a query against the user's entities and decides whether they guide the search (the first pass)."""
+"""Matches a query against the user's entities and decides which of them may guide the search (the first pass)."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.pipelines import gazetteers, offload
 from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
-from app.shapes import EntityMatch, ParsedQuery, Query, Vector
+from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Query, Vector
 from app.store import entity_lookup
 from app.store.db import SearchTransaction, version
 from app.store.entity_lookup import Match, MatchRequest
-from app.text import lexical, names, query_words
+from app.text import fuzzy_names, lexical, name_uses, names, query_words
+from app.text.name_uses import QueryText
 from app.text.query_words import QueryWords
 
 log = logging.getLogger(__name__)
@@ -23,6 +24,9 @@ EXPLICIT = ("name", "fuzzy", "role", "team")
 for an entity ("who", "which vendor"): a plain topic must not be answered from the documents of whoever works on it."""
 MAX_SIMILAR_NAMES = 20
 """Names with a spelling like the query's words that are looked up."""
+
+Span = tuple[int, int]
+"""The positions of the first word of a name in the query and of the word after its last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,12 @@ class EntityMatches:
     referred: tuple[EntityMatch, ...] = ()
 
     def guiding(self, threshold: float) -> list[EntityMatch]:
-        """The referred entities of at least the threshold; all of them if none reaches it (`hierarchy: force`)."""
+        """The referred entities of at least the threshold; all of them if none reaches it (`hierarchy: force`).
+
+        Members of a team are left out, because the team is linked to their documents.
+        """
         confident = [match for match in self.referred if match.score >= threshold]
-        return confident or list(self.referred)
+        return [match for match in confident or self.referred if match.matched_by != "team"]
 
     @property
     def named(self) -> list[EntityMatch]:
@@ -85,41 +92,44 @@ async def _matches(
     db: SearchTransaction, user_id: str, parsed: ParsedQuery, vector: Vector | None, *, limit: int
 ) -> list[EntityMatch]:
     """Matches by names in the query, by names of similar spelling, and by role, team, facts and description."""
-    text = parsed.text
-    sequences = names.sequences(text)
-    query_names = await _names_in(db, user_id, text)
+    query_names = await _names_in(db, user_id, parsed.text)
     request = MatchRequest(
         user_id,
-        keys={*sequences, *query_names.exact},
+        keys={*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
-        roles=sequences,
+        roles=query_words.role_sequences(query_names.query),
         words=lexical.index_text(parsed.words, "english"),
         vector=vector,
     )
     found = await entity_lookup.matching(db, request)
     stored_keys = {match.key for match in found if match.by == "name" and match.key}
-    longest = {key: len(key.split(" ")) for key in query_words.longest_names(query_names.query, stored_keys)}
+    longest = query_words.longest_names(query_names.query, stored_keys)
     query_names = replace(query_names, exact={**longest, **query_names.exact})
-    named = {match.key for match in found if match.by == "name" and _score(match, query_names)}
-    usable = [match for match in found if match.by != "team" or match.key in named]
-    return entity_scores.best((_scored(match, query_names) for match in usable), limit=limit)
+    taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
+    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken)
+    scored = [_scored(match, query_names, text) for match in found]
+    named = {match.key for match in scored if match.matched_by == "name" and match.score}
+    usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
+    return entity_scores.best(usable, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
 class _SimilarName:
     """A stored name similar to words of the query (similarity 0.75 to 1), or with a word of the query as a part (0)."""
 
-    words: str
+    span: Span
+    words: str = ""
     similarity: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class _QueryNames:
-    """The stored names in the query, as numbers of words by key, and the similar ones by key."""
+    """The stored names in the query with their positions by key, the similar ones by key, and the words of both."""
 
     query: QueryWords
-    exact: Mapping[str, int]
+    exact: Mapping[str, Sequence[Span]]
     similar: Mapping[str, _SimilarName]
+    taken: frozenset[int] = frozenset()
 
 
 async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNames:
@@ -128,49 +138,57 @@ async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNam
     if not len(user_names.gazetteer):
         return _QueryNames(query, {}, {})
     found = user_names.gazetteer.find(text)
-    exact = {key: name.end - name.start for name in found for key in (name.key, *name.others)}
+    exact: dict[str, list[Span]] = {}
+    for name in found:
+        for key in (name.key, *name.others):
+            exact.setdefault(key, []).append((name.start, name.end))
     taken = {index for name in found for index in range(name.start, name.end)}
     similar: dict[str, _SimilarName] = {}
     fuzzy = await user_names.fuzzy_index()
     for match in (await offload.run(user_names.comparison_cost(query.words), fuzzy.within, text))[:MAX_SIMILAR_NAMES]:
-        similar[match.key] = _SimilarName(" ".join(query.words[match.start : match.end]), match.similarity)
-        taken |= set(range(match.start, match.end))
-    single = dict.fromkeys(query.words[index] for index in query_words.capitalised_alone(query) if index not in taken)
-    parts = await user_names.parts() if single else {}
-    similar = {key: _SimilarName("") for word in single for key in parts.get(word, ())[:MAX_SIMILAR_NAMES]} | similar
-    return _QueryNames(query, exact, {key: name for key, name in similar.items() if key not in exact})
+        words = query.words[match.start : match.end]
+        if match.key not in exact and fuzzy_names.is_misspelling(words, match.key):
+            similar[match.key] = _SimilarName((match.start, match.end), " ".join(words), match.similarity)
+            taken |= set(range(match.start, match.end))
+    parts = await user_names.parts()
+    for index, word in enumerate(query.words):
+        for key in parts.get(word, ())[:MAX_SIMILAR_NAMES] if index not in taken else ():
+            similar.setdefault(key, _SimilarName((index, index + 1)))
+    return _QueryNames(query, exact, {k: name for k, name in similar.items() if k not in exact}, frozenset(taken))
 
 
-def _scored(match: Match, query_names: _QueryNames) -> EntityMatch:
+def _scored(match: Match, query_names: _QueryNames, text: QueryText) -> EntityMatch:
     key = match.key if match.by in ("name", "fuzzy") else None
-    score = _score(match, query_names)
-    return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, key)
+    use = _use(match, query_names, text)
+    score = _score(match, query_names, use)
+    return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, key, use)
 
 
-def _score(match: Match, query_names: _QueryNames) -> float:
+def _use(match: Match, query_names: _QueryNames, text: QueryText) -> NameUse:
+    """How the query refers to the entity of a match."""
+    if match.by == "name":
+        spans = query_names.exact.get(match.key or "", ())
+        form: NameForm = "full" if " " in (match.key or "") else "word"
+    elif match.by == "fuzzy":
+        similar = query_names.similar[match.key or ""]
+        spans = [similar.span]
+        form = "part" if not similar.similarity else "full" if " " in similar.words else "word"
+    else:
+        return NameUse("role" if match.by == "role" else "topic")
+    uses = [text.use(start, end, form=form, kind=match.type) for start, end in spans]
+    return name_uses.best(uses) if uses else NameUse(form)
+
+
+def _score(match: Match, query_names: _QueryNames, use: NameUse) -> float:
     value = match.value or 0.0
     if match.by == "name":
-        return 1.0 if match.key in query_names.exact and _is_reference(match, query_names) else 0.0
+        is_name = use.case == "capital" or not entity_scores.is_automatic(match.origin, match.type)
+        return 1.0 if match.key in query_names.exact and is_name else 0.0
     if match.by == "fuzzy":
-        name = query_names.similar.get(match.key or "", _SimilarName(""))
+        name = query_names.similar[match.key or ""]
         if not name.similarity:
             return entity_scores.PART_SCORE if match.type == "person" else 0.0
         return entity_scores.fuzzy(name.similarity) if value else 0.0
     if match.by == "fact":
         return entity_scores.fact(value, match.terms or 0)
     return entity_scores.description(value) if match.by == "description" else entity_scores.ROLE_SCORE
-
-
-def _is_reference(match: Match, query_names: _QueryNames) -> bool:
-    """Whether the query refers to the entity by a name that it contains.
-
-    An entity that was made from a title or a tag must be written as a name. Of the others, a name of several words is a
-    reference; a single word, which may be an ordinary one ("granite", "canteen"), is none in a query that capitalises
-    other names.
-    """
-    key = match.key or ""
-    if query_words.is_written_as_name(query_names.query, key):
-        return True
-    if match.origin != "user" and match.type not in ("person", "team", "project"):
-        return False
-    return " " in key or query_names.exact[key] > 1 or not query_words.has_capitalised_names(query_names.query)

@@ -59,9 +59,8 @@ async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder)
 
 
 def _by_text(texts: Sequence[str], computed: Sequence[Vector], dimension: int) -> dict[str, str]:
-    if len(computed) != len(texts) or not all(base.is_usable(vector, dimension) for vector in computed):
-        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
-    return {text: vectors.as_text(vector) for text, vector in zip(texts, computed, strict=True)}
+    usable = base.unit_vectors(computed, count=len(texts), dimension=dimension)
+    return {text: vectors.as_text(vector) for text, vector in zip(texts, usable, strict=True)}
 
 
 def record_of(

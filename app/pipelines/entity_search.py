@@ -1,134 +1,293 @@
-"""Applies the entities of a query to retrieval (inside their documents) and to the order of hits (boost and blend).
+"""Runs the unguided search, adds documents linked to the query's entities and blends both into one order.
 
-If the entities guide the search, the hybrid statement runs inside the documents linked to them, and an unguided one
-fills up the answer. Either way chunks that mention an entity named in the query are boosted.
+The hybrid statement runs everywhere. If the query is about an entity, the documents that are linked to it and were not
+found are added with score 0, and all hits are ordered together by the blend of their scores and their parents' scores
+and by what they mention. The aboutness of the entities is the weight of both, so a query that merely contains a name
+keeps the unguided order.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from app.pipelines import linked_search
+from app.pipelines import entity_cache, entity_evidence
 from app.pipelines.entity_cache import EntityCache
 from app.pipelines.entity_match import EntityMatches
+from app.pipelines.understanding import Understanding
 from app.ranking import blending
-from app.shapes import Answer, EntityMatch, Guidance, Hit, HybridRequest, HybridResult, Link, Query
-from app.store import entity_lookup, recall
-from app.store.db import Reading, SearchTransaction
+from app.ranking.blending import Lift
+from app.shapes import (
+    Answer,
+    Candidate,
+    EntityMatch,
+    Guidance,
+    Hit,
+    HybridRequest,
+    HybridResult,
+    Link,
+    ParsedQuery,
+    Query,
+)
+from app.store import chunks, entity_lookup, recall
+from app.store.db import SearchTransaction
+from app.text import literal_matches
 
 log = logging.getLogger(__name__)
 
 CANDIDATES_PER_HIT = 4
 MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
 """Candidates that are boosted and blended: four times the limit, within these bounds."""
+MIN_ABOUTNESS = 0.1
+"""Aboutness from which an entity has an effect."""
+SURE_ABOUTNESS = 0.8
+"""Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
+PROTECTED = 3
+"""Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
+LITERAL_WITHIN = 10
+"""Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuidedResult:
-    """What was retrieved, and how entities were applied.
+    """What was retrieved, and how entities are applied.
 
-    `links` are the linked documents in which the search ran (empty if it was not guided, because of
-    `fallback_reason`), `named` the entities that the query names, `mentions` how often each chunk mentions each.
+    `matches` have an aboutness. `links` are the parents of chunks (none if the search is not guided, because of
+    `fallback_reason`), `weight` is that of the parent scores, `mentions` how often each chunk mentions each entity, and
+    `protected` are chunks that stay among the first ten.
     """
 
     result: HybridResult
     fallback_reason: str | None = None
+    matches: Sequence[EntityMatch] = ()
     links: Mapping[UUID, Link] = field(default_factory=dict)
-    named: Sequence[EntityMatch] = ()
+    weight: float = 0.0
     mentions: Mapping[UUID, Mapping[UUID, int]] = field(default_factory=dict)
+    protected: frozenset[UUID] = frozenset()
     report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def effective(self) -> list[EntityMatch]:
+        """The entities of which the aboutness is large enough to have an effect."""
+        return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
+
+    @property
+    def linked_documents(self) -> set[UUID]:
+        """The documents of the result that are linked to an entity that the query is almost certainly about."""
+        sure = {match.entity_id for match in self.matches if (match.aboutness or 0.0) >= SURE_ABOUTNESS}
+        return {link.document_id for link in self.links.values() if link.entity_id in sure}
 
 
 async def run(
-    db: SearchTransaction, query: Query, request: HybridRequest, matches: EntityMatches, *, cache: EntityCache
+    db: SearchTransaction, query: Query, understood: Understanding, matches: EntityMatches, *, cache: EntityCache
 ) -> GuidedResult:
-    """Retrieve inside the documents linked to the entities if these guide the search, else everywhere."""
-    guidance = query.guidance
+    """Retrieve, and weigh the entities that may guide or boost by the evidence that the query is about them."""
+    guidance, request = query.guidance, understood.request
+    guiding = matches.guiding(guidance.threshold) if matches.fallback_reason is None else []
     named = matches.named if guidance.boost else []
-    wide = replace(request, limit=max(request.limit, _candidates_wanted(query.limit)))
-    inside = None
-    if matches.fallback_reason is None:
-        guiding = matches.guiding(guidance.threshold)
-        inside = await linked_search.run(db, wide, guiding, alpha=guidance.alpha, cache=cache)
-    if inside is None:
-        everywhere = await recall.hybrid(db, wide if named else request)
-        guided = GuidedResult(everywhere, matches.fallback_reason or "no_linked_documents")
-    elif inside.result.candidates:
-        guided = GuidedResult(await _filled(db, request, inside.result), None, inside.links, report=inside.report)
-    else:
-        everywhere = await recall.hybrid(db, wide if named else request)
-        guided = GuidedResult(everywhere, "nothing_in_linked_documents", report=inside.report)
-    if guided.fallback_reason and matches.all:
-        extra = {"action": "two_pass_fallback", "reason": guided.fallback_reason}
-        log.debug("entities not used: %s", guided.fallback_reason, extra=extra)
-    chunk_ids = [candidate.chunk_id for candidate in guided.result.candidates]
-    if not named or not chunk_ids:
-        return guided
-    mentions = await entity_lookup.mentions(db, request.user_id, chunk_ids=chunk_ids, entities=named)
-    return replace(guided, named=named, mentions=mentions)
+    applied = list({match.entity_id: match for match in (*guiding, *named)}.values())
+    if not applied:
+        return GuidedResult(await recall.hybrid(db, request), matches.fallback_reason)
+    wide = replace(request, limit=max(request.limit, _candidates_wanted(query.limit)), with_content=True)
+    result = await recall.hybrid(db, wide)
+    if guidance.hierarchy != "force" and _has_literal_match(result, understood.parsed):
+        return GuidedResult(result, matches.fallback_reason or "literal_match")
+    ids = [match.entity_id for match in applied]
+    strengths = await entity_cache.linked_documents(db, query.user_id, ids, cache=cache)
+    weighed = entity_evidence.weighed(applied, result, strengths, forced=guidance.hierarchy == "force")
+    guided = GuidedResult(result, matches.fallback_reason, weighed)
+    if guiding:
+        guided = await _guided(db, query, request, guided, _Guides(guiding, strengths))
+    return await _with_mentions(db, guided, query, strengths)
 
 
 def _candidates_wanted(limit: int) -> int:
     return min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * limit))
 
 
-async def _filled(db: Reading, request: HybridRequest, inside: HybridResult) -> HybridResult:
-    """The candidates from the linked documents and, if they are fewer than the limit, the best from all others."""
-    if len(inside.candidates) >= request.limit:
-        return inside
-    seen = tuple(candidate.chunk_id for candidate in inside.candidates)
-    outside = await recall.hybrid(db, replace(request, exclude_chunk_ids=(*request.exclude_chunk_ids, *seen)))
-    return replace(outside, candidates=(*inside.candidates, *outside.candidates))
-
-
-def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> list[Hit]:
-    """The hits boosted by what they mention, then blended with the scores of their documents' entities."""
-    if guided.mentions:
-        by_type = guidance.boost_by_type
-        factors = {chunk_id: _factor(counts, guided.named, by_type) for chunk_id, counts in guided.mentions.items()}
-        totals = {chunk_id: sum(counts.values()) for chunk_id, counts in guided.mentions.items()}
-        hits = blending.boosted(hits, totals, factors)
-    return blending.blended(hits, guided.links, alpha=guidance.alpha) if guided.links else list(hits)
-
-
-def _factor(
-    counts: Mapping[UUID, int], named: Sequence[EntityMatch], by_type: Mapping[str, tuple[float, float]]
-) -> float:
-    """The largest boost that one of the entities gives a chunk."""
-    of_type = {
-        match.entity_id: by_type.get(match.type, (blending.LIFT_PER_MENTION, blending.MAX_LIFT)) for match in named
-    }
-    return max(
-        blending.boost_factor(count, per_mention=of_type[entity_id][0], most=of_type[entity_id][1])
-        for entity_id, count in counts.items()
+def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
+    """Whether one of the best hits contains the phrases or an identifier of the query literally."""
+    return any(
+        {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
+        for one in result.candidates[:LITERAL_WITHIN]
     )
 
 
+async def _guided(
+    db: SearchTransaction, query: Query, request: HybridRequest, guided: GuidedResult, guides: _Guides
+) -> GuidedResult:
+    """The result with the parents of its candidates, and with linked documents that it does not contain."""
+    chosen = [match for match in guided.effective if match.entity_id in guides.ids]
+    if not guides.have_documents:
+        return replace(guided, fallback_reason="no_linked_documents")
+    if not chosen:
+        return replace(guided, fallback_reason="not_entity_centric")
+    weight = blending.weight(chosen, alpha=query.guidance.alpha)
+    strict = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
+    candidates = guided.result.candidates
+    linkable = [one for one in candidates if one.text_rank is not None or not strict]
+    parents = blending.parents(chosen, guides.strengths, {one.document_id for one in linkable})
+    links = {one.chunk_id: parents[one.document_id] for one in linkable if one.document_id in parents}
+    missing = {} if strict else _missing(chosen, guides.strengths, guided.result, request)
+    added: list[Candidate] = []
+    if missing and _could_enter(missing, links, guided.result, weight=weight, needed=request.limit):
+        added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
+    links |= {one.chunk_id: missing[one.document_id] for one in added}
+    report = {"linked_documents": guides.documents, "added": len(added), "weight": round(weight, 6)}
+    if not links:
+        return replace(guided, fallback_reason="nothing_in_linked_documents", report=report)
+    full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
+    best = () if full else candidates[:PROTECTED]
+    return replace(
+        guided,
+        result=replace(guided.result, candidates=(*candidates, *added)),
+        links=links,
+        weight=weight,
+        protected=frozenset(one.chunk_id for one in best),
+        report=report,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guides:
+    """The entities that may guide the search, and the link strengths of all entities by entity and document."""
+
+    matches: Sequence[EntityMatch]
+    strengths: Mapping[UUID, Mapping[UUID, float]]
+
+    @property
+    def ids(self) -> set[UUID]:
+        return {match.entity_id for match in self.matches}
+
+    @property
+    def have_documents(self) -> bool:
+        return any(self.strengths[match.entity_id] for match in self.matches)
+
+    @property
+    def documents(self) -> int:
+        """The number of documents that are linked to the entities."""
+        return len(set().union(*(self.strengths[match.entity_id] for match in self.matches)))
+
+
+def _missing(
+    chosen: Sequence[EntityMatch],
+    strengths: Mapping[UUID, Mapping[UUID, float]],
+    result: HybridResult,
+    request: HybridRequest,
+) -> dict[UUID, Link]:
+    """The linked documents without a candidate that have the best parents, best first."""
+    if request.min_rrf_score is not None:
+        return {}
+    found = {candidate.document_id for candidate in result.candidates}
+    wanted = MAX_CANDIDATES if request.filters or request.exclude_chunk_ids else request.limit
+    documents: set[UUID] = set()
+    for match in chosen:
+        documents.update(itertools.islice((d for d in strengths[match.entity_id] if d not in found), wanted))
+    parents = blending.parents(chosen, strengths, documents)
+    ordered = sorted(parents.values(), key=lambda link: (-link.score, -link.strength, link.document_id))
+    return {link.document_id: link for link in ordered[:wanted]}
+
+
+def _could_enter(
+    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], result: HybridResult, *, weight: float, needed: int
+) -> bool:
+    """Whether a document with score 0 and the best of these parents would be among the best `needed` hits."""
+    finals = sorted(
+        (
+            (1 - weight) * one.score + weight * (links[one.chunk_id].score if one.chunk_id in links else 0.0)
+            for one in result.candidates
+        ),
+        reverse=True,
+    )
+    best = weight * next(iter(missing.values())).score
+    return len(finals) < needed or finals[needed - 1] < best
+
+
+def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candidate]:
+    least = request.min_vector_score
+    return [one for one in added if least is None or (one.vector_score is not None and one.vector_score >= least)]
+
+
+async def _with_mentions(
+    db: SearchTransaction, guided: GuidedResult, query: Query, strengths: Mapping[UUID, Mapping[UUID, float]]
+) -> GuidedResult:
+    """The result with the mentions by which the entities that the query names boost its candidates."""
+    named = [match for match in guided.effective if match.key] if query.guidance.boost else []
+    linked = [
+        candidate.chunk_id
+        for candidate in guided.result.candidates
+        if any(candidate.document_id in strengths[match.entity_id] for match in named)
+    ]
+    if not linked:
+        return guided
+    mentions = await entity_lookup.mentions(db, query.user_id, chunk_ids=linked, entities=named)
+    return replace(guided, mentions=mentions)
+
+
+def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> list[Hit]:
+    """The hits boosted by what they mention, then blended with the scores of their parents."""
+    if guided.mentions:
+        factors = {
+            chunk_id: blending.boost_factor(_lifts(counts, guided.effective, guidance))
+            for chunk_id, counts in guided.mentions.items()
+        }
+        totals = {chunk_id: sum(counts.values()) for chunk_id, counts in guided.mentions.items()}
+        hits = blending.boosted(hits, totals, factors)
+    if not guided.links:
+        return list(hits)
+    return blending.kept(blending.blended(hits, guided.links, weight=guided.weight), guided.protected)
+
+
+def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], guidance: Guidance) -> list[Lift]:
+    """How much each entity that a chunk mentions lifts it."""
+    usual = (blending.LIFT_PER_MENTION, blending.MAX_LIFT)
+    return [
+        Lift((match.aboutness or 0.0) * counts[match.entity_id], *guidance.boost_by_type.get(match.type, usual))
+        for match in matches
+        if match.entity_id in counts
+    ]
+
+
 def annotated(answer: Answer, matches: EntityMatches, guided: GuidedResult) -> Answer:
-    """The answer with the matched entities, and whether they guided it."""
+    """The answer with the entities that the query refers to, and whether they guided it."""
     boosts = [hit.boost for hit in answer.hits if hit.boost]
     if boosts:
         moved = sum(abs(boost.moved) for boost in boosts)
         log.debug("entity boost", extra={"action": "entity_boost", "boosted": len(boosts), "moved": moved})
-    explain = None if answer.explain is None else {**answer.explain, "entities": _explained(matches, guided)}
-    is_entity_query = guided.links and guided.named and answer.query_type != "phrase"
+    if guided.fallback_reason and matches.all:
+        extra = {"action": "two_pass_fallback", "reason": guided.fallback_reason}
+        log.debug("entities not used: %s", guided.fallback_reason, extra=extra)
+    weighed = {match.entity_id: match for match in guided.matches}
+    referred = [weighed.get(match.entity_id, match) for match in matches.all]
+    referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
+    if not any(match.key for match in referred):
+        referred = [match for match in referred if match.matched_by != "team"]
+    explain = None if answer.explain is None else {**answer.explain, "entities": _explained(referred, guided)}
+    is_entity_query = guided.links and any(match.key for match in guided.effective) and answer.query_type != "phrase"
     return replace(
         answer,
         search_mode="two_pass" if guided.links else "flat",
         fallback_reason=answer.fallback_reason or guided.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
-        pass1_entities=matches.all,
+        pass1_entities=tuple(referred),
         explain=explain,
     )
 
 
-def _explained(matches: EntityMatches, guided: GuidedResult) -> dict[str, Any]:
+def _explained(matches: Iterable[EntityMatch], guided: GuidedResult) -> dict[str, Any]:
     matched = [
-        {"entity_id": str(m.entity_id), "name": m.name, "type": m.type, "score": m.score, "matched_by": m.matched_by}
-        for m in matches.all
+        {
+            "entity_id": str(match.entity_id),
+            "name": match.name,
+            "type": match.type,
+            "score": match.score,
+            "matched_by": match.matched_by,
+            "aboutness": None if match.aboutness is None else round(match.aboutness, 6),
+        }
+        for match in matches
     ]
     return {"pass1": matched, "fallback_reason": guided.fallback_reason, "pass2": dict(guided.report)}

@@ -17,7 +17,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.context import SearchContext
 from app.shapes import Candidate, ChunkName
-from app.store import links
+from app.store import chunks, links
 from app.text import names, terms
 
 log = logging.getLogger(__name__)
@@ -83,8 +83,8 @@ async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
     best = list(request.chunk_ids[:PASSAGES])
     async with context.services.db.searching(request.user_id) as reading:
         stored_names = await links.names(reading, request.user_id, best)
-        chunks = await links.chunks(reading, request.user_id, best, vector=None)
-    candidates = {chunk_id: chunks[chunk_id][0] for chunk_id in best if chunk_id in chunks}
+        read = await chunks.by_id(reading, request.user_id, best, vector=None)
+    candidates = {chunk_id: read[chunk_id][0] for chunk_id in best if chunk_id in read}
     return _Source(request, best, candidates, stored_names)
 
 

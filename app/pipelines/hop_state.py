@@ -1,9 +1,9 @@
-"""Holds the state of a multi-hop search: every chunk that a hop found, with its signals and the name that led to it."""
+"""Holds the state of a multi-hop search: each chunk with its signals and the name that links to it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from app.pipelines.extraction import Extraction
@@ -48,12 +48,16 @@ class HopChunk:
 
 @dataclass(slots=True)
 class HopState:
-    """The first hop's retrieval, what each hop did, and the chunks by id."""
+    """The first hop's retrieval, what each hop did, and the chunks by id.
+
+    `is_current` is whether no provider was called since the chunks were read or checked.
+    """
 
     first: Retrieval
     hops: list[Hop] = field(default_factory=list)
     extractions: dict[int, Extraction] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
+    is_current: bool = True
 
     @classmethod
     def after_first_hop(cls, query: str, first: Retrieval, *, width: int) -> HopState:
@@ -78,7 +82,7 @@ class HopState:
     def only_first_hop(self) -> bool:
         """Whether no further hop followed a name or brought a chunk."""
         followed = any(chunk.followed for chunk in self.chunks.values())
-        return not followed and len(self.brought) == self.hops[0].result_count
+        return not followed and all(hop == 1 for hop in self.brought.values())
 
     @property
     def question_idf(self) -> dict[str, float]:
@@ -138,8 +142,25 @@ class HopState:
             self.chunks[chunk_id].hop = hop
         return new
 
+    def remove(self, chunk_ids: Collection[UUID]) -> None:
+        """Remove chunks that are no longer stored."""
+        if not chunk_ids:
+            return
+        self.chunks = {chunk_id: chunk for chunk_id, chunk in self.chunks.items() if chunk_id not in chunk_ids}
+        result = self.first.result
+        candidates = tuple(candidate for candidate in result.candidates if candidate.chunk_id not in chunk_ids)
+        self.first = replace(self.first, result=replace(result, candidates=candidates))
+
     def via(self, chunk: HopChunk) -> Via | None:
-        """How a hop after the first found a chunk: the name that links to it, else the added term it contains."""
+        """How a hop after the first found a chunk: the name that links to it, else the added term it contains.
+
+        The source is omitted if it was removed.
+        """
+        via = self._via(chunk)
+        removed = via is not None and via.source_chunk_id not in self.chunks
+        return replace(via, source_chunk_id=None) if via is not None and removed else via
+
+    def _via(self, chunk: HopChunk) -> Via | None:
         if chunk.hop in (None, 1):
             return None
         if chunk.via is not None or chunk.candidate is None:

@@ -14,7 +14,7 @@ from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
 from app.shapes import Fusion, HybridRequest, LinkedChunk, LinkRequest, Query
-from app.store import links, recall
+from app.store import chunks, links, recall
 from app.store.db import Reading
 from app.text import headings, names
 
@@ -111,7 +111,7 @@ class Linked:
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
         leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
-        lexemes = await links.question_lexemes(db, self.query.user_id, leading, state.question_idf)
+        lexemes = await chunks.matching_lexemes(db, self.query.user_id, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 
@@ -145,7 +145,7 @@ class Classic:
         """Add what the expanded query finds; a chunk that hop 1 only compared takes its scores from here."""
         found = (await recall.hybrid(db, expanded)).candidates
         chunk_ids = [candidate.chunk_id for candidate in found]
-        read = await links.chunks(db, self.query.user_id, chunk_ids, vector=state.first.request.vector)
+        read = await chunks.by_id(db, self.query.user_id, chunk_ids, vector=state.first.request.vector)
         for candidate in found:
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             state.replace(candidate, similarity=similarity)

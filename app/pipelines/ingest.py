@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import hashlib
-import json
 from array import array
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,28 +19,23 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import cancellable, gazetteers, mention_extraction
+from app.pipelines import cancellable, document_drafts, gazetteers, mention_extraction
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers import base
-from app.providers.base import Embedder, EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage, Upload
+from app.providers.base import EmbeddingModel
+from app.shapes import DocumentDraft, IngestResult, Upload
 from app.store import documents
 from app.store.db import Database
-from app.text import chunking, cleaning, lexical, markdown, tokens
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MAX_TITLE_LENGTH = 500
-MAX_URI_LENGTH = 2_048
 BATCH_CHARACTERS = 38_400
 """Text of the documents that are embedded together: about 64 chunks."""
 MIN_DOCUMENT_CHARACTERS = 400
 """Length that a shorter document counts as when batches are formed."""
 EMBED_SLICE = 256
 """Chunks that are embedded by one call; an upload can be cancelled between two calls."""
-RESERVED_TOKENS = 21
-"""Tokens of the model's input that content leaves free: two special tokens, and the error of the estimated count."""
 BULK_RETRY_S, REQUEST_RETRY_S = 15.0, 1.0
 """How long a step is retried while the database is unavailable: in bulk, and while a caller waits for the response."""
 
@@ -64,8 +58,7 @@ async def run(upload: Upload, user_id: str, services: Services, *, retry_s: floa
     draft = await _prepared(upload, services)
     batch = _Batch([(upload, draft)], retry_s=retry_s)
     await batch.find_stored(user_id, db=services.db)
-    await batch.embed(user_id, db=services.db, embedder=services.embedder)
-    return await batch.store(draft, user_id, db=services.db, keys=services.chunking_options.entity_keys)
+    return await batch.store(draft, user_id, services)
 
 
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
@@ -78,12 +71,12 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _prepared(upload, services)
     batch = _Batch([(upload, draft)], retry_s=REQUEST_RETRY_S)
-    await batch.embed(user_id, db=db, embedder=services.embedder)
+    await batch.embed([draft], user_id, services)
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
             await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
-    return _result(document_id, status, draft, batch)
+    return batch.result(document_id, status, draft)
 
 
 async def many(
@@ -91,6 +84,7 @@ async def many(
 ) -> AsyncIterator[IngestOutcome]:
     """Store several documents in their order, each on its own, while the next ones are embedded together.
 
+    The result is the same as that of storing them one by one, also if a document comes several times.
     While the database is unavailable, each step is retried for `retry_s` seconds. Raises errors that concern all
     documents: ProviderError, DatabaseUnavailable. Outcomes that were yielded before stay stored.
     """
@@ -102,98 +96,27 @@ async def many(
             work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
             batch = _Batch(await cancellable.run(characters, work), retry_s=retry_s)
             await batch.find_stored(user_id, db=services.db)
-            await batch.embed(user_id, db=services.db, embedder=services.embedder)
+            await batch.embed(batch.to_embed(), user_id, services)
             await ready.put(batch)
         await ready.put(None)
 
-    keys = services.chunking_options.entity_keys
     ahead = asyncio.create_task(embed_ahead())
     try:
         while (batch := await _next(ready, ahead)) is not None:
+            batch.is_outdated = True
             for upload, draft in batch.uploads:
                 if isinstance(draft, errors.BadRequest):
                     yield IngestOutcome(upload, error=draft)
                 else:
-                    yield IngestOutcome(upload, stored=await batch.store(draft, user_id, db=services.db, keys=keys))
+                    yield IngestOutcome(upload, stored=await batch.store(draft, user_id, services))
     finally:
         ahead.cancel()
         await asyncio.gather(ahead, return_exceptions=True)
 
 
 async def _prepared(upload: Upload, services: Services) -> DocumentDraft:
-    work = partial(prepare, upload, model=services.embedder.model, options=services.chunking_options)
+    work = partial(document_drafts.prepare, upload, model=services.embedder.model, options=services.chunking_options)
     return await cancellable.run(len(upload.content), work)
-
-
-def prepare(
-    upload: Upload, *, model: EmbeddingModel, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
-) -> DocumentDraft:
-    """Clean, chunk and hash an upload, without I/O.
-
-    Raises BadRequest naming the field, and whatever `check` raises; it is called between the steps.
-    """
-    check()
-    cleaned = cleaning.clean(upload.content)
-    check()
-    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.ParsedMarkdown(cleaned.text)
-    if cleaning.is_blank(parsed.body):
-        raise errors.BadRequest("The document contains no text.", field="content")
-    title = _title(upload, parsed)
-    config = lexical.config_for(upload.language or parsed.language)
-    metadata = {**parsed.metadata, **upload.metadata}
-    created_at = upload.created_at or parsed.created_at
-    passages = chunking.split(
-        parsed.body,
-        markdown=upload.markdown,
-        target_tokens=options.target,
-        overlap_tokens=min(options.overlap, options.target - 1),
-        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(title)),
-    )
-    chunks = []
-    for passage in passages:
-        check()
-        chunks.append(_chunk(passage, title, config, model.name))
-    content_hash = hashlib.sha256(parsed.body.encode()).digest()
-    return DocumentDraft(
-        uri=_uri(upload.uri),
-        title=title,
-        content=parsed.body,
-        metadata=metadata,
-        config=config,
-        created_at=created_at,
-        identity=_digest("uri", upload.uri) if upload.uri else _digest("hash", content_hash.hex()),
-        content_hash=content_hash,
-        attributes_hash=_digest(title, config, metadata, created_at.isoformat() if created_at else None),
-        chunks=tuple(chunks),
-        warnings=(*cleaned.warnings, *parsed.warnings),
-    )
-
-
-def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
-    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
-    text = embedded_text(title, passage.heading_path, passage.content)
-    key = UUID(bytes=hashlib.sha256(f"{model}\n{text}".encode()).digest()[:16])
-    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(text, config), embedding_key=key)
-
-
-def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk that is embedded and indexed: the document's title, the heading path and the content."""
-    headings = [heading for heading in heading_path if heading != title]
-    return "\n".join(part for part in (title, " › ".join(headings), content) if part)
-
-
-def _title(upload: Upload, parsed: markdown.ParsedMarkdown) -> str:
-    return cleaning.clean(upload.title or parsed.title or "").text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
-
-
-def _uri(uri: str | None) -> str | None:
-    if uri is not None and len(uri) > MAX_URI_LENGTH:
-        raise errors.BadRequest(f"A uri has at most {MAX_URI_LENGTH} characters.", field="uri")
-    return uri
-
-
-def _digest(*parts: Any) -> bytes:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()
 
 
 @dataclass(slots=True)
@@ -202,13 +125,15 @@ class _Batch:
 
     Attributes:
         stored: The stored version of each draft that has one, by identity.
+        is_outdated: Whether a document was written since `stored` was read.
         vectors: The vectors of the changed drafts by embedding key, as Postgres reads them or as 32-bit floats.
-        embedded: The keys whose vectors were computed rather than read.
+        embedded: The keys whose vectors were computed and that no document has reported as embedded.
     """
 
     uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
     retry_s: float = BULK_RETRY_S
     stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
+    is_outdated: bool = False
     vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
 
@@ -216,42 +141,59 @@ class _Batch:
         """The drafts of the uploads that were not rejected."""
         return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
 
+    def to_embed(self) -> list[DocumentDraft]:
+        """The drafts that differ from the stored versions, or that an earlier one of the same document may replace."""
+        versions = Counter(draft.identity for draft in self.drafts())
+        return [d for d in self.drafts() if self.unchanged(d) is None or versions[d.identity] > 1]
+
     async def find_stored(self, user_id: str, *, db: Database) -> None:
         """Look up the stored versions; unchanged documents are neither embedded nor written."""
         identities = [draft.identity for draft in self.drafts()]
         self.stored = await self._retried(_stored_versions, user_id, identities, db=db)
+        self.is_outdated = False
 
-    async def embed(self, user_id: str, *, db: Database, embedder: Embedder) -> None:
-        """Read or compute the vectors of all changed chunks.
+    async def embed(self, drafts: Iterable[DocumentDraft], user_id: str, services: Services) -> None:
+        """Read or compute the vectors of all chunks of some drafts that are not known yet.
 
         A computed vector is kept as 32-bit floats, which take an eighth of the memory of a list.
         Raises ProviderError, DatabaseUnavailable, DiskFull.
         """
-        changed = [draft for draft in self.drafts() if self.unchanged(draft) is None]
-        texts = {chunk.embedding_key: chunk.embedded for draft in changed for chunk in draft.chunks}
-        if not texts:
+        texts = {chunk.embedding_key: chunk.embedded for draft in drafts for chunk in draft.chunks}
+        unknown = [key for key in texts if key not in self.vectors]
+        if not unknown:
             return
-        db.check_room()
-        self.vectors.update(await self._retried(_known_vectors, user_id, list(texts), db=db))
-        missing = [key for key in texts if key not in self.vectors]
+        services.db.check_room()
+        self.vectors.update(await self._retried(_known_vectors, user_id, unknown, db=services.db))
+        missing = [key for key in unknown if key not in self.vectors]
         for start in range(0, len(missing), EMBED_SLICE):
             keys = missing[start : start + EMBED_SLICE]
-            computed = await embedder.embed_documents([texts[key] for key in keys])
-            _checked(computed, len(keys), embedder.model.dimension)
-            self.vectors |= {key: array("f", vector) for key, vector in zip(keys, computed, strict=True)}
-        self.embedded = set(missing)
+            computed = await services.embedder.embed_documents([texts[key] for key in keys])
+            usable = base.unit_vectors(computed, count=len(keys), dimension=services.embedder.model.dimension)
+            self.vectors |= {key: array("f", vector) for key, vector in zip(keys, usable, strict=True)}
+        self.embedded.update(missing)
 
-    async def store(self, draft: DocumentDraft, user_id: str, *, db: Database, keys: Sequence[str]) -> IngestResult:
+    async def store(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
         """Write one document in one transaction; a retry after a commit of unknown outcome finds it unchanged."""
+        db, keys = services.db, services.chunking_options.entity_keys
+        if self.is_outdated and self.unchanged(draft) is not None:
+            await self.find_stored(user_id, db=db)
         if (same := self.unchanged(draft)) is not None:
-            return _result(same, "unchanged", draft, self)
+            return self.result(same, "unchanged", draft)
+        await self.embed([draft], user_id, services)
         document_id, status = await self._retried(_put, draft, user_id, self.vectors, db=db, keys=keys)
-        return _result(document_id, status, draft, self)
+        self.is_outdated = True
+        return self.result(document_id, status, draft)
 
     def unchanged(self, draft: DocumentDraft) -> UUID | None:
         """The id of the stored document if storing the draft would not change it."""
         known = self.stored.get(draft.identity)
         return known.document_id if known and known.same_as(draft) else None
+
+    def result(self, document_id: UUID, status: Any, draft: DocumentDraft) -> IngestResult:
+        """The result of storing a draft; each computed vector is counted once."""
+        new = set() if status == "unchanged" else {chunk.embedding_key for chunk in draft.chunks} & self.embedded
+        self.embedded -= new
+        return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), len(new), draft.warnings)
 
     async def _retried(self, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a step, and retry it for `retry_s` seconds while the database is unavailable."""
@@ -260,11 +202,6 @@ class _Batch:
             attempts=None, timeout=self.retry_s, wait_initial=0.1, wait_max=max_wait, wait_jitter=max_wait / 2
         )
         return await caller((errors.DatabaseUnavailable, errors.Busy), step, *args, **kwargs)
-
-
-def _checked(computed: Sequence[Sequence[float]], expected: int, dimension: int) -> None:
-    if len(computed) != expected or not all(base.is_usable(vector, dimension) for vector in computed):
-        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
 
 
 def _groups(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
@@ -287,7 +224,7 @@ def _prepare_all(
     prepared: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
     for upload in group:
         try:
-            prepared.append((upload, prepare(upload, model=model, options=options, check=check)))
+            prepared.append((upload, document_drafts.prepare(upload, model=model, options=options, check=check)))
         except errors.BadRequest as error:
             prepared.append((upload, error))
     return prepared
@@ -324,8 +261,3 @@ async def _put(
         if status != "unchanged":
             await mention_extraction.link(writing, user_id, document_id, keys=keys)
     return document_id, status
-
-
-def _result(document_id: UUID, status: Any, draft: DocumentDraft, batch: _Batch) -> IngestResult:
-    embedded = 0 if status == "unchanged" else sum(chunk.embedding_key in batch.embedded for chunk in draft.chunks)
-    return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), embedded, draft.warnings)

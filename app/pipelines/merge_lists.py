@@ -20,7 +20,7 @@ from app.pipelines.turns import SearchTurn
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
 from app.shapes import Candidate, Degraded, Json, Rerank, Vector
-from app.store import links
+from app.store import chunks
 from app.store.db import Database, retry_read
 
 Method = Literal["rrf", "classic"]
@@ -128,7 +128,7 @@ async def _chunks(best: Sequence[RankedHit], merging: MergeRequest, vector: Vect
     if not chunk_ids:
         return {}
     async with db.reading(merging.user_id) as reading:
-        return await links.chunks(reading, merging.user_id, chunk_ids, vector=vector)
+        return await chunks.by_id(reading, merging.user_id, chunk_ids, vector=vector)
 
 
 def _chunk_id(merged: RankedHit) -> UUID | None:

@@ -6,23 +6,26 @@ A failure of a later hop never fails the search: the hops that worked are answer
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import answers, extraction, query_vector, retrieval, turns, understanding
+from app.pipelines import answers, extraction, pages, query_vector, retrieval, stale_chunks, turns, understanding
 from app.pipelines.context import SearchContext
 from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
 from app.pipelines.hop_state import HopChunk, HopState
 from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
+from app.pipelines.pages import PageRequest
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
 from app.ranking import fusion_plan, merge
 from app.ranking.merge import Scored
 from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
-from app.store import links
+from app.store import chunks, recall
+from app.store.db import SearchTransaction
 from app.text import cleaning, names
 
 log = logging.getLogger(__name__)
@@ -45,10 +48,16 @@ class MultihopQuery:
 async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
-    Raises BlankQuery, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.
+    Raises BlankQuery, InvalidCursor, StaleCursor, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.
     """
     if cleaning.is_blank(question.query.text):
         raise errors.BlankQuery
+    wanted = pages.request_of(
+        replace(question, query=pages.identity(question.query)),
+        question.query.cursor,
+        limit=question.query.limit,
+        group_size=question.query.group_size,
+    )
     strategy = Classic(question.query) if question.merge == "classic" else Linked(question.query)
     search = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id, turn))
     async with search.context.running():
@@ -57,7 +66,7 @@ async def run(question: MultihopQuery, services: Services, turn: SearchTurn = tu
             for hop in range(2, question.max_hops + 1):
                 if not await search.next_hop(hop, state):
                     break
-        return await search.answer(state)
+        return await search.answer(state, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,7 @@ class _MultihopSearch:
             fusion=self.strategy.first_fusion(),
             detail="full",
             min_confidence=None,
+            group_size=None,
         )
         first = await retrieval.retrieve(wide, self.context)
         return HopState.after_first_hop(self.query.text, first, width=hop_width(self.query))
@@ -87,6 +97,7 @@ class _MultihopSearch:
     async def next_hop(self, hop: int, state: HopState) -> bool:
         """Go one hop further; False ends the search. A failure is noted and leaves the state as it was."""
         extraction_found: Extraction | None = None
+        state.is_current = False
         try:
             sources = self._sources(hop, state)
             extraction_found = await self._extract(sources, state)
@@ -127,9 +138,19 @@ class _MultihopSearch:
     async def _retrieve(self, hop: int, found: Extraction, sources: Sequence[UUID], state: HopState) -> list[UUID]:
         """Run the hop's statements in one transaction; returns the chunks that are new."""
         expanded = self.strategy.expanded_request(await self._expanded(found, state), state)
+        async with self._reading(state) as reading:
+            stored = [chunk_id for chunk_id in sources if chunk_id in state.chunks]
+            return await self.strategy.collect(hop, expanded, stored, state, reading)
+
+    @asynccontextmanager
+    async def _reading(self, state: HopState) -> AsyncIterator[SearchTransaction]:
+        """Open a transaction, and remove the chunks that its snapshot does not contain from the state."""
         db = self.context.services.db
         async with db.searching(self.query.user_id, candidates=self.query.candidates) as reading:
-            return await self.strategy.collect(hop, expanded, sources, state, reading)
+            read = [chunk.candidate for chunk in state.chunks.values() if chunk.candidate is not None]
+            state.remove(await stale_chunks.find(read, self.context, reading))
+            state.is_current = True
+            yield reading
 
     async def _expanded(self, found: Extraction, state: HopState) -> HybridRequest:
         """The question with the terms appended, any of which may match; words required in hop 1 are not required here.
@@ -169,46 +190,59 @@ class _MultihopSearch:
         candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
         return {c.chunk_id: Scored(c.score, {"fused": c.score}) for c in candidates}
 
-    async def answer(self, state: HopState) -> Answer:
-        """The merged chunks, cut to the limit."""
-        query, first = self.query, state.first
-        hits = await self._hits(state) if state.brought else []
+    async def answer(self, state: HopState, wanted: PageRequest) -> Answer:
+        """The page of the merged chunks."""
+        if not state.is_current:
+            with suppress(errors.StepwellError):
+                async with self._reading(state):
+                    pass
+        hits = await self._hits(state, wanted) if state.brought else []
+        page = await pages.read(hits, wanted, self.context)
         return replace(
-            answers.build(query, first, self.context),
-            hits=tuple(hits),
-            confidence=hits[0].confidence if hits else None,
-            strategies_matched=tuple(dict.fromkeys(name for hit in hits for name in hit.strategies)),
+            answers.build(self.query, state.first, self.context, page),
             search_mode="multihop",
-            approximate=first.result.approximate and len(hits) < query.limit,
             degraded=tuple(dict.fromkeys(self.context.degraded)),
             hops=tuple(state.hops),
             total_results=sum(hop.result_count for hop in state.hops),
         )
 
-    async def _hits(self, state: HopState) -> list[Hit]:
+    async def _hits(self, state: HopState, wanted: PageRequest) -> list[Hit]:
+        """The merged chunks as far as the page needs them, and one more."""
         scores = self._scores(state)
         order = merge.order(scores, state.brought)
-        limit = self.query.limit
-        # Chunks that names led to were not checked for excluded words: twice as many leave enough.
-        leading = [state.chunks[chunk_id] for chunk_id in order[: 2 * limit if state.first.parsed.excluded else limit]]
+        # Chunks reached by names were not checked for excluded words, so any number of chunks may be left out.
+        needs_all = wanted.group_size is not None or bool(state.first.parsed.excluded)
+        leading = [state.chunks[chunk_id] for chunk_id in (order if needs_all else order[: wanted.end + 1])]
         await self._read_missing(leading, state)
+        excluded = await self._containing_excluded(leading, state)
         best = 1.0 if state.only_first_hop else self.strategy.best_score(state)
-        kept = [chunk for chunk in leading if chunk.candidate and not _holds_excluded(chunk, state)]
-        return [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept[:limit]]
+        stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in state.chunks]
+        kept = [chunk for chunk in stored if chunk.chunk_id not in excluded]
+        return [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept]
 
-    async def _read_missing(self, chunks: Sequence[HopChunk], state: HopState) -> None:
-        """Fetch the text of the chunks to which only names led."""
-        missing = [chunk.chunk_id for chunk in chunks if chunk.candidate is None]
+    async def _read_missing(self, leading: Sequence[HopChunk], state: HopState) -> None:
+        """Fetch the text of the chunks that were reached by names only."""
+        missing = [chunk for chunk in leading if chunk.candidate is None]
         if not missing:
             return
-        async with self.context.services.db.searching(self.query.user_id) as reading:
-            read = await links.chunks(reading, self.query.user_id, missing, vector=None)
-        for chunk_id, (candidate, _similarity) in read.items():
-            state.chunks[chunk_id].candidate = candidate
+        async with self._reading(state) as reading:
+            ids = [chunk.chunk_id for chunk in missing]
+            read = await chunks.by_id(reading, self.query.user_id, ids, vector=None)
+        for chunk in missing:
+            chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
+
+    async def _containing_excluded(self, leading: Sequence[HopChunk], state: HopState) -> set[UUID]:
+        """The chunks of later hops that contain what the query excludes."""
+        lexical = understanding.lexical_query(state.first.parsed)
+        later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
+        if not later or not lexical.excluded:
+            return set()
+        async with self._reading(state) as reading:
+            return await recall.containing_excluded(reading, self.query.user_id, later, lexical)
 
     def _hit(self, chunk: HopChunk, state: HopState, scored: Scored, best: float) -> Hit:
         assert chunk.candidate is not None
-        candidate = replace(chunk.candidate, score=min(1.0, scored.score / best))
+        candidate = replace(chunk.candidate, score=scored.score / best)
         hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed))
         ways = tuple(name for name in ("linked", "shared", "named", "expanded") if chunk.signals.get(name))
         via = state.via(chunk)
@@ -230,12 +264,3 @@ def _rrf_weights(request: HybridRequest) -> Weights:
     """Even weights if hop 1 chose others for a convex sum; a leg that did not run there runs nowhere."""
     both = request.weights.vector > 0 and request.weights.text > 0
     return fusion_plan.EVEN if both and request.fusion == "convex" else request.weights
-
-
-def _holds_excluded(chunk: HopChunk, state: HopState) -> bool:
-    """Whether a chunk that a later hop brought contains what the query excludes."""
-    excluded = state.first.parsed.excluded
-    if not excluded or chunk.hop in (None, 1) or chunk.candidate is None:
-        return False
-    sequences = names.sequences(f"{chunk.candidate.title}\n{chunk.candidate.content}")
-    return any(" ".join(names.words(text)) in sequences for text in excluded)

@@ -18,11 +18,9 @@ async def embed(text: str, context: SearchContext) -> Vector | None:
     embedder = base.for_user(context.services.embedder, context.user_id)
     try:
         with context.timed("embed"):
-            async with asyncio.timeout(context.services.budget.embed_s):
+            async with context.waiting_for(embedder), asyncio.timeout(context.services.budget.embed_s):
                 vector = await embedder.embed_query(text)
-        if not base.is_usable(vector, embedder.model.dimension):
-            raise errors.BadEmbedding("The embedding model returned no usable vector.")
-        return vector
+        return base.unit_vectors([vector], count=1, dimension=embedder.model.dimension)[0]
     except (errors.ProviderError, TimeoutError) as error:
         log.warning("query embedding failed: %s", type(error).__name__, extra={"action": "embedding_failed"})
         context.degraded += ["embedding_failed", "no_query_vector"]

@@ -1,4 +1,4 @@
-"""Relaxes a query that found nothing, step by step, so that only filters can make an answer empty.
+"""Builds looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
 
 First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
 spelling, and last the nearest chunks by vector are returned.
@@ -6,8 +6,10 @@ spelling, and last the nearest chunks by vector are returned.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from app.pipelines import offload
 from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Weights
 from app.store import vocabulary
 from app.store.db import Reading
@@ -27,6 +29,11 @@ SIMILAR_WORDS = Step("similar_words")
 NEAREST = Step("nearest_vectors", needs_vector=True)
 STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
 
+MAX_UNKNOWN_WORDS = 16
+"""Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
+COMPARISON_COST = 10
+"""Cost of comparing a word with a stored one, in units of `offload.run`."""
+
 
 async def loosened(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request to run instead of one that found nothing; None if the step changes nothing."""
@@ -41,10 +48,11 @@ async def loosened(step: Step, request: HybridRequest, result: HybridResult, db:
 
 
 async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
-    """The request with its unknown words replaced by stored ones with the same beginning or a similar spelling."""
-    unknown = [term.lexeme for term in result.terms if term.df == 0]
-    known = {word: await vocabulary.starting_like(db, request.user_id, word=word) for word in unknown}
-    words = [near for word, stored in known.items() for near in spelling.nearest(word, stored)]
+    """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
+    unknown = sorted((term.lexeme for term in result.terms if term.df == 0), key=lambda word: (-len(word), word))
+    stored = await vocabulary.starting_like(db, request.user_id, unknown[:MAX_UNKNOWN_WORDS])
+    size = COMPARISON_COST * sum(map(len, stored.values()))
+    words = await offload.run(size, _similar_words, stored)
     if not words:
         return None
     text = " ".join(words)
@@ -53,3 +61,7 @@ async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) 
         lexical=LexicalQuery(IndexText(text, text)),
         weights=Weights(request.weights.vector, request.weights.text or 1.0),
     )
+
+
+def _similar_words(stored: Mapping[str, Sequence[str]]) -> list[str]:
+    return [near for word, lexemes in stored.items() for near in spelling.nearest(word, lexemes)]

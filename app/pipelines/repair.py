@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from app import errors
-from app.pipelines import ingest, mention_extraction, mention_refresh
+from app.pipelines import document_drafts, mention_extraction, mention_refresh
 from app.providers import base
 from app.providers.base import Embedder
 from app.store import documents, mentions, name_changes, repairs, vectors
@@ -160,7 +159,7 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 
 def _indexed(text: Text) -> str:
-    return lexical.index_text(ingest.embedded_text(text.title, text.heading_path, text.content), text.config)
+    return lexical.index_text(document_drafts.embedded_text(text.title, text.heading_path, text.content), text.config)
 
 
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
@@ -215,12 +214,11 @@ async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> 
 async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
     if not texts:
         return {}
-    whole = [ingest.embedded_text(text.title, text.heading_path, text.content) for text in texts]
+    whole = [document_drafts.embedded_text(text.title, text.heading_path, text.content) for text in texts]
     computed = await embedder.embed_documents(whole)
-    if len(computed) != len(texts) or not all(base.is_usable(one, embedder.model.dimension) for one in computed):
-        raise errors.BadEmbedding("The embedding model returned vectors of another number or dimension than requested.")
+    usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
     # Rounded to 32 bits first, as at ingest.
-    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, computed, strict=True)}
+    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, usable, strict=True)}
 
 
 async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:

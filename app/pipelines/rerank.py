@@ -1,4 +1,4 @@
-"""Re-ranks and diversifies the best hits of a search.
+"""Re-ranks the best hits by their cosine to the query or by a provider, then diversifies them by MMR.
 
 After fusion and entity boosts, the best hits are scored again by their cosine to the query or by a provider, then
 diversified by MMR. If the provider fails or is not configured, the hits keep their scores.
@@ -41,7 +41,7 @@ class RerankOptions:
 
 @dataclass(frozen=True, slots=True)
 class RerankPassage:
-    """A passage to order: its score (0 to 1) and, if known, its chunk, its text and its cosine to the query."""
+    """A passage to order: its score and, if known, its chunk, its text and its cosine to the query."""
 
     score: float
     chunk_id: UUID | None = None
@@ -85,13 +85,18 @@ async def hits(
 ) -> Reranking:
     """Re-rank the hits of a search; `applied` puts them into the new order."""
     request = RerankOptions(
-        query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all=query.min_confidence is not None
+        query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all=_may_use_all(query)
     )
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
         for hit in found
     ]
     return await run(passages, request, context)
+
+
+def _may_use_all(query: Query) -> bool:
+    """Whether hits beyond the first `query.limit` are used: by a filter, by grouping, or on a later page."""
+    return query.min_confidence is not None or query.group_size is not None or query.cursor is not None
 
 
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
@@ -150,7 +155,7 @@ async def _new_scores(
     if services.reranker is None or not with_text:
         return {}
     try:
-        async with context.turn.released(), asyncio.timeout(services.budget.rerank_s):
+        async with context.waiting_for(services.reranker), asyncio.timeout(services.budget.rerank_s):
             scores = await services.reranker.scores(
                 request.text or "", [passages[position].text for position in with_text]
             )

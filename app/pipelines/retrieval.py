@@ -10,7 +10,7 @@ from app.pipelines.understanding import Understanding
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
 from app.store import recall
-from app.store.db import Database, retry_read
+from app.store.db import Database, retry_read, version
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ async def retrieve(query: Query, context: SearchContext) -> Retrieval:
     """Run both legs. Raises DatabaseUnavailable."""
     understood = await understanding.understand(query, context)
     with context.timed("recall"):
-        result = await _hybrid(understood.request, context.services.db)
+        result = await _hybrid(understood.request, context)
     return await completed(understood, result, context)
 
 
@@ -42,8 +42,9 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
 
 
 @retry_read
-async def _hybrid(request: HybridRequest, db: Database) -> HybridResult:
-    async with db.searching(request.user_id, candidates=request.candidates) as reading:
+async def _hybrid(request: HybridRequest, context: SearchContext) -> HybridResult:
+    async with context.services.db.searching(request.user_id, candidates=request.candidates) as reading:
+        context.version = version(reading)
         return await recall.hybrid(reading, request)
 
 

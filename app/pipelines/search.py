@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from app import errors
-from app.pipelines import answers, entity_match, entity_search, rerank, retrieval, turns, understanding
+from app.pipelines import (
+    answers,
+    entity_match,
+    entity_search,
+    pages,
+    rerank,
+    retrieval,
+    stale_chunks,
+    turns,
+    understanding,
+)
 from app.pipelines.context import SearchContext
 from app.pipelines.entity_match import EntityMatches
 from app.pipelines.entity_search import GuidedResult
+from app.pipelines.pages import HybridRun
 from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
 from app.pipelines.understanding import Understanding
 from app.shapes import Answer, Hit, Query
-from app.store.db import retry_read
+from app.store.db import retry_read, version
 from app.text import cleaning
 
 
 async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BlankQuery, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing
-    embedder or re-ranker degrades the answer instead.
+    Raises BlankQuery, InvalidCursor, StaleCursor, DatabaseUnavailable, and DeadlineExceeded when
+    `services.budget.whole_s` is over. A failing embedder or re-ranker degrades the answer instead.
     """
     if cleaning.is_blank(query.text):
         raise errors.BlankQuery
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
-        understood = await understanding.understand(query, context)
+        wanted = pages.request_of(pages.identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
+        understood = await understanding.understand(query, context, ahead=1)
         matches, guided = await _guided_recall(query, understood, context)
         retrieved = await retrieval.completed(understood, guided.result, context)
         hits = await _ranked(query, retrieved, guided, context)
-        answer = answers.build(query, retrieved, context, hits=hits, linked_documents=guided.links)
+        completion = answers.Completion(query, retrieved, guided.linked_documents, relaxed=bool(context.relaxed))
+        is_whole = not guided.links and len(retrieved.result.candidates) < retrieved.request.limit
+        page = await pages.read(
+            hits,
+            wanted,
+            context,
+            run=HybridRun(retrieved.request, retrieved.result, is_whole),
+            is_wanted=completion.is_confident if query.min_confidence else None,
+        )
+        completed = replace(page, hits=tuple(map(completion.completed, page.hits)))
+        answer = answers.build(query, retrieved, context, completed)
         return entity_search.annotated(answer, matches, guided)
 
 
@@ -41,12 +66,13 @@ async def _guided_recall(
     """Match the query's entities and run the hybrid statement, guided by them or not, in one transaction."""
     services = context.services
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
+        context.version = version(reading)
         with context.timed("pass1"):
             matches = await entity_match.run(
                 reading, query, understood.parsed, understood.request.vector, cache=services.entity_cache
             )
         with context.timed("recall"):
-            guided = await entity_search.run(reading, query, understood.request, matches, cache=services.entity_cache)
+            guided = await entity_search.run(reading, query, understood, matches, cache=services.entity_cache)
     return matches, guided
 
 
@@ -58,4 +84,13 @@ async def _ranked(query: Query, retrieved: Retrieval, guided: GuidedResult, cont
     with context.timed("rerank"):
         ordered = await rerank.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context)
     context.degraded += ordered.degraded
-    return rerank.applied(hits, ordered)
+    ranked = rerank.applied(hits, ordered)
+    return await _still_stored(ranked, context) if query.rerank == "provider" else ranked
+
+
+@retry_read
+async def _still_stored(hits: Sequence[Hit], context: SearchContext) -> list[Hit]:
+    """The hits whose documents were neither replaced nor deleted while the provider was called."""
+    async with context.services.db.searching(context.user_id) as reading:
+        stale = await stale_chunks.find([hit.candidate for hit in hits], context, reading)
+    return [hit for hit in hits if hit.candidate.chunk_id not in stale]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.entity_cache import EntityCache
+from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
-from app.providers.breaker import Breaker
+from app.providers.policy import CallPolicy
 from app.shapes import Guidance
 from app.store.db import Database
 
@@ -37,7 +38,7 @@ class Services:
     entity_cache: EntityCache = field(default_factory=EntityCache)
 
     @property
-    def breakers(self) -> list[Breaker]:
-        """The circuit breakers of the remote providers."""
-        found = (getattr(provider, "breaker", None) for provider in (self.llm, self.reranker))
-        return [breaker for breaker in found if isinstance(breaker, Breaker)]
+    def policies(self) -> list[CallPolicy]:
+        """The call policies of the remote models."""
+        found = map(base.policy_of, (self.embedder, self.llm, self.reranker))
+        return [policy for policy in found if policy is not None]

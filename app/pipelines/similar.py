@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from app import errors
-from app.pipelines import answers
+from app.pipelines import answers, pages
 from app.pipelines.context import SearchContext
+from app.pipelines.pages import HybridRun, Page
 from app.pipelines.services import Services
+from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
+from app.shapes import Answer, Detail, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
 from app.store import recall
-from app.store.db import Database, Reading, retry_read
+from app.store.db import Reading, retry_read, version
 
 PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
 
@@ -30,6 +32,9 @@ class SimilarQuery:
     filters: Filters = field(default_factory=Filters)
     exclude_chunk_ids: tuple[UUID, ...] = ()
     candidates: int = 100
+    detail: Detail = "full"
+    cursor: str | None = None
+    group_size: int | None = None
 
     @property
     def excluded(self) -> tuple[UUID, ...]:
@@ -40,37 +45,41 @@ class SimilarQuery:
 async def run(query: SimilarQuery, services: Services) -> Answer:
     """The nearest chunks, best first.
 
-    Raises NotFound if the chunk does not exist or belongs to another user, DatabaseUnavailable, and DeadlineExceeded
-    when `services.budget.whole_s` is over.
+    Raises NotFound if the chunk does not exist or belongs to another user, InvalidCursor, StaleCursor,
+    DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over.
     """
     context = SearchContext(services, query.user_id)
+    same = replace(query, cursor=None, detail="full")
+    wanted = pages.request_of(same, query.cursor, limit=query.limit, group_size=query.group_size)
     async with context.running():
-        result = await _nearest(query, services.db)
-    return _answer(query, result, context)
+        run = await _nearest(query, context)
+        hits = [Hit(candidate, "low", ()) for candidate in run.result.candidates]
+        page = await pages.read(hits, wanted, context, run=run)
+    return _answer(query, run.result, page, context)
 
 
 @retry_read
-async def _nearest(query: SimilarQuery, db: Database) -> HybridResult:
-    async with db.reading(query.user_id, candidates=query.candidates) as reading:
+async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
+    async with context.services.db.searching(query.user_id, candidates=query.candidates) as reading:
+        context.version = version(reading)
         request = HybridRequest(
             user_id=query.user_id,
             vector=await _vector(query, reading),
             lexical=None,
             weights=PLAN.weights,
             fusion=PLAN.fusion,
-            limit=query.limit,
+            limit=1 + (query.limit if query.group_size is None else 2 * query.candidates),
             candidates=query.candidates,
             filters=query.filters,
             exclude_chunk_ids=query.excluded,
+            with_content=query.detail != "ids",
         )
-        return await recall.hybrid(reading, request)
+        result = await recall.hybrid(reading, request)
+        return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
 
 
-def _answer(query: SimilarQuery, result: HybridResult, context: SearchContext) -> Answer:
-    hits = tuple(
-        Hit(candidate, confidence.of(candidate, query_type="keyword", exact=False, relaxed=False), ("vector",))
-        for candidate in result.candidates
-    )
+def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: SearchContext) -> Answer:
+    hits = tuple(_completed(hit, query) for hit in page.hits)
     return Answer(
         hits=hits,
         confidence=hits[0].confidence if hits else None,
@@ -79,12 +88,21 @@ def _answer(query: SimilarQuery, result: HybridResult, context: SearchContext) -
         mode="semantic",
         fusion=PLAN.fusion,
         search_mode="flat",
-        fallback_reason=None if hits else answers.why_empty(query.filters, query.excluded, result),
+        fallback_reason=None if hits or page.offset else answers.why_empty(query.filters, query.excluded, result),
         approximate=result.approximate and len(hits) < query.limit,
         degraded=(),
         relaxed=(),
         timings=context.timings,
+        detail=query.detail,
+        next_cursor=page.next_cursor,
     )
+
+
+def _completed(hit: Hit, query: SimilarQuery) -> Hit:
+    candidate = hit.candidate
+    level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
+    more = tuple(_completed(other, query) for other in hit.more)
+    return Hit(answers.with_detail(candidate, query.detail), level, ("vector",), more=more)
 
 
 async def _vector(query: SimilarQuery, reading: Reading) -> Vector:
@@ -92,4 +110,4 @@ async def _vector(query: SimilarQuery, reading: Reading) -> Vector:
         return await recall.vector_of(reading, query.user_id, query.chunk_id)
     if query.vector is None:
         raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
-    return list(query.vector)
+    return base.unit_vector(query.vector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.pipelines import query_vector, rerank
 from app.pipelines.context import SearchContext
@@ -24,13 +24,17 @@ class Understanding:
     request: HybridRequest
 
 
-async def understand(query: Query, context: SearchContext) -> Understanding:
-    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector."""
+async def understand(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
+    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector.
+
+    The request is for `ahead` candidates more than the answer needs.
+    """
     parsed = analysis.parse(query.text)
     plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
     needs_vector = plan.weights.vector > 0 or query.rerank == "cosine"
     vector = await query_vector.embed(parsed.text, context) if needs_vector else None
-    return Understanding(parsed, plan, _request(query, parsed, plan, vector))
+    request = _request(query, parsed, plan, vector)
+    return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
 
 
 def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None) -> HybridRequest:
@@ -56,7 +60,7 @@ def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector
 
 def _candidates_wanted(query: Query) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
-    if query.min_confidence is not None:
+    if query.min_confidence is not None or query.group_size is not None:
         return 2 * query.candidates
     return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from app import errors
+from app.providers.policy import CallPolicy
 from app.shapes import Vector
 
 
@@ -19,9 +21,42 @@ class EmbeddingModel:
     max_tokens: int
 
 
-def is_usable(vector: Sequence[float], dimension: int) -> bool:
-    """Whether a vector has the dimension, finite components and a direction (a zero vector is never found)."""
-    return len(vector) == dimension and 1e-30 < math.hypot(*vector) < 1e30
+def unit_vector(vector: Sequence[float]) -> Vector:
+    """The vector scaled to length 1, in double precision. Raises BadEmbedding if it is not finite or all zeros.
+
+    Postgres computes cosines in single precision, in which squares of very small or large components are 0 or infinite.
+    """
+    largest = max(map(abs, vector), default=0.0)
+    scaled = [component / largest for component in vector] if 0 < largest < math.inf else []
+    length = math.hypot(*scaled)
+    if not 0 < length < math.inf:
+        raise errors.BadEmbedding(
+            "The embedding model returned a vector that is not finite or all zeros.", fault="vectors"
+        )
+    return [component / length for component in scaled]
+
+
+def unit_vectors(computed: Sequence[Sequence[float]], *, count: int, dimension: int) -> list[Vector]:
+    """The vectors that a model returned for `count` texts, scaled to length 1. Raises BadEmbedding."""
+    others = {len(vector) for vector in computed} - {dimension}
+    problem = f"vectors of {min(others)} dimensions instead of {dimension}" if others else ""
+    if len(computed) != count:
+        problem = f"{len(computed)} vectors for {count} texts"
+    if problem:
+        raise errors.BadEmbedding(f"The embedding model returned {problem}.", fault="vectors")
+    return [unit_vector(vector) for vector in computed]
+
+
+def read_vectors(found: Sequence[Any], *, count: int, dimension: int) -> list[Vector]:
+    """The vectors in a provider's answer, scaled to length 1. Raises BadEmbedding."""
+    try:
+        numbers = all(type(number) in (int, float) for vector in found for number in vector)
+        vectors = [[float(number) for number in vector] for vector in found] if numbers else None
+    except (TypeError, OverflowError):
+        vectors = None
+    if vectors is None:
+        raise errors.BadEmbedding("The embedding model returned something else than vectors.", fault="answer")
+    return unit_vectors(vectors, count=count, dimension=dimension)
 
 
 class Embedder(Protocol):
@@ -57,6 +92,12 @@ class MultiUserEmbedder(Protocol):
 def for_user(embedder: Embedder, user_id: str) -> Embedder:
     """The embedder to use for this user's queries."""
     return embedder.for_user(user_id) if isinstance(embedder, MultiUserEmbedder) else embedder
+
+
+def policy_of(model: object) -> CallPolicy | None:
+    """The policy of the calls to an embedder, language model or re-ranker; None for a model in this process."""
+    policy = getattr(model, "policy", None)
+    return policy if isinstance(policy, CallPolicy) else None
 
 
 class Llm(Protocol):

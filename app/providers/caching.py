@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,17 +9,11 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from app.providers import base
+from app.providers.flights import Flights
+from app.providers.policy import CallPolicy
 from app.shapes import Vector
 
 _Key = tuple[str, str]
-
-
-@dataclass(slots=True, eq=False)
-class _Flight:
-    """One running embedding and the number of callers that wait for it."""
-
-    task: asyncio.Task[Vector]
-    waiters: int = 0
 
 
 class CachingEmbedder:
@@ -29,15 +22,14 @@ class CachingEmbedder:
     Entries belong to one user: a hit on another user's entry would show, by its time, what that user asked. Use
     `for_user`; `embed_query` on the wrapper itself caches nothing. The bound is on all users' entries together.
 
-    Concurrent calls of one user with the same text share one computation. It survives the cancellation of a caller
-    and is cancelled with the last one, so that a hanging provider does not block a later query. A failure is raised
-    to every waiter and is not cached. Passages are not cached: an ingest seldom repeats one and would evict queries.
+    Concurrent calls of one user with the same text share one computation. A failure is not cached. Passages are not
+    cached: an ingest seldom repeats one and would evict queries.
     """
 
     def __init__(self, embedder: base.Embedder, *, size: int = 2048) -> None:
         self._embedder = embedder
         self._vectors: LRUCache[_Key, array[float]] = LRUCache(size)
-        self._flights: dict[_Key, _Flight] = {}
+        self._flights: Flights[_Key, Vector] = Flights()
         self.queries_in_flight = 0
         self.passages_in_flight = 0
 
@@ -45,6 +37,11 @@ class CachingEmbedder:
     def model(self) -> base.EmbeddingModel:
         """The wrapped embedder's model."""
         return self._embedder.model
+
+    @property
+    def policy(self) -> CallPolicy | None:
+        """The wrapped embedder's policy; None for a model in this process."""
+        return base.policy_of(self._embedder)
 
     def for_user(self, user_id: str) -> base.Embedder:
         """An embedder that uses this user's entries of the cache."""
@@ -70,34 +67,12 @@ class CachingEmbedder:
         """The vector of a user's query, as a copy of the caller's own. Raises what the wrapped embedder raises."""
         key = (user_id, text)
         vector = self._vectors.get(key)
-        return vector.tolist() if vector is not None else list(await self._join(key))
+        return vector.tolist() if vector is not None else list(await self._flights.join(key, lambda: self._embed(key)))
 
-    async def _join(self, key: _Key) -> Vector:
-        flight = self._flights.get(key) or self._start(key)
-        flight.waiters += 1
-        try:
-            return await asyncio.shield(flight.task)
-        finally:
-            flight.waiters -= 1
-            if not flight.waiters and not flight.task.done():
-                self._remove(key, flight)
-                flight.task.cancel()
-
-    def _start(self, key: _Key) -> _Flight:
-        flight = _Flight(asyncio.create_task(self.embed_query(key[1])))
-        flight.task.add_done_callback(lambda _: self._finish(key, flight))
-        self._flights[key] = flight
-        return flight
-
-    def _finish(self, key: _Key, flight: _Flight) -> None:
-        self._remove(key, flight)
-        # Reading the exception also marks it as retrieved when every waiter has left.
-        if not flight.task.cancelled() and flight.task.exception() is None:
-            self._vectors[key] = array("d", flight.task.result())
-
-    def _remove(self, key: _Key, flight: _Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+    async def _embed(self, key: _Key) -> Vector:
+        vector = await self.embed_query(key[1])
+        self._vectors[key] = array("d", vector)
+        return vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +86,11 @@ class _UserEmbedder:
     def model(self) -> base.EmbeddingModel:
         """The wrapped embedder's model."""
         return self.shared.model
+
+    @property
+    def policy(self) -> CallPolicy | None:
+        """The wrapped embedder's policy; None for a model in this process."""
+        return self.shared.policy
 
     async def embed_query(self, text: str) -> Vector:
         """The query's vector, from the user's cache if it is there. Raises what the wrapped embedder raises."""

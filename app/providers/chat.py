@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.providers import prompts
-from app.providers.breaker import Breaker, ProviderModel
-from app.providers.endpoint import Endpoint
+from app.providers import endpoint, prompts
+from app.providers.breaker import ProviderModel
+from app.providers.policy import CallLimits, CallPolicy
 
 
 class ChatLlm:
-    """A model behind one endpoint, whose API is chosen by `kind`. `timeout_s` limits a whole call."""
+    """A model behind one endpoint, whose API is chosen by `kind`."""
 
     def __init__(
         self,
@@ -21,12 +21,12 @@ class ChatLlm:
         url: str,
         model: str,
         api_key: str | None = None,
-        timeout_s: float = 4.0,
+        limits: CallLimits = CallLimits(4.0),
     ) -> None:
         self._kind = kind
         self._model = model
-        self._endpoint = Endpoint("The language model", url=url, api_key=api_key, timeout_s=timeout_s)
-        self.breaker = Breaker(ProviderModel("llm", kind, model), timeout_s=timeout_s)
+        self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
+        self.policy = CallPolicy(ProviderModel("llm", kind, model), limits)
 
     @property
     def name(self) -> str:
@@ -36,8 +36,8 @@ class ChatLlm:
     async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
         """Propose terms. Raises ProviderError."""
         path, body = self._request(*prompts.messages(query, passages))
-        async with self.breaker.guard():
-            answer = await self._endpoint.post(path, body)
+        key = (query, *passages)
+        answer = await self.policy.shared(key, lambda: self._endpoint.post(path, body))
         return prompts.parse(self._content(answer))
 
     async def aclose(self) -> None:
@@ -58,4 +58,5 @@ class ChatLlm:
             message = answer["message"] if self._kind == "ollama" else answer["choices"][0]["message"]
             return message["content"]
         except (KeyError, IndexError, TypeError) as error:
-            raise errors.ProviderError("The language model's answer does not follow its API.") from error
+            message = "The language model's answer does not follow its API."
+            raise errors.ProviderError(message, fault="answer") from error

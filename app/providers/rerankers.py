@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
-from app.providers.breaker import Breaker, ProviderModel
-from app.providers.endpoint import Endpoint
+from app.providers import endpoint
+from app.providers.breaker import ProviderModel
+from app.providers.policy import CallLimits, CallPolicy
 
 Kind = Literal["cohere", "jina", "tei"]
 ADDRESSES = {
@@ -24,7 +25,7 @@ _MAX_LOGIT = 500.0
 
 
 class HttpReranker:
-    """A cross-encoder behind one endpoint, whose API is chosen by `kind`. `timeout_s` limits a whole call."""
+    """A cross-encoder behind one endpoint, whose API is chosen by `kind`."""
 
     def __init__(
         self,
@@ -33,12 +34,12 @@ class HttpReranker:
         url: str,
         model: str | None = None,
         api_key: str | None = None,
-        timeout_s: float = 2.0,
+        limits: CallLimits = CallLimits(2.0),
     ) -> None:
         self._kind = kind
         self._model = model
-        self._endpoint = Endpoint("The re-ranker", url=url, api_key=api_key, timeout_s=timeout_s)
-        self.breaker = Breaker(ProviderModel("reranker", kind, self.name), timeout_s=timeout_s)
+        self._endpoint = endpoint.Endpoint("The re-ranker", url=url, headers=endpoint.bearer(api_key))
+        self.policy = CallPolicy(ProviderModel("reranker", kind, self.name), limits)
 
     @property
     def name(self) -> str:
@@ -52,8 +53,11 @@ class HttpReranker:
         size = TEI_BATCH if self._kind == "tei" else len(passages)
         texts = [passage[:MAX_CHARACTERS] for passage in passages]
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
-        async with self.breaker.guard():
-            answers = [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
+
+        async def answered() -> list[Any]:
+            return [await self._endpoint.post("rerank", self._request(query, batch)) for batch in batches]
+
+        answers = await self.policy.shared((query, *texts), answered)
         read = [self._read(answer, len(batch)) for answer, batch in zip(answers, batches, strict=True)]
         return probabilities([score for scores in read for score in scores])
 
@@ -73,9 +77,9 @@ class HttpReranker:
             field = "score" if self._kind == "tei" else "relevance_score"
             scores = {_index(row["index"]): _score(row[field]) for row in rows}
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise errors.ProviderError("The re-ranker's answer does not follow its API.") from error
+            raise errors.ProviderError("The re-ranker's answer does not follow its API.", fault="answer") from error
         if len(rows) != count or scores.keys() != set(range(count)):
-            raise errors.ProviderError("The re-ranker did not score each passage once.")
+            raise errors.ProviderError("The re-ranker did not score each passage once.", fault="answer")
         return [scores[index] for index in range(count)]
 
 

@@ -1,30 +1,67 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = alpha · doc_score + (1 − alpha) · parent_entity_score`, where the parent is the best entity that is linked to
-the document. `boosted = min(1, score · (1 + min(0.1 · mentions, 0.5)))`.
+`final = (1 − w) · doc_score + w · parent`, with `w = (1 − alpha) · aboutness`. A document's parent score is the best of
+its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
+entities. `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. A boosted score may exceed 1, which keeps
+hits in order; it is capped where it is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from app.shapes import Boost, Hit, Link, Parent
+from app.shapes import Boost, EntityMatch, Hit, Link, Parent
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
+WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
+"""The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
+KEPT_WITHIN = 10
+"""Rank within which the best unguided hits stay."""
 
 
-def blended(hits: Iterable[Hit], links: Mapping[UUID, Link], *, alpha: float) -> list[Hit]:
-    """Returns the hits by final score; ties are ordered by link strength, then by the input order."""
-    scored = [_blended(hit, links.get(hit.candidate.document_id), alpha) for hit in hits]
+def weight(matches: Iterable[EntityMatch], *, alpha: float) -> float:
+    """Returns the weight of the parent scores, 0 to 1."""
+    return (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
+
+
+def parents(
+    matches: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], documents: Iterable[UUID]
+) -> dict[UUID, Link]:
+    """Returns the parent of each document that is linked to one of the entities.
+
+    `strengths` are link strengths by entity and document. The strength of a parent is the sum over its entities.
+    """
+    largest = max((match.score * (match.aboutness or 0.0) for match in matches), default=0.0) or 1.0
+    found: dict[UUID, Link] = {}
+    for document in documents:
+        links = [
+            (match.score * (match.aboutness or 0.0) / largest * link_factor(strength), match.entity_id, strength)
+            for match in matches
+            if (strength := strengths[match.entity_id].get(document)) is not None
+        ]
+        if links:
+            score, entity_id, _strength = max(links, key=lambda link: (link[0], link[2]))
+            found[document] = Link(document, entity_id, score, sum(strength for *_, strength in links))
+    return found
+
+
+def link_factor(strength: float) -> float:
+    """Returns the factor of a link of this strength, 0.5 to 1."""
+    return WEAKEST_LINK + (1 - WEAKEST_LINK) * min(1.0, strength / FULL_STRENGTH)
+
+
+def blended(hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float) -> list[Hit]:
+    """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
+    scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight) for hit in hits]
     return sorted(scored, key=_order)
 
 
-def _blended(hit: Hit, link: Link | None, alpha: float) -> Hit:
+def _blended(hit: Hit, link: Link | None, weight: float) -> Hit:
     doc_score = hit.candidate.score
     parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
-    final = alpha * doc_score + (1 - alpha) * parent.score
+    final = (1 - weight) * doc_score + weight * parent.score
     return replace(hit, candidate=replace(hit.candidate, score=final), parent=parent)
 
 
@@ -32,9 +69,38 @@ def _order(hit: Hit) -> tuple[float, float]:
     return (-round(hit.candidate.score, 12), -(hit.parent.strength if hit.parent else 0.0))
 
 
-def boost_factor(mentions: int, *, per_mention: float = LIFT_PER_MENTION, most: float = MAX_LIFT) -> float:
-    """Returns the factor, from 1 to 1 + `most`, for this number of mentions of one entity."""
-    return 1 + min(per_mention * mentions, most)
+def kept(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
+    """Returns the hits with those of `chunk_ids`, at most KEPT_WITHIN, moved up into the first KEPT_WITHIN.
+
+    A hit that moves gets the score of the one that it follows, so that scores still descend.
+    """
+    low = [hit for hit in hits[KEPT_WITHIN:] if hit.candidate.chunk_id in chunk_ids]
+    if not low:
+        return list(hits)
+    first = list(hits[:KEPT_WITHIN])
+    for _ in low:
+        last = max(i for i, hit in enumerate(first) if hit.candidate.chunk_id not in chunk_ids)
+        del first[last]
+    floor = min((hit.candidate.score for hit in first), default=0.0)
+    first += [replace(hit, candidate=replace(hit.candidate, score=floor)) for hit in low]
+    shown = {hit.candidate.chunk_id for hit in first}
+    return [*first, *(hit for hit in hits if hit.candidate.chunk_id not in shown)]
+
+
+@dataclass(frozen=True, slots=True)
+class Lift:
+    """The mentions of one entity in a chunk, weighted by its aboutness, and its boost per mention and at most."""
+
+    mentions: float
+    per_mention: float = LIFT_PER_MENTION
+    most: float = MAX_LIFT
+
+
+def boost_factor(lifts: Iterable[Lift]) -> float:
+    """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
+    lifts = list(lifts)
+    total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)
+    return 1 + min(total, max((lift.most for lift in lifts), default=0.0))
 
 
 def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
@@ -51,7 +117,7 @@ def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float
     if factor == 1.0:
         return hit
     boost = Boost(factor, mentions[hit.candidate.chunk_id], before)
-    return replace(hit, candidate=replace(hit.candidate, score=min(1.0, before * factor)), boost=boost)
+    return replace(hit, candidate=replace(hit.candidate, score=before * factor), boost=boost)
 
 
 def _before(hit: Hit) -> float:

@@ -23,7 +23,11 @@ FULL_SCORE_TERMS = 3
 """Terms of a query that facts must cover for the full score: a single common word is weak evidence."""
 MIN_COSINE, COSINE_RANGE, MAX_DESCRIPTION = 0.3, 0.5, 0.8
 MIN_SPREAD = 0.1
-"""Smallest difference between the first and last score of a full list that is not too broad."""
+"""Smallest difference between the first and last score of a full list that is not too broad, if the same words of the
+query refer to all of its entities."""
+
+PROPER_TYPES = ("person", "team", "project")
+"""Types of entities in metadata that have proper names."""
 
 _PRECEDENCE: tuple[MatchedBy, ...] = ("name", "fuzzy", "description", "role", "team", "fact")
 _OWNERS: tuple[Origin, ...] = ("user", "metadata", "title", "text")
@@ -42,12 +46,12 @@ def fact(covered: float, terms: int) -> float:
 
 
 def description(cosine: float) -> float:
-    """Scores the cosine of a description: `(cos − 0.3) / 0.5`, clipped to 0 to 0.8."""
-    return max(0.0, min(MAX_DESCRIPTION, (cosine - MIN_COSINE) / COSINE_RANGE))
+    """Scores the cosine of a description: `(cos − 0.3) / 0.5`, which `best` caps at 0.8."""
+    return (cosine - MIN_COSINE) / COSINE_RANGE
 
 
 def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
-    """Returns the best `limit` entities, each with its best score.
+    """Returns the best `limit` entities, each with its best score, capped; entities at the cap are ordered by theirs.
 
     An extracted entity is dropped if an entity of the user matches by the same key.
     """
@@ -58,18 +62,29 @@ def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
             kept[match.entity_id] = match
     owned = {match.key for match in kept.values() if match.origin == "user" and match.key}
     remaining = [match for match in kept.values() if match.origin == "user" or match.key not in owned]
-    return [replace(match, score=round(match.score, 6)) for match in sorted(remaining, key=_order)[:limit]]
+    return [replace(match, score=round(_capped(match), 6)) for match in sorted(remaining, key=_order)[:limit]]
 
 
 def fallback_reason(matches: Sequence[EntityMatch], *, threshold: float, limit: int) -> str | None:
     """Returns why these entities are not used for the search, or None."""
     if not matches or matches[0].score < threshold:
         return "not_entity_centric"
-    if len(matches) == limit > 1 and matches[0].score - matches[-1].score < MIN_SPREAD:
+    similar = len(matches) == limit > 1 and matches[0].score - matches[-1].score < MIN_SPREAD
+    if similar and len({match.use.words for match in matches}) == 1:
         return "too_broad"
     return None
 
 
-def _order(match: EntityMatch) -> tuple[float, int, int, int, str]:
+def is_automatic(origin: Origin, kind: str) -> bool:
+    """Returns whether an entity was made from a title or a tag, which are often ordinary words."""
+    return origin == "title" or (origin == "metadata" and kind not in PROPER_TYPES)
+
+
+def _capped(match: EntityMatch) -> float:
+    return min(MAX_DESCRIPTION, match.score) if match.matched_by == "description" else match.score
+
+
+def _order(match: EntityMatch) -> tuple[float, int, float, int, int, str]:
     kind, owner = _PRECEDENCE.index(match.matched_by), _OWNERS.index(match.origin)
-    return (-round(match.score, 9), kind, owner, -len(match.name), str(match.entity_id))
+    capped, uncapped = round(_capped(match), 9), round(match.score, 9)
+    return (-capped, kind, -uncapped, owner, -len(match.name), str(match.entity_id))

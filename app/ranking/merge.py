@@ -1,4 +1,4 @@
-"""Merges the chunks of several hops or lists into one order.
+"""Scores the chunks of several hops or lists (RRF, RRF with bonuses, or a sum of signals) and orders them.
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`. linked: a sum of signals, each
 relative to the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared`, plus the words of the

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ MIN_POOL, MAX_POOL = 25, 100
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
-    """The position of a hit in the input, from 0, and its new score, 0 to 1."""
+    """The position of a hit in the input, from 0, and its new score."""
 
     position: int
     score: float
@@ -28,7 +29,7 @@ def pool_size(limit: int) -> int:
 
 
 def blended(score: float, cosine: float | None, *, weight: float = WEIGHT) -> float:
-    """Returns a score of 0 to 1 blended with the cosine; a negative cosine counts 0, None changes nothing."""
+    """Returns a score blended with the cosine; a negative cosine counts 0, None changes nothing."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
 
 
@@ -39,7 +40,7 @@ def ordered(scores: Sequence[float], again: Mapping[int, float]) -> list[Rescore
     never increase down the list.
     """
     first = sorted((Rescored(position, score) for position, score in again.items()), key=_order)
-    lowest = first[-1].score if first else 1.0
+    lowest = first[-1].score if first else math.inf
     rest = [Rescored(position, min(score, lowest)) for position, score in enumerate(scores) if position not in again]
     return first + rest
 

@@ -1,10 +1,21 @@
-"""Core types that are passed between the packages.
+"""Exports the core types that are passed between the packages.
 
 Reading: Query → Candidate → Hit → Answer. Writing: Upload → DocumentDraft → Passage → Chunk. All are frozen
 dataclasses, each constructed in one package.
 """
 
-from app.shapes.entities import Entity, EntityDraft, EntityFilter, LinkedDocument, MentionKind, Origin
+from app.shapes.entities import (
+    Entity,
+    EntityDraft,
+    EntityFilter,
+    LinkedDocument,
+    MentionKind,
+    NameCase,
+    NameForm,
+    NameUse,
+    Origin,
+)
+from app.shapes.filters import OPERATORS, Filters, is_operator_object
 from app.shapes.kinds import (
     Confidence,
     Degraded,
@@ -12,6 +23,7 @@ from app.shapes.kinds import (
     Fusion,
     Hierarchy,
     Json,
+    LinkKind,
     MatchedBy,
     Mode,
     QueryType,
@@ -25,14 +37,12 @@ from app.shapes.reading import (
     Boost,
     Candidate,
     EntityMatch,
-    Filters,
     Guidance,
     Hit,
     Hop,
     HybridRequest,
     HybridResult,
     IndexText,
-    LegScores,
     LexicalQuery,
     Link,
     Parent,
@@ -55,6 +65,7 @@ from app.shapes.writing import (
 )
 
 __all__ = [
+    "OPERATORS",
     "Answer",
     "Boost",
     "Candidate",
@@ -82,15 +93,18 @@ __all__ = [
     "IndexText",
     "IngestResult",
     "Json",
-    "LegScores",
     "LexicalQuery",
     "Link",
+    "LinkKind",
     "LinkRequest",
     "LinkedChunk",
     "LinkedDocument",
     "MatchedBy",
     "MentionKind",
     "Mode",
+    "NameCase",
+    "NameForm",
+    "NameUse",
     "Origin",
     "Parent",
     "ParsedQuery",
@@ -105,4 +119,5 @@ __all__ = [
     "Vector",
     "Via",
     "Weights",
+    "is_operator_object",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from app.shapes.filters import Filters
 from app.shapes.kinds import Vector
-from app.shapes.reading import Filters
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from app.shapes.entities import Origin
+from app.shapes.entities import NameUse, Origin
+from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Confidence,
     Degraded,
@@ -16,6 +16,7 @@ from app.shapes.kinds import (
     Fusion,
     Hierarchy,
     Json,
+    LinkKind,
     MatchedBy,
     Mode,
     QueryType,
@@ -39,26 +40,6 @@ class ParsedQuery:
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     query_type: QueryType = "keyword"
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """Conditions on documents. `created_after` is inclusive, `created_before` exclusive.
-
-    `metadata` is containment, and a value such as `{"gte": 2020, "lt": 2024}` is a range on a number or an ISO date.
-    """
-
-    document_ids: tuple[UUID, ...] | None = None
-    source_ids: tuple[UUID, ...] | None = None
-    metadata: Json | None = None
-    created_after: datetime | None = None
-    created_before: datetime | None = None
-
-    def __bool__(self) -> bool:
-        return any(
-            value is not None
-            for value in (self.document_ids, self.source_ids, self.metadata, self.created_after, self.created_before)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +69,11 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A search request. Values of None are chosen by `mode`."""
+    """A search request. Values of None are chosen by `mode`.
+
+    `cursor` continues an earlier answer. With `group_size`, each hit is the best chunk of a document, with up to that
+    many further ones.
+    """
 
     user_id: str
     text: str
@@ -108,6 +93,8 @@ class Query:
     guidance: Guidance = field(default_factory=Guidance)
     rerank: Rerank = "none"
     mmr: bool = False
+    cursor: str | None = None
+    group_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +182,6 @@ class HybridResult:
 
 
 @dataclass(frozen=True, slots=True)
-class LegScores:
-    """The cosine and BM25 scores of a chunk; None if the leg did not return it."""
-
-    chunk_id: UUID
-    document_id: UUID
-    vector_score: float | None
-    text_score: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Via:
     """The link by which a later hop reached a chunk: the name, its source chunk, the number of chunks and of steps.
 
@@ -212,7 +189,7 @@ class Via:
     """
 
     name: str
-    kind: Literal["linked", "shared", "named", "expanded"]
+    kind: LinkKind
     source_chunk_id: UUID | None = None
     chunks: int | None = None
     steps: int | None = None
@@ -234,7 +211,11 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class EntityMatch:
-    """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it."""
+    """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it.
+
+    `use` is how the query refers to it, `aboutness` (0 to 1) the probability that the query is about it; None until it
+    is computed.
+    """
 
     entity_id: UUID
     name: str
@@ -243,11 +224,15 @@ class EntityMatch:
     score: float
     matched_by: MatchedBy
     key: str | None = None
+    use: NameUse = field(default_factory=lambda: NameUse("topic"))
+    aboutness: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A document linked to an entity of the query: the entity, its score, and the strength of the link."""
+    """A document linked to entities of the query: the best of them, the parent score of the document (0 to 1), and the
+    strength of the link.
+    """
 
     document_id: UUID
     entity_id: UUID
@@ -257,7 +242,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Parent:
-    """The contribution of an entity to a hit: `final = alpha · doc_score + (1 − alpha) · score`."""
+    """The contribution of an entity to a hit: `final = (1 − weight) · doc_score + weight · score`."""
 
     entity_id: UUID | None
     score: float
@@ -277,7 +262,10 @@ class Boost:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result: the candidate, its confidence, and the components of its rank."""
+    """A result: the candidate, its confidence, and the components of its rank.
+
+    `more` has further hits of the same document if the results are grouped.
+    """
 
     candidate: Candidate
     confidence: Confidence
@@ -288,6 +276,7 @@ class Hit:
     via: Via | None = None
     parent: Parent | None = None
     boost: Boost | None = None
+    more: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +295,8 @@ class Answer:
     degraded: tuple[Degraded, ...]
     relaxed: tuple[str, ...]
     timings: Mapping[str, float]
+    detail: Detail = "full"
+    next_cursor: str | None = None
     explain: Json | None = None
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None

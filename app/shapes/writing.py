@@ -23,7 +23,10 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A document of a request, as plain text or Markdown."""
+    """A document of a request, as plain text or Markdown.
+
+    `default_title` is its title if neither the request nor the text has one.
+    """
 
     content: str
     title: str | None = None
@@ -32,6 +35,7 @@ class Upload:
     language: str | None = None
     created_at: datetime | None = None
     markdown: bool = True
+    default_title: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
 """Opens transactions on Postgres with the user's row-level security, time limits and translated errors.
 
-`reading(user)` is a READ ONLY transaction, `searching(user)` one with the settings of a search, and `writing(user)` a
-read-write transaction. They set the user through the schema's `enter` functions, and nothing else commits. Every wait
-is also limited on the client, because server-side timeouts do not apply if the server is frozen or packets are lost.
+`reading(user)` is a READ ONLY transaction in which all statements see one snapshot (REPEATABLE READ), `searching(user)`
+one with the settings of a search, and `writing(user)` a read-write transaction. They set the user through the schema's
+`enter` functions, and nothing else commits. Every wait is also limited on the client, because server-side timeouts do
+not apply if the server is frozen or packets are lost.
 """
 
 from __future__ import annotations
@@ -113,6 +114,8 @@ class Database:
     @asynccontextmanager
     async def reading(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[Reading]:
         """Open a READ ONLY transaction that sees one user's rows and scans HNSW for this many candidates.
+
+        All of its statements see the same snapshot.
 
         Raises DatabaseUnavailable, DeadlineExceeded.
         """
@@ -229,7 +232,8 @@ class Database:
             async with bounded.within(self._pool_wait_s() + bounded.REACH_S):
                 await stack.enter_async_context(connection)
                 if read_only:
-                    await connection.execution_options(postgresql_readonly=True)
+                    # Both are part of BEGIN, which they make no slower.
+                    await connection.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
         except TimeoutError as error:
             raise errors.DatabaseUnavailable(bounded.UNRESPONSIVE) from error
 
@@ -314,6 +318,7 @@ def engine(dsn: str, **options: Any) -> AsyncEngine:
     settings = {
         "application_name": "stepwell",
         "client_min_messages": "warning",
+        "timezone": "UTC",
         "citus.propagate_set_commands": "local",
         **bounded.SERVER_SETTINGS,
     }

@@ -154,6 +154,13 @@ async def get(db: Reading, user_id: str, document_id: UUID) -> Document:
     return _document(row._mapping)
 
 
+async def of_chunk(db: Reading, user_id: str, chunk_id: UUID) -> UUID | None:
+    """The id of the document that contains a chunk; None if the user has no such chunk."""
+    query = sa.select(_c.document_id).where(_c.user_id == user_id, _c.chunk_id == chunk_id)
+    document_id: UUID | None = await db.scalar(query)
+    return document_id
+
+
 async def exists(db: Reading, user_id: str, document_id: UUID) -> bool:
     """Whether the user has this document."""
     query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.document_id == document_id)

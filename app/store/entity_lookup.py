@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from app.shapes import EntityMatch, Link, MatchedBy, Origin, Vector
+from app.shapes import EntityMatch, MatchedBy, Origin, Vector
 from app.store import entities as stored
 from app.store import sql, vectors
 from app.store.db import Reading
@@ -18,7 +18,9 @@ from app.store.db import Reading
 MAX_MATCHES = 50
 """Entities returned for each kind of match."""
 MAX_DOCUMENTS = 20_000
-"""Linked documents that scope a search; weaker links are left out."""
+"""Linked documents of one entity; weaker links are left out."""
+MEMBER_DECAY = 0.25
+"""Factor of the strength of a link that an entity has through a member."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,13 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     return [Match(**row._mapping) for row in rows]
 
 
-async def documents(db: Reading, user_id: str, scores: Sequence[tuple[UUID, float]]) -> list[Link]:
-    """The documents linked to the entities or to their members, the best parent and the strongest link first."""
-    binds = {
-        "user_id": user_id,
-        "entity_ids": [entity_id for entity_id, _score in scores],
-        "scores": [score for _entity_id, score in scores],
-        "most": MAX_DOCUMENTS,
-    }
-    return [Link(**row._mapping) for row in await db.execute(sql.statement("documents_of_entities"), binds)]
+async def documents(db: Reading, user_id: str, entity_ids: Collection[UUID]) -> dict[UUID, dict[UUID, float]]:
+    """The documents linked to each entity or to its members, with the strength of the link, the strongest first."""
+    binds = {"user_id": user_id, "entity_ids": list(entity_ids), "decay": MEMBER_DECAY, "most": MAX_DOCUMENTS}
+    found: dict[UUID, dict[UUID, float]] = {entity_id: {} for entity_id in entity_ids}
+    for row in await db.execute(sql.statement("documents_of_entities"), binds):
+        found[row.entity_id][row.document_id] = row.strength
+    return found
 
 
 async def mentions(

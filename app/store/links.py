@@ -1,16 +1,16 @@
 """Finds chunks linked by names to source chunks or to a query.
 
-Runs `links.sql`, `names_of_chunks.sql`, `chunks_by_id.sql` and `lexemes_of_chunks.sql`.
+Runs `links.sql` and `names_of_chunks.sql`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import Candidate, ChunkName, LinkedChunk, LinkRequest, Vector
-from app.store import recall, sql, vectors
+from app.shapes import ChunkName, LinkedChunk, LinkRequest
+from app.store import filters, sql, vectors
 from app.store.db import Reading
 
 MAX_SOURCES = 10
@@ -51,7 +51,7 @@ def binds(request: LinkRequest) -> dict[str, Any]:
         "second_weight": SECOND_WEIGHT,
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
         "filtered": bool(request.filters),
-        **recall.filter_binds(request.filters),
+        **filters.binds(request.filters),
     }
 
 
@@ -59,32 +59,3 @@ async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[Ch
     """The names in the chunks, with the number of chunks that contain each."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
     return [ChunkName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
-
-
-async def chunks(
-    db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None
-) -> dict[UUID, tuple[Candidate, float | None]]:
-    """Chunks by id with their content, without scores, each with its similarity to the vector."""
-    embedding = None if vector is None else vectors.as_text(vector)
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
-    candidates = {}
-    for row in await db.execute(sql.statement("chunks_by_id"), binds):
-        fields = dict(row._mapping)
-        similarity = fields.pop("similarity")
-        fields["heading_path"] = tuple(fields["heading_path"])
-        candidates[row.chunk_id] = (Candidate(**fields, score=0.0, **_NO_SCORES), similarity)
-    return candidates
-
-
-async def question_lexemes(
-    db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
-) -> dict[UUID, frozenset[str]]:
-    """The lexemes of the question that each chunk contains."""
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
-    rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
-    return {row.chunk_id: frozenset(row.lexemes) for row in rows}
-
-
-_NO_SCORES: dict[str, Any] = dict.fromkeys(
-    ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
-)

@@ -130,7 +130,7 @@ async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[s
 async def chunks_with_phrase(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[ChunkText]:
     """Up to MAX_CHUNKS chunks of documents other than `besides` that contain the phrase in the text index."""
     binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MAX_CHUNKS}
-    rows = await db.execute(sql.statement("chunks_holding_phrase"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("chunks_containing_phrase"), {"user_id": user_id, **binds})
     return [ChunkText(row.chunk_no, row.document_id, row.content) for row in rows]
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, Filters, HybridRequest, HybridResult, IndexText, LegScores, LexicalQuery, Term, Vector
-from app.store import sql, vectors
+from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector
+from app.store import filters, sql, vectors
 from app.store.db import Reading, use_custom_plans
 
 EXACT_FLOOR = 4_000
@@ -24,9 +24,6 @@ EXACT_FACTOR = 25.0
 EXACT_FACTOR_FILTERED = 10.0
 """The same with a filter, which spreads the rows of the exact scan over the table."""
 
-MAX_PER_TERM = 2.2
-"""Upper bound of a term's BM25 score as a multiple of its idf: k1 + 1."""
-
 SPEND = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
@@ -34,7 +31,6 @@ PLAIN = frozenset({"vector", "text"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
-_RANGE_OPERATORS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -46,20 +42,20 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     return _result([row._mapping for row in result], request)
 
 
-async def scores(db: Reading, request: HybridRequest) -> list[LegScores]:
-    """The leg scores of the chunks that `hybrid` would return, unordered; read as one row for speed."""
-    await use_custom_plans(db)
-    row = (await db.execute(sql.statement("hybrid", *needed_parts(request), "bare"), binds(request))).one()
-    columns = (row.chunk_ids, row.document_ids, row.vector_scores, row.text_scores)
-    return [LegScores(*fields) for fields in zip(*columns, strict=True)]
-
-
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
     """The stored vector of one chunk. Raises NotFound."""
     row = (await db.execute(sql.statement("vector_of_chunk"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
     if row is None:
         raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
     return [float(number) for number in json.loads(row.embedding)]
+
+
+async def containing_excluded(db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+    """The chunks among these that contain an excluded word or phrase."""
+    names = ("excluded_folded", "excluded_plain")
+    excluded = {name: value for name, value in _lexical_binds(lexical).items() if name in names}
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), **excluded}
+    return set(await db.scalars(sql.statement("chunks_containing_excluded"), binds))
 
 
 def needed_parts(request: HybridRequest) -> tuple[str, ...]:
@@ -89,7 +85,7 @@ def binds(request: HybridRequest) -> dict[str, Any]:
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        **filter_binds(request.filters),
+        **filters.binds(request.filters),
         "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
         "weight_vector": request.weights.vector if "vector" in parts else 0.0,
         "weight_text": request.weights.text if "text" in parts else 0.0,
@@ -109,43 +105,6 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
         "excluded_folded": [text.folded for text in lexical.excluded],
         "excluded_plain": [text.plain for text in lexical.excluded],
     }
-
-
-def filter_binds(filters: Filters) -> dict[str, Any]:
-    """The binds of `stepwell.passes`."""
-    containing, matching = _metadata(filters.metadata)
-    return {
-        "document_ids": None if filters.document_ids is None else list(filters.document_ids),
-        "source_ids": None if filters.source_ids is None else list(filters.source_ids),
-        "containing": None if containing is None else json.dumps(containing),
-        "matching": matching,
-        "created_after": filters.created_after,
-        "created_before": filters.created_before,
-    }
-
-
-def _metadata(metadata: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, str | None]:
-    """The containment filter and, for values such as `{"gte": 1, "lt": 9}`, the JSON path."""
-    if metadata is None:
-        return None, None
-    ranges = {key: value for key, value in metadata.items() if is_range(value)}
-    containing = {key: value for key, value in metadata.items() if key not in ranges}
-    tests = [
-        f"exists(@.{json.dumps(key)} ? ({' && '.join(_test(operator, bound) for operator, bound in value.items())}))"
-        for key, value in ranges.items()
-    ]
-    return containing or None, f"$ ? ({' && '.join(tests)})" if tests else None
-
-
-def is_range(value: Any) -> bool:
-    """Whether a metadata filter's value is a range and not something to be contained."""
-    return isinstance(value, Mapping) and bool(value) and value.keys() <= _RANGE_OPERATORS.keys()
-
-
-def _test(operator: str, bound: Any) -> str:
-    if isinstance(bound, str):
-        return f"@.datetime() {_RANGE_OPERATORS[operator]} {json.dumps(bound)}.datetime()"
-    return f"@ {_RANGE_OPERATORS[operator]} {json.dumps(bound)}"
 
 
 def _result(rows: Sequence[sa.RowMapping], request: HybridRequest) -> HybridResult:

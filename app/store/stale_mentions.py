@@ -21,7 +21,7 @@ async def chunks_with_names(db: Reading, user_id: str, names: Sequence[str]) -> 
     """The chunks that may contain one of these names (words as indexed); None if any chunk may."""
     if not names:
         return []
-    rows = await db.execute(sql.statement("chunks_holding_words"), {"user_id": user_id, "names": list(names)})
+    rows = await db.execute(sql.statement("chunks_containing_words"), {"user_id": user_id, "names": list(names)})
     chunk_nos = list(rows.scalars())
     return None if None in chunk_nos else chunk_nos
 

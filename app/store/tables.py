@@ -13,6 +13,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Computed,
     DateTime,
     ForeignKeyConstraint,
     Index,
@@ -27,7 +28,7 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 from app.store import columns, shared_tables
 
@@ -75,6 +76,8 @@ documents = Table(
     columns.moment("created_at"),
     columns.moment("updated_at"),
     Column("names_version", Integer, nullable=False, server_default="0"),
+    # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
+    Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),

@@ -1,29 +1,26 @@
-"""Finds the stored lexemes that begin like a given word."""
+"""Finds the stored lexemes that begin like given words."""
 
 from __future__ import annotations
 
-import sqlalchemy as sa
+from collections.abc import Collection
 
-from app.store import tables
+from app.store import sql
 from app.store.db import Reading
 
 MAX_LEXEMES = 2_000
+PREFIX = 2
 
 
-async def starting_like(db: Reading, user_id: str, *, word: str) -> list[str]:
-    """Up to 2,000 stored lexemes that start with the word's first two letters, by descending document frequency.
+async def starting_like(db: Reading, user_id: str, words: Collection[str]) -> dict[str, list[str]]:
+    """For each word up to 2,000 stored lexemes with its first two letters, by descending document frequency.
 
-    A range on a column under collation C: LIKE would not use its index under row-level security.
+    The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
+    security.
     """
-    start = word[:2]
-    column = tables.lexemes.c
-    query = (
-        sa.select(column.lexeme)
-        .where(column.user_id == user_id, column.lexeme >= start, column.lexeme < _after(start))
-        .order_by(column.df.desc(), column.lexeme)
-        .limit(MAX_LEXEMES)
-    )
-    return list(await db.scalars(query))
+    firsts = list(dict.fromkeys(word[:PREFIX] for word in words))
+    binds = {"user_id": user_id, "firsts": firsts, "ends": [_after(first) for first in firsts], "limit": MAX_LEXEMES}
+    lexemes = {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
+    return {word: lexemes.get(word[:PREFIX], []) for word in words}
 
 
 def _after(start: str) -> str:

@@ -9,6 +9,7 @@ Every function takes time linear in the length of its input, because documents a
     sentences         sentences and lines
     tokens            estimated word pieces
     chunking          passages
+    languages         the text-search configuration of a language
     lexical           text as Postgres indexes it
     stop_words        function words, question words, name particles and calendar words
     analysis          parsed queries

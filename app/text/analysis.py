@@ -83,12 +83,24 @@ def query_type(text: str) -> QueryType:
     contains a name; the caller sets the type to entity if that name is a known entity. Two capitalised words in a row,
     with or without a particle such as "of" between them, are an entity.
     """
-    words = [bare for word in text.split() if (bare := _bare(word))]
-    if any(len(word) <= MAX_IDENTIFIER_LENGTH and _IDENTIFIER.fullmatch(word) for word in words):
+    if identifiers(text):
         return "technical"
+    words = _bare_words(text)
     if _is_sentence(text, words):
         return "conceptual"
     return "entity" if _has_name(words) else "keyword"
+
+
+def identifiers(text: str) -> list[str]:
+    """Returns the words of a query that are names of code, codes, versions, flags, paths or addresses.
+
+    Plain numbers, such as years, are none.
+    """
+    return [word for word in _bare_words(text) if len(word) <= MAX_IDENTIFIER_LENGTH and _IDENTIFIER.fullmatch(word)]
+
+
+def _bare_words(text: str) -> list[str]:
+    return [bare for word in text.split() if (bare := _bare(word))]
 
 
 def _has_incidental_quotes(outside: Sequence[str], phrases: Sequence[str], words: str) -> bool:

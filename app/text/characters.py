@@ -27,6 +27,11 @@ def _marks(predicate: Callable[[str], bool]) -> str:
     return _ranges(code for code in codes if predicate(chr(code)))
 
 
+UNSPACED = (
+    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
+    r"\u0e01-\u0e4e\u0e80-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
+)
+"""Scripts that are indexed as pairs of characters: Chinese, Japanese, Korean, Thai, Lao, Burmese and Khmer."""
 CONTROL = r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"
 SURROGATE = r"\ud800-\udfff"
 # Soft hyphen, grapheme joiner, bidi controls, fillers, zero widths, BOM, noncharacters, tags, ideographic variants.

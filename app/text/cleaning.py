@@ -200,9 +200,10 @@ def _cleaned(text: str, noted: list[str]) -> str:
     joined = any(joiner in text for joiner in "\u200c\u200d\ufe0f")
     for pattern, note in _REMOVED:
         text = _without(pattern, text, note, noted)
-    if joined:
-        text = _without(_STRAY_JOINER, text, _STRAY_NOTE, noted)
     text = _composed(_LIGATURE.sub(lambda match: _LIGATURES[ord(match[0])], text), noted)
+    if joined:
+        # Composed before, because NFC turns some symbols into letters, and after: a joiner may separate what composes.
+        text = _composed(_without(_STRAY_JOINER, text, _STRAY_NOTE, noted), noted)
     return _TRAILING_SPACE.sub("", text)
 
 

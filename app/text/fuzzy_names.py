@@ -21,6 +21,10 @@ MIN_SIMILARITY = 0.75
 MAX_WORDS = 40
 """Words of a text that are compared, from its beginning."""
 MAX_SPAN_WORDS = 5
+MIN_LETTERS = 5
+"""Letters of the shortest misspelling: shorter words resemble many names."""
+MIN_WORD_SIMILARITY = 0.7
+"""Similarity of each word of a misspelling to its counterpart in the name: people who share a first name differ."""
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
 """Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
@@ -146,6 +150,15 @@ class FuzzyNames:
 
     def _more_similar(self, text: str, limit: int) -> dict[str, float]:
         return dict(self._more.similar(text, limit)) if self._more else {}
+
+
+def is_misspelling(words: Sequence[str], known: str) -> bool:
+    """Returns whether words may be a misspelling of a name: long enough, and each resembles its counterpart."""
+    if sum(map(len, words)) < MIN_LETTERS:
+        return False
+    counterparts = known.split(" ")
+    pairs = zip(words, counterparts, strict=True) if len(words) == len(counterparts) else ()
+    return all(fuzz.ratio(word, counterpart) >= 100 * MIN_WORD_SIMILARITY for word, counterpart in pairs)
 
 
 def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from app.text import characters, cleaning
 
@@ -18,46 +16,11 @@ MAX_LEXEME_BYTES = 2_000  # Postgres ignores lexemes from 2,047 bytes on, with a
 _MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
 _MAX_CAMEL = 64  # a longer word of mixed case is data, not a name
 
-_LANGUAGES = {
-    "arabic": "ar ara",
-    "armenian": "hy hye arm",
-    "basque": "eu eus baq",
-    "catalan": "ca cat",
-    "danish": "da dan",
-    "dutch": "nl nld dut",
-    "english": "en eng",
-    "estonian": "et est",
-    "finnish": "fi fin",
-    "french": "fr fra fre",
-    "german": "de deu ger",
-    "greek": "el ell gre",
-    "hindi": "hi hin",
-    "hungarian": "hu hun",
-    "indonesian": "id ind",
-    "irish": "ga gle",
-    "italian": "it ita",
-    "lithuanian": "lt lit",
-    "nepali": "ne nep",
-    "norwegian": "no nor nb nob nn nno",
-    "portuguese": "pt por",
-    "romanian": "ro ron rum",
-    "russian": "ru rus",
-    "serbian": "sr srp",
-    "spanish": "es spa",
-    "swedish": "sv swe",
-    "tamil": "ta tam",
-    "turkish": "tr tur",
-    "yiddish": "yi yid",
-}
-CONFIGS: Mapping[str, str] = MappingProxyType(
-    {"simple": "simple"} | {name: config for config, codes in _LANGUAGES.items() for name in (config, *codes.split())}
-)
-"""Language names and ISO 639 codes, lower-case, to the text-search configuration of Postgres 15 to 18."""
-
 _FOLDED_CONFIGS = frozenset({"english", "simple"})
 _LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
-_LETTERS |= {letter.upper(): folded.upper() for letter, folded in _LETTERS.items() if letter != "ı"}
-_LETTER = re.compile(f"[{''.join(_LETTERS)}]")
+_FOLDED_LETTER = re.compile(f"[{''.join(_LETTERS)}{''.join(_LETTERS).replace('ı', '').upper()}]")
+_LIGATURE = re.compile("[œŒ]")
+_FRENCH_LIGATURE = re.compile("[œŒæÆ]")  # in other languages æ is a letter; German's stemmer expands ß
 _ACCENT = re.compile("[\u0300-\u036f]+")
 _UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
 
@@ -68,12 +31,8 @@ _HYPHEN = re.compile("[\u2010\u2011\u2043\ufe63\uff0d]")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})++(?![\d,]*\d)")
 _ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
 _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
-_CJK = (
-    r"\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U000323af"
-    r"\u0e01-\u0e4e\u0e80-\u0ece\u1000-\u1049\u1050-\u109f\u1780-\u17d3"
-)
-_CJK_RUN = re.compile(rf"[{_CJK}]+")
-_CJK_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
+_UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
+_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 _COMPOUND = re.compile(
     r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
     r"|[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"  # getUserName
@@ -85,28 +44,18 @@ _CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
 
 
-def config_for(language: str | None) -> str:
-    """Returns the Postgres text-search configuration for a language's name, ISO code or tag ("de", "German", "pt-BR").
-
-    None returns 'english', an unknown language 'simple' (no stemming, no stop words).
-    """
-    if language is None:
-        return "english"
-    name = language.strip().lower()
-    return CONFIGS.get(name) or CONFIGS.get(re.split(r"[-_]", name)[0], "simple")
-
-
 def index_text(text: str, config: str) -> str:
     """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search by.
 
-    Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them). Punctuation
-    becomes space, hyphens between letters stay. Compounds are followed by their parts ("josh.ai josh ai"), mixed
-    case and snake case become one word and its parts, decimals and versions stay whole, acronyms lose their dots.
-    Scripts without spaces become overlapping pairs. Words over 2,000 bytes are dropped. Linear in the length.
+    Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them), ligatures expanded
+    where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
+    followed by their parts ("josh.ai josh ai"), mixed case and snake case become one word and its parts, decimals and
+    versions stay whole, acronyms lose their dots. Scripts without spaces become overlapping pairs, beside which the
+    database indexes single characters. Words over 2,000 bytes are dropped. Linear in the length.
     """
-    text = _normalised(text, folded=config in _FOLDED_CONFIGS)
+    text = _normalised(text, config)
     if not text.isascii():
-        text = _CJK_RUN.sub(_pairs, text)
+        text = _UNSPACED_RUN.sub(_pairs, text)
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
     text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
@@ -117,20 +66,29 @@ def index_text(text: str, config: str) -> str:
     return " ".join(_LONG.sub(_unless_too_long, text).split())
 
 
-def _normalised(text: str, *, folded: bool) -> str:
+def _normalised(text: str, config: str) -> str:
     if text.isascii():
         return text
     text = _HYPHEN.sub("-", _UNSEEN.sub("", text))
     text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
-    if not folded:
-        return text
+    if config not in _FOLDED_CONFIGS:
+        return (_FRENCH_LIGATURE if config == "french" else _LIGATURE).sub(_folded_letter, text)
     bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))
-    return _LETTER.sub(lambda match: _LETTERS[match[0]], unicodedata.normalize("NFC", bare))
+    return _FOLDED_LETTER.sub(_folded_letter, unicodedata.normalize("NFC", bare))
+
+
+def _folded_letter(match: re.Match[str]) -> str:
+    """Returns the ASCII form of a letter; a capital before a small letter is "Oe", because "OEuvre" is two words."""
+    letter = match[0]
+    if letter in _LETTERS:
+        return _LETTERS[letter]
+    folded = _LETTERS[letter.lower()]
+    return folded.capitalize() if match.string[match.end() : match.end() + 1].islower() else folded.upper()
 
 
 def _pairs(match: re.Match[str]) -> str:
     """Returns overlapping pairs of characters with their marks, separated by spaces."""
-    units = _CJK_UNIT.findall(match[0])
+    units = _UNIT.findall(match[0])
     if len(units) < 2:
         return f" {match[0]} "
     return f" {' '.join(first + second for first, second in itertools.pairwise(units))} "

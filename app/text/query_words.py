@@ -39,57 +39,40 @@ def read(text: str) -> QueryWords:
     )
 
 
-def longest_names(query: QueryWords, keys: Collection[str]) -> set[str]:
-    """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps."""
+def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tuple[int, int]]]:
+    """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps.
+
+    Each has its positions: those of its first word and of the word after its last.
+    """
     words = query.words
-    found: set[str] = set()
+    found: dict[str, list[tuple[int, int]]] = {}
     start = 0
     while start < len(words):
         widths = range(min(names.MAX_WORDS, len(words) - start), 0, -1)
         width = next((n for n in widths if " ".join(words[start : start + n]) in keys), 0)
         if width:
-            found.add(" ".join(words[start : start + width]))
+            found.setdefault(" ".join(words[start : start + width]), []).append((start, start + width))
         start += max(width, 1)
     return found
 
 
-def is_written_as_name(query: QueryWords, key: str) -> bool:
-    """Returns whether a name is capitalised in the query.
+def role_sequences(query: QueryWords) -> set[str]:
+    """Returns the word sequences that may be the role of somebody in the user's organisation.
 
-    Each distinctive word of it starts with a capital or digit, and a single one does not start a sentence; or the name
-    is the whole query and starts with a capital.
+    They follow a determiner ("the lead mason"), are the whole query, or are anywhere in a question for a person.
     """
-    words = tuple(key.split(" "))
-    if query.words == words:
-        return query.capital[0]
-    starts = query.places.get(words[0], ())
-    return any(
-        query.words[start : start + len(words)] == words and _is_capitalised(query, start, start + len(words))
-        for start in starts
-    )
-
-
-def capitalised_alone(query: QueryWords) -> list[int]:
-    """Returns the positions of the words that are capitalised as names by themselves."""
-    return [index for index in range(len(query.words)) if _is_capitalised(query, index, index + 1)]
-
-
-def has_capitalised_names(query: QueryWords) -> bool:
-    """Returns whether a word starts with a capital and does not start a sentence."""
-    return any(capital and not opens for capital, opens in zip(query.capital, query.opens, strict=True))
+    words = query.words
+    if any(word in query.places for word in stop_words.PERSON_QUESTION_WORDS):
+        return set(names.sequences(" ".join(words)))
+    starts = [index + 1 for index, word in enumerate(words) if word in stop_words.DETERMINERS]
+    found = {" ".join(words[start:end]) for start in starts for end in range(start + 1, start + names.MAX_WORDS + 1)}
+    return found | ({" ".join(words)} if len(words) <= names.MAX_WORDS else set())
 
 
 def asks_for_type(query: QueryWords, kind: str) -> bool:
     """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
     type_words = (*names.words(kind), *names.words(f"{kind}s"))
     return any(word in query.places for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
-
-
-def _is_capitalised(query: QueryWords, start: int, end: int) -> bool:
-    distinctive = [i for i in range(start, end) if names.is_distinctive(query.words[i : i + 1])]
-    if not distinctive or any(query.small[i] for i in distinctive):
-        return False
-    return len(distinctive) > 1 or not query.opens[distinctive[0]]
 
 
 def _opens(text: str, start: int) -> bool:

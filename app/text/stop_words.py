@@ -52,6 +52,15 @@ With "and", which in a document would join two names ("Mara Veit and Cliff Clark
 PERSON_QUESTION_WORDS = _words("who whom whose wer wen wem wessen qui quien quienes quem chi")
 """Question words that ask for a person, without accents, as `names.words` folds them."""
 
+PLACE_PREPOSITIONS = _words("in at near from around outside inside nach aus bei en dans desde em")
+"""Words before the name of a place, without accents."""
+
+DETERMINERS = _words(
+    "the our der die das den dem unser unsere unseren unserem le la les notre nos el los las nuestro nuestra "
+    "il lo gli nostro nostra o os as nosso nossa"
+)
+"""Words before a role that somebody has in the user's organisation; "my manager" is somebody else."""
+
 QUESTION_WORDS = _words(
     "what who whom whose when where which why how "  # English
     "is are was were do does did can could should would will has have had "

@@ -27,9 +27,14 @@ def world(
     questions: Annotated[
         int, typer.Option(min=1, max=500, help="Maximum number of questions of each type.")
     ] = generate.QUESTIONS,
+    incidental: Annotated[
+        bool, typer.Option("--incidental", help="Add names that questions contain but are not about.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Another seed gives another company from the same words.")] = 0,
 ) -> None:
     """Generate documents, entities and judged questions about a fictional company, for `stepwell eval`."""
-    generated = generate.build(half.value, documents=documents, questions=questions, seed=seed)
+    generated = generate.build(
+        half.value, documents=documents, questions=questions, seed=seed, incidental_names=incidental
+    )
     beir.save(generated, save)
     options.err.print(f"Wrote {len(generated.documents)} documents and {len(generated.questions)} questions to {save}.")

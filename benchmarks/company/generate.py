@@ -11,7 +11,7 @@ from random import Random
 
 from app.evaluation import beir
 from benchmarks.company import documents as company_documents
-from benchmarks.company import people, vocabulary
+from benchmarks.company import incidental, people, vocabulary
 from benchmarks.company import questions as company_questions
 from benchmarks.company.vocabulary import Half
 
@@ -21,18 +21,33 @@ ENTITY_TYPES = TYPES[:4]
 """Question types that name a person, a project or a team."""
 
 
-def build(half: Half, *, documents: int = DOCUMENTS, questions: int = QUESTIONS, seed: int = 0) -> beir.EvaluationSet:
+def build(
+    half: Half,
+    *,
+    documents: int = DOCUMENTS,
+    questions: int = QUESTIONS,
+    seed: int = 0,
+    incidental_names: bool = False,
+) -> beir.EvaluationSet:
     """Returns the set of one half; equal arguments give an equal set in every process.
 
-    `questions` is the maximum for each type; a set of few documents has fewer.
+    `questions` is the maximum for each type; a set of few documents has fewer. `incidental_names` adds names that
+    questions are not about (`incidental.py`); texts and the seven types stay the same.
     """
     rng = Random(f"{half} {seed}")
     words = vocabulary.load(half)
     company = people.generate(words, documents, rng)
     drafts = company_documents.generate(half, company, documents, rng)
+    entities = people.entities(company)
+    asked = company_questions.generate(words, company, drafts, questions, rng)
+    if incidental_names:
+        names = incidental.draw(words, company, rng)
+        incidental.annotate(drafts, names, rng)
+        entities += names.entities()
+        asked += incidental.questions(words, company, drafts, names, questions, rng)
     return beir.EvaluationSet(
         documents=tuple(draft.upload() for draft in drafts),
-        questions=tuple(company_questions.generate(words, company, drafts, questions, rng)),
+        questions=tuple(asked),
         skipped=0,
-        entities=tuple(people.entities(company)),
+        entities=tuple(entities),
     )

@@ -68,6 +68,7 @@ class Vocabulary:
     phrases: dict[str, tuple[str, ...]]
     titles: dict[str, tuple[str, ...]]
     questions: dict[str, tuple[str, ...]]
+    incidental: dict[str, tuple[str, ...]]
 
 
 @cache
@@ -85,10 +86,11 @@ def load(half: Half) -> Vocabulary:
         phrases=phrases,
         titles={name: tuple(value) for name, value in names["titles"].items()},
         questions={name: tuple(value) for name, value in names["questions"].items()},
+        incidental={name: tuple(value) for name, value in names["incidental"].items()},
     )
 
 
-_OTHERS = frozenset({"first", "last", "sites", "skills", "projects", "titles", "questions"})
+_OTHERS = frozenset({"first", "last", "sites", "skills", "projects", "titles", "questions", "incidental"})
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Loads the real passages from which the corpus's vectors are derived."""
+"""Loads the texts of real passages, from the sample notes or a folder, for synthetic vectors and queries."""
 
 from __future__ import annotations
 

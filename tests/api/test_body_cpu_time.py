@@ -15,10 +15,10 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import TypeAdapter, ValidationError
 
 from app import errors
-from app.api import bodies, entity_lines
+from app.api import entity_lines, strict_json
 from app.api.document_models import DocumentInput
 from app.api.entity_models import EntityInput
-from app.api.multihop_models import RerankRequest
+from app.api.rerank_models import RerankRequest
 from app.api.search_models import SearchRequest
 
 MOST = 8.0
@@ -92,7 +92,7 @@ def ratio(work: Callable[[Any], object], made: Callable[[int], Any], size: int) 
 
 @pytest.mark.parametrize("shape", BODIES)
 def test_a_body_is_parsed_in_linear_time(shape: str) -> None:
-    assert ratio(bodies.parse, BODIES[shape], 20_000) <= MOST
+    assert ratio(strict_json.parse, BODIES[shape], 20_000) <= MOST
 
 
 @pytest.mark.parametrize("shape", MODELS)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.api import uploads
 from app.providers.fake import FakeEmbedder
 
 DOCUMENTS = "/api/rag/documents"
-
-
-async def _upload(caller: Caller, *files: tuple[str, bytes], field: str = "files") -> httpx.Response:
-    return await caller.client.post(DOCUMENTS, files=[(field, (name, raw, "text/plain")) for name, raw in files])
 
 
 async def test_a_new_document_is_201_and_searchable_at_once_a_known_one_200_and_unchanged(caller: Caller) -> None:
@@ -56,6 +51,33 @@ async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_other
     assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "empty", "invalid_request")]
 
 
+async def test_each_item_of_a_list_is_stored_or_refused_on_its_own(caller: Caller) -> None:
+    wrong = [
+        {"content": " \u200b"},
+        {"content": "a\x00b", "uri": "nul"},
+        {"content": "x", "titel": "y"},
+        {"content": "x", "metadata": {"size": float("inf")}},
+        "text",
+        None,
+        {"content": "x", "metadata": {"k": "\ud800"}},
+    ]
+    raw = json.dumps([{"content": "First.", "uri": "first"}, *wrong, {"content": "Last.", "uri": "last"}])
+    response = await caller.client.post(DOCUMENTS, content=raw, headers={"Content-Type": "application/json"})
+    assert response.status_code == 201, response.text
+    answer = response.json()
+    assert [document["uri"] for document in answer["documents"]] == ["first", "last"]
+    assert [(one["index"], one["field"], one["code"]) for one in answer["failed"]] == [
+        (1, "content", "blank_content"),
+        (2, "content", "invalid_text"),
+        (3, "titel", "invalid_request"),
+        (4, "metadata.size", "invalid_number"),
+        (5, None, "invalid_request"),
+        (6, None, "invalid_request"),
+        (7, "metadata.k", "invalid_text"),
+    ]
+    assert answer["failed"][1]["uri"] == "nul"
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -71,7 +93,8 @@ async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_other
         ({"content": "x", "metadata": []}, "metadata"),
         ([], "body"),
         ([{"content": "x"}] * 501, "body"),
-        ([{"content": "x"}, {"content": ""}], "[1].content"),
+        ([{"content": ""}, {"content": "x", "titel": "y"}], "[0].content"),
+        ([5], "[0]"),
         ("text", "body"),
         (None, "body"),
     ],
@@ -90,86 +113,6 @@ async def test_a_body_that_is_no_json_is_refused(caller: Caller, raw: bytes, sta
     assert response.headers["content-type"] == "application/problem+json"
     plain = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "text/plain"})
     assert_problem(plain, 415, "unsupported_media_type")
-
-
-async def test_files_of_a_form_are_stored(caller: Caller) -> None:
-    response = await _upload(caller, ("a.md", b"# Lime\n\nMortar."), ("b.txt", "# not a heading: é".encode("latin-1")))
-    assert response.status_code == 201
-    first, second = response.json()["documents"]
-    assert (first["title"], second["title"]) == ("Lime", "")
-    found = (await caller.client.get(f"{DOCUMENTS}/{second['document_id']}")).json()
-    assert (found["content"], found["metadata"]) == ("# not a heading: é", {"filename": "b.txt"})
-    assert (await _upload(caller, ("a.md", b"# Lime\n\nMortar."))).status_code == 200
-
-
-@pytest.mark.parametrize(
-    ("sent", "label"),
-    [
-        ("../../etc/passwd.txt", "passwd.txt"),
-        ("C:\\notes\\plan.md", "plan.md"),
-        ("x" * 300 + ".txt", "x" * 196 + ".txt"),
-        ("evil\u202etxt.md", "eviltxt.md"),
-        ("<script>alert(1).txt", "<script>alert(1).txt"),
-    ],
-)
-async def test_a_file_name_is_a_label_and_never_a_path(caller: Caller, sent: str, label: str) -> None:
-    stored = (await _upload(caller, (sent, b"Lime."))).json()["documents"][0]
-    assert stored["uri"] is None
-    found = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}")).json()
-    assert found["metadata"] == {"filename": label}
-
-
-def test_control_characters_leave_a_file_name() -> None:
-    assert uploads.label("a\x00b\x1f.txt") == "ab.txt"
-    assert uploads.label("../..") == ".."
-    assert uploads.label("") == ""
-
-
-@pytest.mark.parametrize(
-    ("name", "raw"),
-    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a.exe", b"MZ")],
-)
-async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, raw: bytes) -> None:
-    response = await _upload(caller, (name, raw))
-    assert response.status_code == 422, response.text
-    assert response.json()["errors"][0]["field"] in ("files[0]", "content")
-
-
-async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Caller) -> None:
-    files = (
-        ("a.pdf", b"%PDF-1.7"),
-        ("a.md", b"# Lime"),
-        ("b.txt", b""),
-        ("c.md", b"---\ntitle: c\n---\n"),
-        ("d.txt", b"Clay."),
-    )
-    response = await _upload(caller, *files)
-    assert response.status_code == 201, response.text
-    answer = response.json()
-    assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
-    assert "text and Markdown" in answer["failed"][0]["detail"]
-    assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", ""])
-    assert (await _upload(caller, *files)).status_code == 200
-
-
-async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(caller: Caller) -> None:
-    form = await _upload(caller, ("a.pdf", b"%PDF-1.7"), ("b.txt", b""))
-    listed = await caller.client.post(DOCUMENTS, json=[{"content": "---\ntitle: Only this\n---\n"}])
-    assert (form.status_code, listed.status_code) == (422, 422)
-    assert [one.json()["errors"][0]["field"] for one in (form, listed)] == ["files[0]", "[0]"]
-
-
-async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
-    assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
-    many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))
-    assert many.status_code in (400, 422)
-    fields = await caller.client.post(DOCUMENTS, data={"title": "x"}, files={"files": ("a.txt", b"Lime.")})
-    assert fields.status_code in (400, 422)
-    for response in (many, fields):
-        assert response.headers["content-type"] == "application/problem+json"
-    broken = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "multipart/form-data"})
-    assert broken.status_code in (400, 422)
-    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
 async def test_a_document_is_read_replaced_deleted_and_gone(caller: Caller) -> None:
@@ -311,3 +254,33 @@ async def test_a_failing_embedder_is_502_and_nothing_is_stored(caller: Caller, e
     assert_problem(response, 502, "provider_failed")
     assert_problem(listed, 502, "provider_failed")
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_a_list_that_ends_in_the_stored_version_stores_that_version(caller: Caller) -> None:
+    await caller.client.post(DOCUMENTS, json={"uri": "a", "content": "Stored."})
+    items = [{"uri": "a", "content": "Other."}, {"uri": "a", "content": "Stored."}]
+    answer = (await caller.client.post(DOCUMENTS, json=items)).json()
+    assert [document["status"] for document in answer["documents"]] == ["replaced", "replaced"]
+    stored = await caller.client.get(f"{DOCUMENTS}/{answer['documents'][1]['document_id']}")
+    assert stored.json()["content"] == "Stored."
+
+
+async def test_a_language_is_a_tag_a_code_or_a_name(caller: Caller) -> None:
+    for language in ("Deutsch", "German", "de-AT", "ger"):
+        await caller.add(f"Kalk und Stein, {language}.", f"de/{language}", language=language)
+    await caller.add("石と石灰", "zh", language="zh-Hant")
+    stats = (await caller.client.get("/api/rag/stats")).json()
+    assert stats["languages"] == {"german": 4, "simple": 1}
+
+
+async def test_an_unknown_language_is_refused_with_those_that_are_accepted(caller: Caller) -> None:
+    wrong = {"content": "lime", "language": "Klingonese"}
+    response = await caller.client.post("/api/rag/documents", json=wrong)
+    assert response.status_code == 422
+    problem = response.json()
+    assert problem["errors"][0]["field"] == "language"
+    assert "German" in problem["detail"]
+    listed = await caller.client.post("/api/rag/documents", json=[wrong, {"content": "stone", "language": "Français"}])
+    assert listed.status_code == 201
+    assert [(failure["index"], failure["code"]) for failure in listed.json()["failed"]] == [(0, "invalid_request")]
+    assert listed.json()["added"] == 1

@@ -172,7 +172,7 @@ async def test_pages_neither_skip_nor_repeat_and_filters_hold(caller: Caller) ->
     assert await _names(caller, origin="metadata") == []
     assert len(await _names(caller, origin="user", limit=200)) == 14
     assert_problem(await caller.client.get(ENTITIES, params={"origin": "text"}), 422, "invalid_request", "origin")
-    assert_problem(await caller.client.get(ENTITIES, params={"cursor": "nonsense"}), 422, "invalid_request", "cursor")
+    assert_problem(await caller.client.get(ENTITIES, params={"cursor": "nonsense"}), 422, "invalid_cursor", "cursor")
 
 
 @pytest.mark.parametrize("q", ["Steohen Brandt", "stephen", "brant", "SB2", "stephenbrandt"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,29 @@ def test_every_property_of_a_schema_has_a_description() -> None:
         (name, key, value) for name, schema in schemas.items() for key, value in schema.get("properties", {}).items()
     ]
     assert [(name, key) for name, key, value in properties if "description" not in value] == []
+
+
+def test_a_field_of_an_answer_that_may_be_null_may_be_left_out() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    answers = ["SearchAnswer", "MultihopAnswer", "RerankAnswer"]
+    required_and_nullable = [
+        (name, key)
+        for name in _referenced(answers)
+        for key, value in schemas[name].get("properties", {}).items()
+        if {"type": "null"} in value.get("anyOf", []) and key in schemas[name].get("required", [])
+    ]
+    assert required_and_nullable == []
+
+
+def _referenced(names: list[str]) -> set[str]:
+    """The schemas and all schemas that they refer to."""
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names += re.findall(r"#/components/schemas/(\w+)", json.dumps(DOCUMENT["components"]["schemas"][name]))
+    return found
 
 
 def test_every_problem_is_declared_as_problem_json() -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import harness
 import httpx
 import pytest
-import uvicorn
 from example_app import assert_problem
 from fastapi import FastAPI
 from pydantic import ValidationError
@@ -25,22 +23,10 @@ FILE = {"files": ("note.txt", b"Written by a web page.", "text/plain")}
 BODY = b'{"content": "Written by a web page."}'
 
 
-@asynccontextmanager
-async def _listening(app: FastAPI) -> AsyncIterator[int]:
-    """Serve the application on a socket; its port."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, lifespan="off", log_config=None, access_log=False))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn sets no event
-        await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await serving
-
-
 @pytest.fixture(scope="module")
 async def port(open_app: FastAPI) -> AsyncIterator[int]:
     """A default service, without keys, on a socket."""
-    async with _listening(open_app) as port:
+    async with harness.listening(open_app) as port:
         yield port
 
 

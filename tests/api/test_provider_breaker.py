@@ -60,13 +60,17 @@ def _answers(provider: FakeProvider, path: str) -> None:
 
 
 async def _gauge(client: httpx.AsyncClient, role: str) -> float:
+    return await _metric(client, "stepwell_provider_breaker_state{", role)
+
+
+async def _metric(client: httpx.AsyncClient, *parts: str) -> float:
     lines = (await client.get("/metrics")).text.splitlines()
-    (line,) = (line for line in lines if line.startswith("stepwell_provider_breaker_state{") and f'"{role}"' in line)
+    (line,) = (line for line in lines if all(part in line for part in parts))
     return float(line.rsplit(" ", 1)[1])
 
 
 @pytest.mark.parametrize(("path", "body", "code"), [MULTIHOP, RERANK])
-async def test_after_three_hanging_calls_the_provider_is_not_called_until_it_recovers(
+async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_recovers(
     client: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
 ) -> None:
     async def degraded() -> list[str]:
@@ -87,6 +91,9 @@ async def test_after_three_hanging_calls_the_provider_is_not_called_until_it_rec
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2
+    attempts = ("stepwell_provider_attempts_total", role)
+    assert await _metric(client, *attempts, "failed") == breaker.FAILURES
+    assert await _metric(client, *attempts, "not_called") == 1
 
     monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + breaker.PAUSE_S)
     assert await _gauge(client, role) == 1

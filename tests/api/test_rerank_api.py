@@ -11,6 +11,7 @@ import harness
 import httpx
 import pytest
 from api_caller import Caller
+from example_app import assert_problem
 from fake_provider import FakeProvider
 from fastapi import FastAPI
 
@@ -140,8 +141,10 @@ async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_orde
     provider.hang_up = True
     ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
     assert (ids(ranked), ranked["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
+    called = len(provider.requests)
+    assert called > 0
     ranked = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
-    assert (ids(ranked), ranked["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], 1)
+    assert (ids(ranked), ranked["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], called)
 
 
 async def test_another_users_chunks_are_treated_as_external_hits(
@@ -174,3 +177,9 @@ async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks
     ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
     assert [hit["explain"] for hit in ranked["results"]] == [{}, {}]
     assert ids(ranked) == [chunks["money"], chunks["lime"]]
+
+
+async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
+    lists = [{"name": "one", "hits": [{"chunk_id": "a"}]}, {"name": "one", "hits": [{"chunk_id": "b"}]}]
+    response = await caller.client.post(URL, json={"lists": lists})
+    assert_problem(response, 422, "duplicate_name", "lists")

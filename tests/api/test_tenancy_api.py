@@ -48,7 +48,7 @@ def example_of(operation: dict[str, Any]) -> Any:
 
 def ids_in(path: str, operation: dict[str, Any]) -> list[str]:
     """The names of the single ids that an operation takes, in its path or its body."""
-    in_path = re.findall(r"{(\w+)}", path)
+    in_path = re.findall(r"{(\w+_id)}", path)
     return in_path or [name for name in schema_of(operation).get("properties", {}) if name.endswith("_id")]
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from app.evaluation import beir
 from app.shapes import Upload
-from benchmarks.company import generate, vocabulary
+from benchmarks.company import generate, incidental, vocabulary
 
 SMALL = {"documents": 400, "questions": 12}
 HALVES: tuple[vocabulary.Half, ...] = ("train", "test")
@@ -190,3 +190,18 @@ def test_questions_about_a_date_are_answered_within_it(world: beir.EvaluationSet
                 assert question.filters.created_after <= created < question.filters.created_before
             else:
                 assert f"{vocabulary.MONTHS[created.month - 1]} {created.year}" in question.text
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_incidental_names_add_types_and_leave_texts_and_other_questions_as_they_are(half: vocabulary.Half) -> None:
+    plain, added = generate.build(half, **SMALL), generate.build(half, **SMALL, incidental_names=True)
+    assert added.questions[: len(plain.questions)] == plain.questions
+    assert [(each.title, each.content) for each in added.documents] == [
+        (each.title, each.content) for each in plain.documents
+    ]
+    assert added.entities[: len(plain.entities)] == plain.entities
+    asked = Counter(question.kind for question in added.questions)
+    assert asked.keys() == {*generate.TYPES, *incidental.TYPES}
+    stored = {upload.uri for upload in added.documents}
+    assert all(question.relevant and question.relevant.keys() <= stored for question in added.questions)
+    assert any(upload.metadata.get("tags") for upload in added.documents)

@@ -30,7 +30,9 @@ def notes(tmp_path: Path) -> Path:
     """A folder with notes, and unsupported files."""
     folder = tmp_path / "notes"
     (folder / "deep").mkdir(parents=True)
-    (folder / "lime.md").write_text("---\ntitle: Mortar\n---\nBelow the third landing we use lime.", encoding="utf-8")
+    (folder / "lime.md").write_text(
+        "---\ntitle: Mortar\nteam: masonry\n---\nBelow the third landing we use lime.", encoding="utf-8"
+    )
     (folder / "deep" / "dog.txt").write_text("A dog is a loyal companion that likes walks.", encoding="utf-8")
     (folder / "latin.txt").write_bytes("Café au lait.".encode("latin-1"))
     (folder / "picture.png").write_bytes(b"\x89PNG")
@@ -89,6 +91,10 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     assert answer["explain"]["terms"]
     assert "[red]landing[/]" in stepwell("search", "lime [red]landing[/]", "--user", user).out
     assert "no_documents" in stepwell("search", "lime", "--user", harness.new_user()).out
+    of_team = stepwell(
+        "search", "pets", "--user", user, "--json", "--filters", '{"metadata": {"team": "masonry"}}'
+    ).json
+    assert [hit["title"] for hit in of_team["results"]] == ["Mortar"]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from app.cli.root import app
 from app.config import Settings
 from app.pipelines import doctor, repair
 from app.pipelines.doctor import Expected
-from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, health
 from app.text import tags
 
@@ -152,15 +151,6 @@ def test_versions_are_judged_as_numbers(version_num, vector, name, level):
 def test_a_full_disk_is_an_error_and_a_nearly_full_one_a_warning(tmp_path):
     assert [doctor.disk(free, "/x").level for free in (10**8, 10**9, 10**10)] == ["error", "warning", "ok"]
     assert health.free_bytes(tmp_path / "not" / "yet") > 0
-
-
-async def test_an_embedder_that_answers_zeros_is_an_error():
-    class Zeros(FakeEmbedder):
-        async def embed_query(self, text):
-            return [0.0] * self.model.dimension
-
-    assert (await doctor.embedder(FakeEmbedder())).level == "ok"
-    assert (await doctor.embedder(Zeros())).level == "error"
 
 
 @pytest.mark.parametrize(

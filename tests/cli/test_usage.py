@@ -49,6 +49,15 @@ def test_a_provider_that_is_not_configured_is_an_error_that_names_the_setting(st
     assert "STEPWELL_RERANKER" in ran.err
 
 
+@pytest.mark.parametrize("command", ["search", "multihop"])
+def test_a_wrong_filter_is_an_error_that_names_its_place_and_the_fix(stepwell: Stepwell, command: str) -> None:
+    ran = stepwell(command, "lime", "--filters", '{"metadata": {"year": {"$gt": 3}}}')
+    assert ran.code == 2
+    assert "(filters.metadata.year)" in _plain(ran.err)
+    assert "in, ne, exists, gte, gt, lte, lt" in _plain(ran.err)
+    assert "is not valid JSON" in _plain(stepwell(command, "lime", "--filters", "team=tide").err)
+
+
 def test_an_unknown_variable_is_reported_with_the_nearest_setting(
     stepwell: Stepwell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

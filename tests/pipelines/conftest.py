@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import harness
 import pytest
 
-from app.providers.minilm import MiniLM
+from app.providers import minilm as offline
+from app.providers.onnx_embedder import OnnxEmbedder
 from app.store.db import Database
 
 
@@ -18,8 +19,8 @@ def template(wide_template: str) -> str:
 
 
 @pytest.fixture(scope="session")
-async def minilm() -> AsyncIterator[MiniLM]:
-    model = await MiniLM.load()
+async def minilm() -> AsyncIterator[OnnxEmbedder]:
+    model = await offline.load()
     yield model
     await model.aclose()
 
@@ -31,6 +32,6 @@ def tenant(database: Database) -> harness.Tenant:
 
 
 @pytest.fixture
-def minilm_tenant(database: Database, minilm: MiniLM) -> harness.Tenant:
+def minilm_tenant(database: Database, minilm: OnnxEmbedder) -> harness.Tenant:
     """A new user with the offline model."""
     return harness.Tenant(database, embedder=minilm)

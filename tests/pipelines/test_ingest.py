@@ -164,6 +164,12 @@ async def test_documents_stored_before_the_caller_stops_reading_are_kept(tenant:
     assert [o.stored and o.stored.status for o in again] == ["unchanged", *["added"] * 5]
 
 
+async def test_an_unknown_language_in_the_frontmatter_is_a_warning(tenant: Tenant) -> None:
+    stored = await tenant.add("---\nlanguage: Klingonese\n---\nnuqneH", "note")
+    assert stored.warnings == ("frontmatter's language is unknown: indexed without stemming",)
+    assert (await documents.stats(tenant.user_id, db=tenant.db)).languages == {"simple": 1}
+
+
 async def test_frontmatter_becomes_title_metadata_language_and_date(tenant: Tenant) -> None:
     text = "---\ntitle: Der Brunnen\nlang: de\ndate: 2024-05-06\nteam: masonry\n---\n# Kopf\n\nKalk statt Zement."
     stored = await tenant.add(text, "note", metadata={"team": "given"})

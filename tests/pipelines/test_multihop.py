@@ -160,6 +160,12 @@ async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> Non
     assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
 
 
+async def test_an_excluded_stop_word_removes_nothing(library: Tenant) -> None:
+    title, text = LIBRARY["director"]
+    await library.add(f"Once {text}", "director", title=title)
+    assert "director" in uris(await _ask(library, f"{QUESTION} -once"))
+
+
 async def test_an_empty_first_hop_gives_an_empty_answer_without_a_model_call(tenant: Tenant) -> None:
     llm = Proposing(["x"])
     answer = await _ask(tenant, llm=llm)

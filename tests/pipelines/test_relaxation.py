@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
+import sqlalchemy as sa
 from harness import Tenant, uris
 
 from app.providers.fake import FakeEmbedder
@@ -14,6 +18,22 @@ async def words(tenant: Tenant) -> Tenant:
     """Three notes, and an embedder that fails, so that the text leg stands alone."""
     await tenant.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
     return tenant
+
+
+@contextmanager
+def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
+    """The statements that are run on the tenant's database."""
+    statements: list[str] = []
+
+    def add(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    engine = tenant.db._engine.sync_engine
+    sa.event.listen(engine, "before_cursor_execute", add)
+    try:
+        yield statements
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", add)
 
 
 def _deaf(tenant: Tenant) -> Tenant:
@@ -76,3 +96,20 @@ async def test_an_excluded_word_that_matches_every_chunk_is_dropped(tenant: Tena
     answer = await tenant.ask("mortar -lime")
     assert sorted(map(str, uris(answer))) == ["one", "two"]
     assert answer.relaxed
+
+
+async def test_the_longest_unknown_words_are_replaced_and_their_number_is_limited(words: Tenant) -> None:
+    unknown = [f"zq{number:03d}x" for number in range(250)]
+    answer = await _deaf(words).ask(" ".join([*unknown, "timetabel"]), mode="lexical")
+    assert (uris(answer), answer.relaxed) == (["boat"], ("similar_words",))
+    many = " ".join([*(f"quite{number:03d}unheard" for number in range(250)), "harb"])
+    assert uris(await words.ask(many, mode="lexical")) == []
+
+
+async def test_several_unknown_words_take_no_more_statements_than_one(words: Tenant) -> None:
+    counts = []
+    for query in ("harbuor", "harbuor gannett colnoy timetabel"):
+        with counted_statements(words) as statements:
+            assert (await words.ask(query, mode="lexical")).relaxed == ("similar_words",)
+        counts.append(len(statements))
+    assert counts[0] == counts[1]

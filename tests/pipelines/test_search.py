@@ -206,6 +206,31 @@ async def test_confidence_does_not_depend_on_how_much_text_is_returned(shelf: Te
     assert (sure[0][1] == "very_high") == ("codes are there" not in query)
 
 
+@pytest.mark.parametrize(
+    "query", ['"to be" castle', "+the castle", '"The Who" castle', "-the castle", "the AND castle"]
+)
+async def test_operators_on_stop_words_leave_the_text_leg_as_it_is(tenant: Tenant, query: str) -> None:
+    await tenant.add_all({"castle": "The castle of Brandt stands on a rock.", "river": "A river flows."})
+    answer = await tenant.ask(query, mode="lexical")
+    assert (uris(answer), answer.relaxed) == (["castle"], ())
+
+
+@pytest.mark.parametrize("query", ["ERR_40", "Error ERR_99 in 2024", "error ERR_TIDE_40 of the gauge"])
+async def test_a_query_with_an_identifier_is_certain_of_nothing_that_lacks_it(tenant: Tenant, query: str) -> None:
+    await tenant.add_all({"long": "Error ERR_4012 and ERR_TIDE_4012 of the gauge in 2024.", "other": "In 2024: peace."})
+    hits = (await tenant.ask(query)).hits
+    assert hits
+    assert "very_high" not in {hit.confidence for hit in hits}
+    assert not any("identifier" in hit.strategies for hit in hits)
+
+
+async def test_an_identifier_in_a_heading_counts(tenant: Tenant) -> None:
+    sections = [f"## {code}\n\n{'The gauge does not answer. ' * 60}" for code in ("ERR_40", "ERR_41")]
+    await tenant.add("\n\n".join(["# Codes", *sections]), "codes")
+    first = (await tenant.ask("gauge ERR_40")).hits[0]
+    assert ("identifier" in first.strategies, first.confidence) == (True, "very_high")
+
+
 async def test_confidence_names_how_the_legs_agree(shelf: Tenant) -> None:
     question = await shelf.ask("what does the dog like to do in the evening", mode="semantic")
     assert [hit.confidence for hit in question.hits] == ["high"] * len(SHELF)

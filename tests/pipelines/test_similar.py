@@ -11,7 +11,8 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines import documents, similar
 from app.pipelines.budget import Budget
-from app.shapes import Answer, Chunk, Filters
+from app.providers.fake import FakeEmbedder
+from app.shapes import Answer, Chunk, Filters, Vector
 
 NOTES = {
     "cat": "The cat sleeps on the warm window sill.",
@@ -19,6 +20,17 @@ NOTES = {
     "tax": "The tax return is due at the end of July.",
     "levy": "Pay the council levy before the end of July.",
 }
+
+
+class ScaledEmbedder(FakeEmbedder):
+    """An embedder whose vectors have another length than 1."""
+
+    def __init__(self, length: float) -> None:
+        super().__init__()
+        self._length = length
+
+    def _embed(self, text: str) -> Vector:
+        return [self._length * component for component in super()._embed(text)]
 
 
 async def _chunk(tenant: Tenant, uri: str) -> Chunk:
@@ -53,6 +65,17 @@ async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant
     assert uris(answer) == ["tax"]
     assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
     assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
+
+
+async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_vectors(tenant: Tenant) -> None:
+    short = Tenant(tenant.db, ScaledEmbedder(1e-25))
+    for owner in (tenant, short):
+        await owner.add_all(NOTES)
+    expected = await tenant.ask("the tax in July", mode="semantic")
+    answer = await short.ask("the tax in July", mode="semantic")
+    assert uris(answer) == uris(expected)
+    scores = [[hit.candidate.vector_score for hit in one.hits] for one in (answer, expected)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
 
 
 async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:

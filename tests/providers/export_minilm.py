@@ -116,8 +116,11 @@ def pooled(graph: Graph, x: str) -> None:
     graph.op("Div", mean, graph.op("ReduceL2", mean, tokens, keepdims=1), output="vectors")
 
 
-def build() -> bytes:
-    """The serialised model; its bytes depend on the weights' header alone."""
+def build(*, with_pooling: bool = True) -> bytes:
+    """The serialised model; its bytes depend on the weights' header alone.
+
+    Without pooling its output are the vectors of the tokens, as in the exports of other models.
+    """
     with weights_file().open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         graph = Graph(json.loads(file.read(size)), data_start=8 + size)
@@ -125,15 +128,19 @@ def build() -> bytes:
     mask = graph.op("Cast", "attention_mask", to=TensorProto.INT32)
     for number in range(LAYERS):
         x = layer(graph, x, mask, f"encoder.layer.{number}")
-    pooled(graph, x)
-    return model(graph).SerializeToString(deterministic=True)
+    if with_pooling:
+        pooled(graph, x)
+        output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", 384])
+    else:
+        graph.op("Identity", x, output="last_hidden_state")
+        output = helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["batch", "tokens", 384])
+    return model(graph, output).SerializeToString(deterministic=True)
 
 
-def model(graph: Graph) -> onnx.ModelProto:
+def model(graph: Graph, output: onnx.ValueInfoProto) -> onnx.ModelProto:
     names = ("input_ids", "attention_mask")
     tokens = [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in names]
-    vectors = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", 384])]
-    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", tokens, vectors, graph.initializers)
+    body = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", tokens, [output], graph.initializers)
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
     return helper.make_model(body, opset_imports=opsets, ir_version=10)
 

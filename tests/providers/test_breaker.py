@@ -14,6 +14,7 @@ from app.errors import ProviderError
 from app.providers import breaker
 from app.providers.breaker import Breaker, ProviderDown, ProviderModel
 from app.providers.chat import ChatLlm
+from app.providers.policy import CallLimits
 from app.providers.rerankers import HttpReranker
 
 PASSAGES = ["Ada\nAda wrote the notes."]
@@ -22,12 +23,12 @@ GOOD = '{"terms": ["Ada"]}'
 
 @pytest.fixture
 def guard() -> Breaker:
-    return Breaker(ProviderModel("llm", "openai", "tiny"), timeout_s=30)
+    return Breaker(ProviderModel("llm", "openai", "tiny"))
 
 
 async def _fail(guard: Breaker, pause_s: float | None = None) -> None:
     with pytest.raises(ProviderDown):
-        async with guard.guard():
+        async with guard.guard(30):
             raise ProviderDown("down", pause_s=pause_s)
 
 
@@ -37,17 +38,17 @@ async def _opened(guard: Breaker) -> None:
         await _fail(guard)
 
 
-async def test_three_failures_in_a_row_open_it_and_a_success_between_them_does_not(guard: Breaker) -> None:
-    for _ in range(4):
-        await _fail(guard)
-        await _fail(guard)
-        async with guard.guard():
+async def test_five_failures_in_a_row_open_it_and_a_success_between_them_does_not(guard: Breaker) -> None:
+    for _ in range(2):
+        for _ in range(breaker.FAILURES - 1):
+            await _fail(guard)
+        async with guard.guard(30):
             pass
     assert guard.state == "closed"
     await _opened(guard)
     assert guard.state == "open"
     with pytest.raises(ProviderError, match="not called for a while"):
-        async with guard.guard():
+        async with guard.guard(30):
             raise AssertionError("the provider was called")
 
 
@@ -57,9 +58,9 @@ async def test_half_open_lets_one_call_through_whose_success_closes_it(
     monkeypatch.setattr(breaker, "PAUSE_S", 0.0)
     await _opened(guard)
     assert guard.state == "half_open"
-    async with guard.guard():
+    async with guard.guard(30):
         with pytest.raises(ProviderError, match="not called for a while"):
-            async with guard.guard():
+            async with guard.guard(30):
                 raise AssertionError("a second call was let through")
     assert guard.state == "closed"
 
@@ -76,7 +77,7 @@ async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
     guard: Breaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def hang() -> None:
-        async with guard.guard():
+        async with guard.guard(30):
             await asyncio.Event().wait()
 
     async def leave() -> None:
@@ -93,16 +94,16 @@ async def test_a_cancelled_call_counts_neither_as_a_failure_nor_as_a_success(
     await _opened(guard)
     await leave()
     assert guard.state == "half_open"
-    async with guard.guard():
+    async with guard.guard(30):
         pass
     assert guard.state == "closed"
 
 
 async def test_a_timeout_counts_even_if_the_caller_gives_up_at_the_same_moment() -> None:
-    guard = Breaker(ProviderModel("llm", "openai", "tiny"), timeout_s=0.0)
+    guard = Breaker(ProviderModel("llm", "openai", "tiny"))
     for _ in range(breaker.FAILURES):
         with pytest.raises((TimeoutError, ProviderDown)):
-            async with asyncio.timeout(0.0), guard.guard():
+            async with asyncio.timeout(0.0), guard.guard(0.0):
                 await asyncio.Event().wait()
     assert guard.state == "open"
 
@@ -110,7 +111,7 @@ async def test_a_timeout_counts_even_if_the_caller_gives_up_at_the_same_moment()
 async def test_an_unusable_answer_shows_that_the_provider_works(guard: Breaker) -> None:
     for _ in range(breaker.FAILURES + 1):
         with pytest.raises(ProviderError):
-            async with guard.guard():
+            async with guard.guard(30):
                 raise ProviderError("no JSON")
     assert guard.state == "closed"
 
@@ -145,21 +146,21 @@ def test_retry_after_may_be_a_date() -> None:
     assert 15 < (error.pause_s or 0) <= 20
 
 
-async def test_a_hanging_model_is_called_three_times_and_then_not_at_all(provider: FakeProvider) -> None:
+async def test_a_hanging_model_is_called_five_times_and_then_not_at_all(provider: FakeProvider) -> None:
     provider.silent = True
-    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", timeout_s=0.05)
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", limits=CallLimits(0.05))
     for _ in range(breaker.FAILURES + 2):
         with pytest.raises(ProviderError):
             await llm.terms("Who?", PASSAGES)
     await llm.aclose()
     assert len(provider.requests) == breaker.FAILURES
-    assert llm.breaker.state == "open"
+    assert llm.policy.breaker.state == "open"
 
 
 async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider: FakeProvider) -> None:
     provider.openai(GOOD)
     provider.trickle = True
-    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", timeout_s=0.3)
+    llm = ChatLlm(kind="openai", url=provider.url, model="tiny", limits=CallLimits(0.3))
     began = time.monotonic()
     with pytest.raises(ProviderDown, match="in time"):
         await llm.terms("Who?", PASSAGES)
@@ -170,7 +171,7 @@ async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider:
 async def test_the_batches_of_a_reranking_share_one_limit(provider: FakeProvider) -> None:
     provider.respond = lambda asked: [{"index": i, "score": 0.5} for i in range(len(asked["texts"]))]
     provider.delay_s = 0.2
-    reranker = HttpReranker(kind="tei", url=provider.url, timeout_s=0.3)
+    reranker = HttpReranker(kind="tei", url=provider.url, limits=CallLimits(0.3))
     with pytest.raises(ProviderDown, match="in time"):
         await reranker.scores("mortar?", ["lime"] * 100)
     await reranker.aclose()

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from fake_provider import FakeProvider, serve
 
-from app import runtime
 from app.config import Settings
 from app.errors import ProviderError
 from app.providers import endpoint, rerankers
+from app.providers.policy import CallLimits
 from app.providers.rerankers import HttpReranker, Kind
+from app.runtime import models
 
 PASSAGES = ["lime mortar", "no cement", "a dog"]
 
@@ -127,7 +128,7 @@ async def test_a_timeout_a_closed_connection_a_redirect_and_an_error_status_are_
         provider.rerank([0.5] * 3)
         provider.silent, provider.hang_up, provider.status = silent, hang_up, status
         with pytest.raises(ProviderError):
-            await _scores(_reranker(provider, timeout_s=0.2))
+            await _scores(_reranker(provider, limits=CallLimits(0.2)))
 
 
 async def test_a_refused_connection_is_a_provider_error() -> None:
@@ -138,11 +139,11 @@ async def test_a_refused_connection_is_a_provider_error() -> None:
 
 
 async def test_the_settings_choose_the_reranker(provider: FakeProvider) -> None:
-    async with runtime.open_reranker(Settings()) as reranker:
+    async with models.open_reranker(Settings()) as reranker:
         assert reranker is None
     provider.rerank([0.5])
     chosen = Settings(reranker="jina", reranker_url=provider.url, reranker_api_key="secret")  # type: ignore[arg-type]
-    async with runtime.open_reranker(chosen) as reranker:
+    async with models.open_reranker(chosen) as reranker:
         assert reranker is not None
         assert await reranker.scores("mortar?", ["lime"]) == [0.5]
         assert reranker.name == provider.requests[0][1]["model"] == "jina-reranker-v2-base-multilingual"

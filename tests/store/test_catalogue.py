@@ -153,7 +153,8 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
 
 
 AS_OWNER = {"count_key_uses", "verify_key"}
-FUNCTIONS = {"enter", "enter_plain", "link_strength", "passes", "plan_each"} | AS_OWNER
+FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each"} | AS_OWNER
+FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
 SELECT r.relname AS table, array_agg(a.privilege_type ORDER BY a.privilege_type) AS privileges
 FROM pg_class AS r CROSS JOIN aclexplode(r.relacl) AS a

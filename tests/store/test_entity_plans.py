@@ -58,7 +58,7 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
         "stored_mentions": ((), {"chunk_nos": [1, 2], "besides": ids[:5]}),
         "list_entities": (("after",), {"after_name": "Person 2", "after_id": ids[0], "limit": 20}),
         "linked_documents": ((), {"entity_id": ids[0], "limit": 20, "after_strength": None, "after_id": None}),
-        "chunks_holding_words": ((), {"names": ["note w3"]}),
+        "chunks_containing_words": ((), {"names": ["note w3"]}),
         "matching_entities": (
             (),
             {
@@ -71,7 +71,7 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
                 "most": 50,
             },
         ),
-        "documents_of_entities": ((), {"entity_ids": ids[:5], "scores": [1.0] * 5, "most": 20_000}),
+        "documents_of_entities": ((), {"entity_ids": ids[:5], "decay": 0.25, "most": 20_000}),
         "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
         "links": (
             (),

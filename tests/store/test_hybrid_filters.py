@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from uuid import uuid4
 
 import hybrid
 import pytest
+import sqlalchemy as sa
 from query_vectors import angled, at, ids
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
+from app.store import db
 from app.store.db import Database
 
 METADATA = {
@@ -21,7 +24,7 @@ METADATA = {
 CASES = [
     ({"tags": ["red"]}, {"old", "new"}),
     ({"tags": ["red", "blue"]}, {"old"}),
-    ({"tags": "red"}, {"odd"}),
+    ({"tags": "red"}, {"old", "new", "odd"}),
     ({"year": 2024}, {"new"}),
     ({"year": "2024"}, {"odd"}),
     ({"deep": {"inner": [2]}}, {"new"}),
@@ -41,7 +44,9 @@ CASES = [
     ({"when": {"gt": "2024-03-02T09:59:59+00:00", "lt": "2024-03-02T12:01:00+02:00"}}, {"new"}),
     ({"when": {"lte": "2024-03-02T10:00:00Z"}}, {"old", "new"}),
     ({"when": {"gte": "2024-03-02T10:00:00.001Z"}}, set()),
-    ({"when": {"gte": 'soon" || true'}}, set()),
+    ({"when": {"gte": "2024-03-02T12:00+02:00", "lte": "2024-03-02T10:00"}}, {"new"}),
+    ({"year": {"gte": "0001-01-01"}}, set()),
+    ({"when": {"gte": 0}}, set()),
     ({"it's": {"gte": 1}}, {"old"}),
     ({'a"b': {"lte": 2}}, {"old"}),
     ({"$.x": {"gt": 2}}, {"old"}),
@@ -52,6 +57,28 @@ CASES = [
     ({"x) || (1 == 1": {"gte": 0}}, set()),
     ({":user_id": {"gte": 0}}, set()),
     ({"it's": 1, "$.x": 3}, {"old"}),
+    ({"tags": {"in": ["blue", "green"]}}, {"old"}),
+    ({"year": {"in": [1999, "2024"]}}, {"old", "odd"}),
+    ({"year": {"in": []}}, set()),
+    ({"tags": {"ne": "blue"}}, {"new", "odd"}),
+    ({"ok": {"ne": True}}, {"old", "odd"}),
+    ({"null": {"exists": True}}, {"odd"}),
+    ({"null": {"exists": False}}, {"old", "new"}),
+    ({"year": {"gte": 1999, "ne": 2024, "exists": True}}, {"old"}),
+    ({"tags": "red", "year": {"lt": 2024}}, {"old"}),
+    ({"tags": "red", "year": 2024}, {"new"}),
+]
+DAY = datetime(2024, 3, 2, tzinfo=UTC)
+OLD, BLUE, NEW = Filters(metadata={"year": 1999}), Filters(metadata={"tags": "blue"}), Filters(created_after=DAY)
+GROUPS = [
+    (Filters(any_of=(OLD, Filters(metadata={"deep": {"inner": [2]}}))), {"old", "new"}),
+    (Filters(any_of=(BLUE, NEW)), {"old", "new", "odd"}),
+    (Filters(any_of=(BLUE, Filters(created_before=DAY))), {"old"}),
+    (Filters(all_of=(NEW, Filters(metadata={"tags": "red"}))), {"new", "odd"}),
+    (Filters(all_of=(OLD, NEW)), set()),
+    (Filters(negated=Filters(metadata={"year": {"gte": 1999}})), {"odd"}),
+    (Filters(negated=Filters(any_of=(BLUE, Filters(metadata={"ok": True})))), {"odd"}),
+    (Filters(metadata={"tags": "red"}, negated=NEW), {"old"}),
 ]
 
 
@@ -79,6 +106,98 @@ async def test_metadata_filters_apply_to_both_legs(request, database, described,
     assert {candidate.title for candidate in found.candidates} == expected
     assert (found.vector_found, found.text_found) == (2 * len(expected), 2 * len(expected))
     assert found.scope_chunks == min(2 * len(expected), 2 if graph else 6)
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
+@pytest.mark.parametrize(("filters", "expected"), GROUPS, ids=range(len(GROUPS)))
+async def test_groups_of_filters_apply_to_both_legs(request, database, described, filters, expected, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    found = await hybrid.run(database, hybrid.request(described, "copper", at(1), filters=filters))
+    assert {candidate.title for candidate in found.candidates} == expected
+    assert (found.vector_found, found.text_found) == (2 * len(expected), 2 * len(expected))
+
+
+NOON = [
+    "2026-01-31T12:00",
+    "2026-01-31T12:00:00",
+    "2026-01-31T12:00:00Z",
+    "2026-01-31t12:00z",
+    "2026-01-31 12:00:00.000",
+    "2026-01-31T12:00:00,000000000Z",
+    "2026-01-31T14:00+02:00",
+    "2026-01-31T14:00:00+0200",
+    "2026-01-31 06:30:00-05:30",
+    " 2026-01-31T00:00:00-12 ",
+]
+NO_MOMENTS = [
+    "2026-02-30",
+    "2026-01-31T24:00",
+    "2026-1-31",
+    "20260131",
+    "2026",
+    "31.01.2026",
+    "2026-01-31T12:00 CET",
+    "",
+]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kathmandu"])
+async def test_a_range_means_the_same_for_every_form_of_a_time_and_in_every_time_zone(
+    database, embedder, owner, address, user, zone
+) -> None:
+    """The stored stamps and the session's time zone differ; a date is its first moment in UTC."""
+    await owner.execute(f"ALTER DATABASE {address.name} SET timezone = '{zone}'")
+    opened = db.connect(address.service_dsn, pool_size=1)
+    for number, stamp in enumerate([*NOON, *NO_MOMENTS, "2026-01-31", "2026-02-01"]):
+        stored = hybrid.draft(f"copper {number}", metadata={"when": stamp}, title=stamp)
+        await hybrid.store(database, user, stored, embedder=embedder)
+
+    async def found(**bounds: str) -> set[str]:
+        request = hybrid.request(user, "copper", filters=Filters(metadata={"when": bounds}), limit=50)
+        return {candidate.title for candidate in (await hybrid.run(opened, request)).candidates}
+
+    try:
+        for bound in ("2026-01-31T12:00", "2026-01-31T12:00:00Z", "2026-01-31T07:00:00-05:00"):
+            assert await found(gte=bound, lte=bound) == set(NOON)
+            assert await found(gt=bound) == {"2026-02-01"}
+            assert await found(lt=bound) == {"2026-01-31"}
+        assert await found(gte="2026-01-31", lt="2026-02-01") == {*NOON, "2026-01-31"}
+        assert await found(gte="0001-01-01") == {*NOON, "2026-01-31", "2026-02-01"}
+    finally:
+        await opened.close()
+        await owner.execute(f"ALTER DATABASE {address.name} RESET timezone")
+
+
+async def test_sessions_run_in_utc(owner, address) -> None:
+    await owner.execute(f"ALTER DATABASE {address.name} SET timezone = 'Asia/Kathmandu'")
+    opened = db.connect(address.service_dsn, pool_size=1)
+    try:
+        async with opened.shared() as session:
+            assert await session.scalar(sa.text("SHOW timezone")) == "UTC"
+    finally:
+        await opened.close()
+        await owner.execute(f"ALTER DATABASE {address.name} RESET timezone")
+
+
+async def test_a_range_applies_to_each_element_of_a_list_and_to_numbers_and_dates_apart(put, find) -> None:
+    for metadata in (
+        {"at": ["2024-05-01", 7, "x", None]},
+        {"at": ["2023-01-01", "2025-01-01"]},
+        {"at": "7"},
+        {"at": {"x": 7}},
+    ):
+        await put(f"copper {json.dumps(metadata)}", metadata=metadata)
+
+    async def found(**bounds: object) -> int:
+        return len((await find("copper", filters=Filters(metadata={"at": bounds}))).candidates)
+
+    assert await found(gte="2024-01-01", lt="2025-01-01") == 1
+    assert await found(gte="2023-01-01") == 2
+    assert await found(gte=7) == 1
+    assert await found(gte=7, lte="2024-05-01") == 0
+    with pytest.raises(ValueError, match="soon"):
+        await found(gte='soon" || true')
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,30 @@ async def test_a_lone_required_stop_word_is_no_condition(put, find) -> None:
     assert hybrid.contents(found) == ["copper river"]
 
 
+@pytest.mark.parametrize("strict", [["to be"], ["the"], ["The Who"], ["to be", "of the"]], ids=str)
+async def test_strict_words_that_are_all_stop_words_impose_nothing(put, find, strict) -> None:
+    await put("copper castle", "castle and river", "river")
+    assert set(hybrid.contents(await find("castle", strict=strict))) == {"copper castle", "castle and river"}
+    assert await find("castle", strict=strict) == await find("castle")
+
+
+async def test_excluded_stop_words_impose_nothing(put, find) -> None:
+    await put("the copper castle", "a castle to be", "river")
+    assert await find("castle", excluded=["the", "to be"]) == await find("castle")
+
+
+async def test_strict_words_bind_only_the_languages_that_do_not_drop_them(put, find) -> None:
+    await put("a castle", "the castle", config="english")
+    await put("castle die", "castle", config="german")
+    await put("the castle", "castle", config="simple")
+    english = {"a castle", "the castle"}
+    assert set(hybrid.contents(await find("castle", strict=["the"]))) == english
+    assert (await find("castle", strict=["the"])).text_found == 3
+    assert set(hybrid.contents(await find("castle", strict=["die"]))) == {"castle die", "castle"}
+    assert set(hybrid.contents(await find("castle", excluded=["the"]))) == {"castle", "castle die", *english}
+    assert (await find("castle", excluded=["the"])).text_found == 5
+
+
 @pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
 @pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
 async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_cut(
@@ -91,6 +115,25 @@ async def test_accents_count_in_french(put, find) -> None:
     assert hybrid.contents(await find("peche")) == ["peche"]
     assert hybrid.contents(await find("pêche peche", strict=["pêche"])) == ["la pêche"]
     assert hybrid.contents(await find("pêche peche", excluded=["pêche"])) == ["peche"]
+
+
+@pytest.mark.parametrize(
+    ("config", "one", "other"),
+    [
+        ("french", "cœur", "coeur"),
+        ("french", "æquo", "aequo"),
+        ("english", "cœur", "coeur"),
+        ("simple", "Æon", "aeon"),
+        ("german", "Straße", "strasse"),
+        ("english", "straße", "STRASSE"),
+    ],
+)
+async def test_ligatures_and_their_letters_match_each_other(put, find, config, one, other) -> None:
+    await put(f"{one} copper", f"{other} river", config=config)
+    for word in (one, other):
+        assert len((await find(word)).candidates) == 2
+        assert len((await find("copper river", strict=[word])).candidates) == 2
+        assert len((await find("copper river", excluded=[word])).candidates) == 0
 
 
 LONG_QUERIES = ["copper " * 3_000, " ".join(WORDS) + " xyz" * 500, "'; DROP TABLE x; -- :* & | ! <-> copper"]

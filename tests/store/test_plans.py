@@ -49,10 +49,12 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
     return user
 
 
-async def _explain(database: Database, asked: HybridRequest) -> Plan:
+async def _explain(database: Database, asked: HybridRequest, *settings: str) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(asked)).text}")
     async with database.reading(asked.user_id) as reading:
+        for setting in settings:
+            await reading.execute(sa.text(f"SET LOCAL {setting}"))
         found = (await reading.execute(statement, recall.binds(asked))).scalar_one()
     return (json.loads(found) if isinstance(found, str) else found)[0]
 
@@ -172,6 +174,38 @@ async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, 
     assert len(scans) > 5
     for node in scans:
         assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
+
+
+SELECTIVE = {
+    "scalar": Filters(metadata={"kind": "rare"}),
+    "in": Filters(metadata={"n": {"in": [7, 8]}}),
+    "two keys": Filters(metadata={"kind": "rare", "n": 7}),
+    "with a range": Filters(metadata={"kind": "rare", "n": {"gte": 1}}),
+    "any": Filters(any_of=(Filters(metadata={"kind": "rare"}), Filters(metadata={"n": 8}))),
+    "all": Filters(all_of=(Filters(metadata={"kind": "rare"}), Filters(negated=Filters(metadata={"n": 8})))),
+}
+
+
+@pytest.fixture(scope="module")
+async def librarian(owner: asyncpg.Connection) -> str:
+    """A user with 2,000 documents without chunks."""
+    user = f"librarian-{uuid4().hex}"
+    await owner.execute(
+        "INSERT INTO stepwell.documents (user_id, document_id, metadata, title, config, content, identity,"
+        " content_hash, attributes_hash, chunk_count) SELECT $1, gen_random_uuid(), jsonb_build_object('n', n, 'kind',"
+        " CASE WHEN n = 7 THEN 'rare' ELSE 'common' END), '', 'english', '', uuid_send(gen_random_uuid()), '', '', 0"
+        " FROM generate_series(1, 2000) AS n",
+        user,
+    )
+    await owner.execute("ANALYZE stepwell.documents")
+    return user
+
+
+@pytest.mark.parametrize("filters", SELECTIVE.values(), ids=SELECTIVE)
+async def test_equality_is_read_from_the_inverted_index_on_metadata(database, librarian, embedder, filters) -> None:
+    query = await embedder.embed_query("balt")
+    plan = await _explain(database, hybrid.request(librarian, "balt", query, filters=filters), "enable_seqscan = off")
+    assert "ix_documents_metadata" in _indexes(_cte(plan, "filtered_documents"))
 
 
 async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:

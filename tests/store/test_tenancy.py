@@ -99,7 +99,7 @@ async def test_documents_of_other_users_are_not_found(database, twins, owner) ->
         assert known.document_id == await _id(owner, one)
         stats = await documents.stats(reading, one)
         assert (stats.documents, stats.chunks, stats.vectors) == (1, 2, 2)
-        assert set(await vocabulary.starting_like(reading, one, word="copper")) == {"copper"}
+        assert await vocabulary.starting_like(reading, one, ["copper"]) == {"copper": ["copper"]}
 
 
 async def test_another_users_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.errors import BadRequest
@@ -18,9 +18,18 @@ NASTY = st.text(
         "\u200d\u202e\u2028\u2060\u2764\ufe0f\ufb01\ufeff\U0001f600\U0001f468\U000e0041"
     )
 )
+# Symbols that NFC replaces by letters or brackets, marks that compose, and what decides whether a joiner is kept.
+COMPOSING = st.text(
+    alphabet=st.sampled_from(
+        "=<-\n\u0338\u0301\u0340\u0345\u0374\u0627\u0653\u0915\u093c\u0958\u09be\u09c7\u17b4\u1e9b\u200b\u200c"
+        "\u200d\u20e3\u2126\u212a\u212b\u2190\u2329\u232a\u2adc\u2764\u3164\ufe0f\uf900\U0001f468\U0001d15e"
+    )
+)
 
 
-@given(st.one_of(ANY_TEXT, NASTY))
+@given(st.one_of(ANY_TEXT, NASTY, COMPOSING))
+@example("\u2126\ufe0f")
+@example("\u09be\u200c\u2329")
 def test_cleaning_twice_changes_nothing(text):
     once = cleaning.clean(text)
     again = cleaning.clean(once.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.text import fuzzy_names
 from app.text.fuzzy_names import FuzzyNames
 
 KEYS = ["cliff clarke", "josh ai", "ana silva", "stephen brandt", "project apollo", "york", "cliff harper"]
@@ -64,3 +65,18 @@ def test_a_patched_index_returns_the_same_matches_as_a_rebuilt_one() -> None:
 def test_an_empty_index_has_no_matches() -> None:
     assert FuzzyNames.build([]).within("Ana Silva") == []
     assert FuzzyNames.build([]).similar("Ana Silva") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "known", "misspelt"),
+    [
+        (("ana", "torrez"), "ana torres", True),
+        (("linnea", "popescu"), "linnea owusu", False),
+        (("wer",), "power", False),
+        (("anatorres",), "ana torres", True),
+    ],
+)
+def test_each_word_of_a_misspelling_resembles_its_counterpart(
+    words: tuple[str, ...], known: str, misspelt: bool
+) -> None:
+    assert fuzzy_names.is_misspelling(words, known) is misspelt

@@ -71,6 +71,21 @@ def test_spellings_of_one_word_agree(one, other):
     assert index(one, "simple") == index(other, "simple")
 
 
+@pytest.mark.parametrize("config", ["english", "simple", "french"])
+@pytest.mark.parametrize(
+    ("ligature", "letters"),
+    [("cœur", "coeur"), ("Œuvre complète", "Oeuvre complète"), ("ŒUVRE", "OEUVRE"), ("ex æquo", "ex aequo")],
+)
+def test_ligatures_equal_their_letters(config, ligature, letters):
+    assert index(ligature, config) == index(letters, config)
+
+
+def test_ligatures_that_are_letters_of_the_language_are_kept():
+    assert index("æble Œuvre", "danish") == "æble oeuvre"
+    assert index("Straße", "german") == "straße"
+    assert index("Straße", "english") == "strasse"
+
+
 def test_other_stemmers_keep_their_accents_and_still_agree_on_composition():
     assert index("Größe Café", "german") == "größe café"
     assert index(unicodedata.normalize("NFD", "L’ÉTÉ"), "french") == "l été"
@@ -130,28 +145,3 @@ def test_composition_never_changes_the_words(text):
 @given(st.lists(st.sampled_from(["alpha", "josh.ai", "E-1042", "U.S.", "getName", "日本語", "3.14", "café", "x_y"])))
 def test_each_word_is_rewritten_alone(words):
     assert index(" ".join(words)).split() == [part for word in words for part in index(word).split()]
-
-
-@pytest.mark.parametrize(
-    ("language", "config"),
-    [
-        (None, "english"),
-        ("en", "english"),
-        ("German", "german"),
-        ("de-AT", "german"),
-        ("pt_BR", "portuguese"),
-        (" FR ", "french"),
-        ("nb", "norwegian"),
-        ("tlh", "simple"),
-        ("", "simple"),
-        ("simple", "simple"),
-        ("x" * 1000, "simple"),
-    ],
-)
-def test_a_language_finds_its_configuration(language, config):
-    assert lexical.config_for(language) == config
-
-
-def test_all_configurations_of_postgres_are_reachable():
-    assert len(set(lexical.CONFIGS.values())) == 30
-    assert all(lexical.CONFIGS[config] == config for config in lexical.CONFIGS.values())

@@ -17,6 +17,7 @@ from app.text import (
     lexical,
     literal_matches,
     markdown,
+    name_uses,
     names,
     query_words,
     sentences,
@@ -93,7 +94,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "metadata": lambda text: tags.from_metadata({"tags": [text, *text.split()]}, ["tags"]),
     "query": analysis.parse,
     "words of a query": lambda text: (
-        query_words.capitalised_alone(query := query_words.read(text)),
+        name_uses.read(text, query := query_words.read(text)),
         query_words.longest_names(query, {"a"}),
     ),
     "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),

@@ -1,9 +1,9 @@
--- Lists every column with its table, type, nullability, default and storage.
+-- Lists every column with its table, type, nullability, default or expression, and storage.
 -- Columns: one line of text.
 -- :schema text  name of the schema
 SELECT format('%I.%I %s%s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
               CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END,
-              coalesce(' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid), ''),
+              coalesce(CASE a.attgenerated WHEN 's' THEN ' GENERATED ' ELSE ' DEFAULT ' END || pg_get_expr(d.adbin, d.adrelid), ''),
               CASE WHEN a.attstorage <> t.typstorage THEN ' STORAGE ' || CAST(a.attstorage AS text) ELSE '' END)
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace

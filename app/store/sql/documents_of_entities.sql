@@ -1,43 +1,40 @@
--- Finds the documents linked to entities or to their members, with the strength of the link. Membership is followed
--- three levels deep, which also ends cycles.
--- Columns: document_id, entity_id (the given entity with the best score among those linked to the document), score (of
---   that entity), strength (sum over all links of the document, one term per kind and count of mentions); ordered by
---   score, then strength, descending.
+-- Finds the documents linked to some entities or to their members, with the strength of each link. Membership is
+-- followed three levels deep, which also ends cycles; a link through a member counts :decay times per level.
+-- Columns: entity_id (the given entity), document_id, strength (sum over all links of the document, one term per kind
+--   and count of mentions); ordered by entity, then strength, descending.
 -- :user_id text  owner of the rows
 -- :entity_ids uuid[]  the entities
--- :scores float8[]  score of each entity
--- :most bigint  maximum number of documents
-WITH RECURSIVE walked (parent_id, entity_id, score, level) AS (
-    SELECT g.entity_id, g.entity_id, g.score, 0 FROM unnest(:entity_ids, :scores) AS g (entity_id, score)
+-- :decay float8  factor of a link's strength for each level of membership
+-- :most bigint  maximum number of documents of each entity
+WITH RECURSIVE walked (given_id, entity_id, level) AS (
+    SELECT g.entity_id, g.entity_id, 0 FROM unnest(:entity_ids) AS g (entity_id)
     UNION
-    SELECT w.parent_id, m.member_id, w.score, w.level + 1
+    SELECT w.given_id, m.member_id, w.level + 1
     FROM walked AS w
     JOIN stepwell.entity_members AS m ON m.user_id = :user_id AND m.entity_id = w.entity_id
     WHERE w.level < 3
 ),
 heads AS MATERIALIZED (
-    SELECT DISTINCT ON (w.entity_id) w.entity_id, w.parent_id, w.score FROM walked AS w ORDER BY w.entity_id, w.score DESC, w.level, w.parent_id
+    SELECT w.given_id, w.entity_id, min(w.level) AS level FROM walked AS w GROUP BY w.given_id, w.entity_id
 ),
 links AS MATERIALIZED (
-    SELECT m.document_id, l.parent_id, l.score, m.strength
-    FROM heads AS l
+    SELECT h.given_id, m.document_id, sum(m.strength * power(:decay, h.level)) AS strength
+    FROM heads AS h
     CROSS JOIN LATERAL (
         SELECT k.document_id, sum(stepwell.link_strength(k.kind, k.count)) AS strength
         FROM (
             SELECT o.document_id, o.kind, CASE o.kind WHEN 'text' THEN sum(o.count) ELSE 1 END AS count
             FROM stepwell.mentions AS o
-            WHERE o.user_id = :user_id AND o.entity_id = l.entity_id
+            WHERE o.user_id = :user_id AND o.entity_id = h.entity_id
             GROUP BY o.document_id, o.kind
         ) AS k
         GROUP BY k.document_id
     ) AS m
+    GROUP BY h.given_id, m.document_id
 )
-SELECT b.document_id, b.parent_id AS entity_id, b.score, b.strength
+SELECT b.given_id AS entity_id, b.document_id, b.strength
 FROM (
-    SELECT DISTINCT ON (l.document_id) l.document_id, l.parent_id, l.score,
-           sum(l.strength) OVER (PARTITION BY l.document_id) AS strength
-    FROM links AS l
-    ORDER BY l.document_id, l.score DESC, l.strength DESC, l.parent_id
+    SELECT l.*, row_number() OVER (PARTITION BY l.given_id ORDER BY l.strength DESC, l.document_id) AS place FROM links AS l
 ) AS b
-ORDER BY b.score DESC, b.strength DESC, b.document_id
-LIMIT :most
+WHERE b.place <= :most
+ORDER BY b.given_id, b.place

@@ -8,12 +8,12 @@
 -- :types text[]  type of each entity
 -- :keys bytea[]  key of each name
 -- :names text[]  each name as written
-WITH given AS MATERIALIZED (
+WITH input_names AS MATERIALIZED (
     SELECT g.* FROM unnest(:entity_ids, :types, :keys, :names) AS g (entity_id, type, name_key, name) ORDER BY g.entity_id
 ),
-made AS (
+upserted_entities AS (
     INSERT INTO stepwell.entities AS e (user_id, entity_id, type, name, origin)
-    SELECT :user_id, g.entity_id, g.type, g.name, :origin FROM given AS g
+    SELECT :user_id, g.entity_id, g.type, g.name, :origin FROM input_names AS g
     ON CONFLICT (user_id, entity_id) DO UPDATE
     SET origin = excluded.origin, name = excluded.name, type = excluded.type
     WHERE array_position(ARRAY['text', 'title', 'metadata'], e.origin)
@@ -21,9 +21,9 @@ made AS (
        OR (e.origin = 'metadata' AND excluded.origin = 'metadata' AND excluded.type = 'person' AND e.type <> 'person')
     RETURNING e.entity_id
 ),
-called AS (
+inserted_names AS (
     INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name)
-    SELECT :user_id, g.name_key, g.entity_id, g.name FROM given AS g
+    SELECT :user_id, g.name_key, g.entity_id, g.name FROM input_names AS g
     ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
 )
-SELECT m.entity_id FROM made AS m
+SELECT m.entity_id FROM upserted_entities AS m

@@ -3,7 +3,7 @@
 -- Columns: name_key, entity_id.
 -- :user_id text  owner of the rows
 -- :keys bytea[]  keys of the names
-WITH found AS MATERIALIZED (
+WITH matches AS MATERIALIZED (
     SELECT n.name_key, n.entity_id, n.place, e.origin
     FROM unnest(:keys) AS g (name_key)
     CROSS JOIN LATERAL (
@@ -16,6 +16,6 @@ WITH found AS MATERIALIZED (
     WHERE e.origin <> 'text'
 )
 SELECT f.name_key, f.entity_id
-FROM found AS f
-WHERE f.origin = 'user' OR f.name_key NOT IN (SELECT o.name_key FROM found AS o WHERE o.origin = 'user')
+FROM matches AS f
+WHERE f.origin = 'user' OR f.name_key NOT IN (SELECT o.name_key FROM matches AS o WHERE o.origin = 'user')
 ORDER BY f.origin <> 'user', f.place, f.entity_id

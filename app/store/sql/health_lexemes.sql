@@ -15,7 +15,7 @@ WITH sampled AS MATERIALIZED (
     ORDER BY l.lexeme, l.df
     LIMIT :sample
 ),
-posted AS MATERIALIZED (
+stored_postings AS MATERIALIZED (
     SELECT s.lexeme, s.df, count(i.item) AS postings, count(*) FILTER (WHERE c.chunk_no IS NULL) AS stray
     FROM sampled AS s
     LEFT JOIN stepwell.postings AS p ON p.user_id = :user_id AND p.lexeme = s.lexeme
@@ -23,4 +23,4 @@ posted AS MATERIALIZED (
     LEFT JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = {{posting_chunk i.item}}
     GROUP BY s.lexeme, s.df
 )
-SELECT count(*) AS sampled, count(*) FILTER (WHERE df <> postings OR stray > 0) AS wrong FROM posted
+SELECT count(*) AS sampled, count(*) FILTER (WHERE df <> postings OR stray > 0) AS wrong FROM stored_postings

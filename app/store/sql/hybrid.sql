@@ -13,15 +13,12 @@
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found), and the first row has the terms.
--- With the part bare: one row with the hits' chunk_ids, document_ids, vector_scores and text_scores as unordered
--- arrays.
 -- part vector  the vector leg
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
--- part bare  scores only
 -- :user_id text  owner of the rows
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
@@ -101,14 +98,17 @@ scope AS MATERIALIZED (
 -- phrases and required words, found through the GIN index
 -- if strict
 strict_queries AS MATERIALIZED (
-    SELECT g.config, CAST(string_agg('(' || CAST(q.query AS text) || ')', ' & ') AS tsquery) AS query
+    SELECT p.config, CAST(string_agg('(' || CAST(p.query AS text) || ')', ' & ') AS tsquery) AS query
+    FROM (
+        {{phrase_queries :strict_folded, :strict_plain}}
+    ) AS p
+    GROUP BY p.config
+),
+-- configurations that drop all of it: their chunks need nothing
+unrestricted AS MATERIALIZED (
+    SELECT ARRAY(SELECT unnest(u.configs) EXCEPT SELECT q.config FROM strict_queries AS q) AS configs,
+           NOT EXISTS (SELECT FROM strict_queries) AS everywhere
     FROM corpus AS u
-    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
-    CROSS JOIN LATERAL unnest(:strict_folded, :strict_plain) AS p (folded, plain)
-    CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
-        {{text_for g.config, p.folded, p.plain}}) AS q (query)
-    WHERE numnode(q.query) > 0
-    GROUP BY g.config
 ),
 strict_chunks AS MATERIALIZED (
     SELECT c.chunk_no
@@ -118,13 +118,7 @@ strict_chunks AS MATERIALIZED (
 -- end
 -- if excluding
 excluded_queries AS MATERIALIZED (
-    SELECT g.config, q.query
-    FROM corpus AS u
-    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
-    CROSS JOIN LATERAL unnest(:excluded_folded, :excluded_plain) AS p (folded, plain)
-    CROSS JOIN LATERAL phraseto_tsquery(CAST(g.config AS regconfig),
-        {{text_for g.config, p.folded, p.plain}}) AS q (query)
-    WHERE numnode(q.query) > 0
+    {{phrase_queries :excluded_folded, :excluded_plain}}
 ),
 -- end
 -- the text leg
@@ -206,7 +200,8 @@ scored AS (
     ) AS o
     WHERE true
 -- if strict
-      AND o.chunk_no IN (SELECT h.chunk_no FROM strict_chunks AS h)
+      AND ((SELECT everywhere FROM unrestricted) OR o.chunk_no IN (SELECT h.chunk_no FROM strict_chunks AS h)
+           OR ((SELECT configs <> '{}' FROM unrestricted) AND {{is_unrestricted o}}))
 -- end
 -- if exclusions
       AND o.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
@@ -224,13 +219,12 @@ text_leg AS MATERIALIZED (
         WHERE true
 -- if filtered
           AND ((SELECT small FROM scope) OR (
-                SELECT {{passes_filters d}}
+                SELECT {{document_passes c}}
                 FROM stepwell.chunks AS c
-                JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
                 WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
 -- end
 -- if excluding
-          AND NOT {{holds_excluded o}}
+          AND NOT {{contains_excluded o}}
 -- end
         LIMIT :candidates
 -- end
@@ -258,7 +252,7 @@ nearest_by_index AS MATERIALIZED (
       AND {{document_passes e}}
 -- end
 -- if excluding
-      AND NOT {{holds_excluded e}}
+      AND NOT {{contains_excluded e}}
 -- end
     ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q), e.chunk_no
     LIMIT :candidates
@@ -287,7 +281,7 @@ nearest_exactly AS MATERIALIZED (
 -- end
     ) AS o
 -- if excluding
-    WHERE NOT {{holds_excluded o}}
+    WHERE NOT {{contains_excluded o}}
     LIMIT :candidates
 -- end
 ),
@@ -326,9 +320,8 @@ top_rows AS MATERIALIZED (
       AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
     ORDER BY sort_key DESC, better_rank
     FETCH FIRST (:limit) ROWS WITH TIES
-)
--- unless bare
-, best AS (
+),
+best AS (
     SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
            row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
     FROM top_rows AS w
@@ -351,13 +344,3 @@ CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true
 LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
 ORDER BY b.place
--- end
--- if bare
-SELECT coalesce(array_agg(c.chunk_id), '{}') AS chunk_ids, coalesce(array_agg(c.document_id), '{}') AS document_ids,
-       coalesce(array_agg(w.vector_score), '{}') AS vector_scores,
-       coalesce(array_agg(CAST(w.text_score AS float8)), '{}') AS text_scores
-FROM top_rows AS w
-CROSS JOIN LATERAL (
-    SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = w.chunk_no LIMIT 1
-) AS c
--- end

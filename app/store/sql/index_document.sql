@@ -5,23 +5,23 @@
 -- Columns: none.
 -- :user_id text  owner of the rows
 -- :document_id uuid  the document
-WITH fresh AS MATERIALIZED (
+WITH new_postings AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
            {{posting c, t.positions}} AS item
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.document_id = :document_id
 ),
-placed AS (
+block_numbers AS (
     SELECT f.lexeme, f.chunk_no, f.item, l.tail_no, coalesce(l.tail_size, 0) AS tail_size,
            (coalesce(l.tail_size, 0) + row_number() OVER (PARTITION BY f.lexeme ORDER BY f.chunk_no) - 1) / 128 AS block
-    FROM fresh AS f
+    FROM new_postings AS f
     LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = f.lexeme
 ),
 blocks AS MATERIALIZED (
     SELECT lexeme, block, array_agg(item ORDER BY chunk_no) AS items,
            CASE WHEN block = 0 THEN coalesce(min(tail_no), min(chunk_no)) ELSE min(chunk_no) END AS first_no,
            CASE WHEN block = 0 THEN min(tail_size) ELSE 0 END + count(*) AS size
-    FROM placed
+    FROM block_numbers
     GROUP BY lexeme, block
 ),
 appended AS (

@@ -1,6 +1,6 @@
 -- Stores a document's chunks and analyses their text with the document's text-search configuration. The arrays are
 -- parallel, in chunk order.
--- A chunk's length is the number of its indexed lexemes, including repetitions.
+-- A chunk's length is the number of its indexed lexemes, including repetitions, without the single characters of pairs.
 -- Columns: chunk_no.
 -- :config text  text-search configuration
 -- :chunk_ids uuid[]  ids
@@ -13,8 +13,8 @@
 -- :user_id text  owner of the rows
 -- :first_no bigint  number of the first chunk
 -- :document_id uuid  the document
-WITH incoming AS MATERIALIZED (
-    SELECT i.*, to_tsvector(CAST(:config AS regconfig), i.indexed) AS tsv
+WITH input_chunks AS MATERIALIZED (
+    SELECT i.*, to_tsvector(CAST(:config AS regconfig), i.indexed) AS words
     FROM unnest(
         :chunk_ids, :contents, :starts, :ends,
         :headings, :indexed, :embedding_keys
@@ -27,8 +27,8 @@ INSERT INTO stepwell.chunks (
 SELECT :user_id, i.chunk_id, :first_no + i.place - 1, :document_id,
        CAST(i.place - 1 AS integer), i.content, i.start_offset, i.end_offset,
        ARRAY(SELECT jsonb_array_elements_text(CAST(i.headings AS jsonb))),
-       :config, i.tsv,
-       CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(i.tsv) AS t) AS integer),
+       :config, stepwell.with_characters(i.words),
+       CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(i.words) AS t) AS integer),
        i.embedding_key
-FROM incoming AS i
+FROM input_chunks AS i
 RETURNING chunk_no

@@ -8,7 +8,7 @@
 -- :after_strength float8  strength of the last row of the previous page; null: first page
 -- :after_id uuid  document_id of that row
 -- :limit bigint  maximum number of documents
-WITH counted AS MATERIALIZED (
+WITH mention_counts AS MATERIALIZED (
     SELECT m.document_id, m.kind,
            CASE m.kind WHEN 'text' THEN sum(m.count) ELSE 1 END AS count
     FROM stepwell.mentions AS m
@@ -18,10 +18,10 @@ WITH counted AS MATERIALIZED (
 linked AS MATERIALIZED (
     SELECT c.document_id, jsonb_object_agg(c.kind, c.count) AS mentions,
            CAST(round(CAST(sum(stepwell.link_strength(c.kind, c.count)) AS numeric), 6) AS float8) AS strength
-    FROM counted AS c
+    FROM mention_counts AS c
     GROUP BY c.document_id
 ),
-shown AS MATERIALIZED (
+page AS MATERIALIZED (
     SELECT l.document_id, l.mentions, l.strength FROM linked AS l
     WHERE :after_strength IS NULL OR l.strength < :after_strength
        OR (l.strength = :after_strength AND l.document_id > :after_id)
@@ -29,6 +29,6 @@ shown AS MATERIALIZED (
     LIMIT :limit
 )
 SELECT s.document_id, d.title, d.uri, d.created_at, s.mentions, s.strength
-FROM shown AS s
+FROM page AS s
 JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = s.document_id
 ORDER BY s.strength DESC, s.document_id

@@ -163,7 +163,7 @@ shared AS MATERIALIZED (
     ) AS m
     ORDER BY m.chunk_no, s.weight DESC, s.entity_id
 ),
-found AS (
+result_chunks AS (
     SELECT c.chunk_no
     FROM unnest(:also_ids) AS g (chunk_id)
     CROSS JOIN LATERAL (
@@ -181,7 +181,7 @@ SELECT c.chunk_id, c.document_id, v.similarity,
        s.weight * greatest(coalesce(v.similarity, 0.5), 0) AS shared, CAST(s.chunks AS integer) AS shared_chunks,
        (SELECT e.name FROM stepwell.entities AS e WHERE e.user_id = :user_id AND e.entity_id = s.entity_id) AS shared_name,
        (SELECT o.chunk_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = s.source_no) AS shared_source
-FROM found AS f
+FROM result_chunks AS f
 CROSS JOIN LATERAL (
     SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS c

@@ -8,7 +8,7 @@
 -- :owners text[]  the lexeme of each posting
 -- :items bigint[]  the postings
 -- :since bigint  number of the first chunk that may have been stored in the meantime
-WITH present AS MATERIALIZED (
+WITH expected AS MATERIALIZED (
     SELECT g.owner COLLATE "C" AS lexeme, g.item
     FROM unnest(:owners, :items) AS g (owner, item)
     WHERE EXISTS (SELECT FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_no = {{posting_chunk g.item}})
@@ -18,20 +18,20 @@ WITH present AS MATERIALIZED (
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.chunk_no >= :since AND t.lexeme = ANY (:lexemes)
 ),
-placed AS (
-    SELECT lexeme, item, (row_number() OVER (PARTITION BY lexeme ORDER BY item) - 1) / 128 AS block FROM present
+block_numbers AS (
+    SELECT lexeme, item, (row_number() OVER (PARTITION BY lexeme ORDER BY item) - 1) / 128 AS block FROM expected
 ),
 blocks AS MATERIALIZED (
     SELECT lexeme, block, array_agg(item ORDER BY item) AS items, {{posting_chunk min(item)}} AS first_no
-    FROM placed
+    FROM block_numbers
     GROUP BY lexeme, block
 ),
-stored AS (
+stored_postings AS (
     INSERT INTO stepwell.postings (user_id, lexeme, first_no, items)
     SELECT :user_id, lexeme, first_no, items FROM blocks ORDER BY lexeme, first_no
     ON CONFLICT (user_id, lexeme, first_no) DO UPDATE SET items = excluded.items
 ),
-counted AS (
+stored_frequencies AS (
     INSERT INTO stepwell.lexemes AS l (user_id, lexeme, df, tail_no, tail_size)
     SELECT :user_id, lexeme, sum(cardinality(items)), max(first_no),
            (array_agg(cardinality(items) ORDER BY block DESC))[1]

@@ -4,12 +4,12 @@
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :indexed text[]  the text to index of each chunk
 WITH analysed AS MATERIALIZED (
-    SELECT c.chunk_no, to_tsvector(CAST(c.config AS regconfig), g.indexed) AS tsv
+    SELECT c.chunk_no, to_tsvector(CAST(c.config AS regconfig), g.indexed) AS words
     FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
 )
 UPDATE stepwell.chunks AS c
-SET tsv = a.tsv,
-    length = CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(a.tsv) AS t) AS integer)
+SET tsv = stepwell.with_characters(a.words),
+    length = CAST((SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(a.words) AS t) AS integer)
 FROM analysed AS a
 WHERE c.user_id = :user_id AND c.chunk_no = a.chunk_no

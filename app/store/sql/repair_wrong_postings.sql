@@ -19,7 +19,7 @@ blocks AS MATERIALIZED (
     FROM stepwell.postings AS p
     WHERE p.user_id = :user_id AND (hashtext(p.lexeme) & 2147483647) % :slices = :slice
 ),
-sound AS MATERIALIZED (
+block_checks AS MATERIALIZED (
     SELECT b.lexeme, max(b.first_no) AS last_no,
            max(cardinality(b.items)) FILTER (WHERE b.next_no IS NULL) AS last_size,
            bool_and(cardinality(b.items) BETWEEN 1 AND 128 AND b.first_no <= b.items[1] >> 24
@@ -27,21 +27,21 @@ sound AS MATERIALIZED (
     FROM blocks AS b
     GROUP BY b.lexeme
 ),
-posted AS MATERIALIZED (
+stored_postings AS MATERIALIZED (
     SELECT b.lexeme, array_agg(i.item ORDER BY b.first_no, i.place) AS items
     FROM blocks AS b CROSS JOIN LATERAL unnest(b.items) WITH ORDINALITY AS i (item, place)
     GROUP BY b.lexeme
 ),
-counted AS MATERIALIZED (
+document_frequencies AS MATERIALIZED (
     SELECT l.lexeme, l.df, l.tail_no, l.tail_size
     FROM stepwell.lexemes AS l
     WHERE l.user_id = :user_id AND (hashtext(l.lexeme) & 2147483647) % :slices = :slice
 )
 SELECT lexeme, coalesce(e.items, '{}') AS items
 FROM expected AS e
-FULL JOIN posted AS p USING (lexeme)
-FULL JOIN sound AS s USING (lexeme)
-FULL JOIN counted AS c USING (lexeme)
+FULL JOIN stored_postings AS p USING (lexeme)
+FULL JOIN block_checks AS s USING (lexeme)
+FULL JOIN document_frequencies AS c USING (lexeme)
 WHERE e.items IS DISTINCT FROM p.items
    OR s.is_sound IS NOT TRUE
    OR c.df IS DISTINCT FROM cardinality(e.items)

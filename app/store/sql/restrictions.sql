@@ -6,17 +6,17 @@
 -- :names text[]  settings of the role
 -- :settings text[]  values of the settings
 WITH service AS (SELECT r.oid, r.rolname, r.rolconfig FROM pg_roles AS r WHERE r.rolname = :role),
-alone AS (
+sole_login_role AS (
     SELECT FROM service
     WHERE NOT EXISTS (
         SELECT FROM pg_roles AS r
         WHERE r.rolcanlogin AND NOT r.rolsuper AND r.rolname NOT IN (current_user, :role)
     )
 ),
-ours AS (
+owned_databases AS (
     SELECT d.datname, d.datname = current_database() AS current
     FROM pg_database AS d
-    CROSS JOIN alone
+    CROSS JOIN sole_login_role
     WHERE d.datname IN (current_database(), 'postgres', 'template1') AND pg_has_role(current_user, d.datdba, 'USAGE')
 )
 SELECT format('ALTER ROLE %I SET %I = %L', s.rolname, w.name, w.setting) AS statement
@@ -25,15 +25,15 @@ CROSS JOIN unnest(:names, :settings) AS w (name, setting)
 WHERE format('%s=%s', w.name, w.setting) <> ALL (coalesce(s.rolconfig, '{}'))
 UNION ALL
 SELECT format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', o.datname)
-FROM ours AS o
+FROM owned_databases AS o
 WHERE o.current AND has_database_privilege(:role, o.datname, 'TEMPORARY')
 UNION ALL
 SELECT format('REVOKE CONNECT ON DATABASE %I FROM PUBLIC', o.datname)
-FROM ours AS o
+FROM owned_databases AS o
 WHERE NOT o.current AND has_database_privilege(:role, o.datname, 'CONNECT')
 UNION ALL
 SELECT format('REVOKE CREATE ON SCHEMA %I FROM PUBLIC', n.nspname)
 FROM pg_namespace AS n
-CROSS JOIN alone
+CROSS JOIN sole_login_role
 WHERE n.nspname = 'public' AND has_schema_privilege(:role, n.oid, 'CREATE')
   AND pg_has_role(current_user, n.nspowner, 'USAGE')

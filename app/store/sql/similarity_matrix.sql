@@ -5,7 +5,7 @@
 -- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
 -- :embedding text::vector  query vector; null: none
-WITH chosen AS MATERIALIZED (
+WITH chunk_vectors AS MATERIALIZED (
     SELECT g.chunk_id, g.place, e.embedding
     FROM unnest(:chunk_ids) WITH ORDINALITY AS g (chunk_id, place)
     CROSS JOIN LATERAL (
@@ -17,7 +17,7 @@ WITH chosen AS MATERIALIZED (
 )
 SELECT o.chunk_id, 1 - (o.embedding <=> :embedding) AS similarity
 -- if matrix
-       , ARRAY(SELECT 1 - (p.embedding <=> o.embedding) FROM chosen AS p ORDER BY p.place) AS similarities
+       , ARRAY(SELECT 1 - (p.embedding <=> o.embedding) FROM chunk_vectors AS p ORDER BY p.place) AS similarities
 -- end
-FROM chosen AS o
+FROM chunk_vectors AS o
 ORDER BY o.place

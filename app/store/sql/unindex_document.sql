@@ -4,33 +4,33 @@
 -- Columns: none.
 -- :user_id text  owner of the rows
 -- :document_id uuid  the document
-WITH gone AS MATERIALIZED (
+WITH removed_lexemes AS MATERIALIZED (
     SELECT t.lexeme COLLATE "C" AS lexeme, count(*) AS chunks, min(c.chunk_no) AS lo, max(c.chunk_no) AS hi
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.document_id = :document_id
     GROUP BY t.lexeme
 ),
-touched AS MATERIALIZED (
+trimmed_blocks AS MATERIALIZED (
     SELECT p.lexeme, p.first_no,
            p.items[1:width_bucket((g.lo << 24) - 1, p.items)]
            || p.items[width_bucket(((g.hi + 1) << 24) - 1, p.items) + 1:] AS items
-    FROM gone AS g
+    FROM removed_lexemes AS g
     JOIN stepwell.postings AS p
       ON p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no <= g.hi
      AND p.first_no >= coalesce((SELECT max(b.first_no) FROM stepwell.postings AS b
                                  WHERE b.user_id = :user_id AND b.lexeme = g.lexeme AND b.first_no <= g.lo), g.lo)
 ),
-emptied AS (
-    DELETE FROM stepwell.postings AS p USING touched AS t
+deleted_blocks AS (
+    DELETE FROM stepwell.postings AS p USING trimmed_blocks AS t
     WHERE p.user_id = :user_id AND p.lexeme = t.lexeme AND p.first_no = t.first_no AND t.items = '{}'
 ),
-thinned AS (
-    UPDATE stepwell.postings AS p SET items = t.items FROM touched AS t
+updated_blocks AS (
+    UPDATE stepwell.postings AS p SET items = t.items FROM trimmed_blocks AS t
     WHERE p.user_id = :user_id AND p.lexeme = t.lexeme AND p.first_no = t.first_no AND t.items <> '{}'
 ),
-forgotten AS (
-    DELETE FROM stepwell.lexemes AS l USING gone AS g
+deleted_lexemes AS (
+    DELETE FROM stepwell.lexemes AS l USING removed_lexemes AS g
     WHERE l.user_id = :user_id AND l.lexeme = g.lexeme AND l.df <= g.chunks
 )
-UPDATE stepwell.lexemes AS l SET df = l.df - CAST(g.chunks AS integer) FROM gone AS g
+UPDATE stepwell.lexemes AS l SET df = l.df - CAST(g.chunks AS integer) FROM removed_lexemes AS g
 WHERE l.user_id = :user_id AND l.lexeme = g.lexeme AND l.df > g.chunks

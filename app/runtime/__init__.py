@@ -1,13 +1,11 @@
-"""Opens and closes the database, the embedder and the providers for every entry point, and migrates the schema."""
+"""Opens and closes the database and the services of every entry point, and migrates the schema."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import stamina
 from pydantic import SecretStr
@@ -18,19 +16,11 @@ from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
-from app.providers.base import Embedder, Llm, Reranker
-from app.providers.caching import CachingEmbedder
-from app.providers.chat import ChatLlm
-from app.providers.minilm import MiniLM
-from app.providers.rerankers import ADDRESSES, HttpReranker
+from app.runtime import models
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
 from app.store.db import Database, ServerHooks, TimeLimits
 
-if TYPE_CHECKING:
-    from app.providers.gemini import GeminiLlm
-
-OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
 PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
 START_RETRY_S = 20.0
@@ -55,23 +45,23 @@ async def open_services(
             await _checked(database, settings)
         if owner is not None and not names_later:
             await mention_extraction.backfill(owner, keys=entity_keys(settings), db=database)
-        embedder = await stack.enter_async_context(open_embedder(settings))
-        llm = await stack.enter_async_context(open_llm(settings))
-        reranker = await stack.enter_async_context(open_reranker(settings))
+        embedder = await stack.enter_async_context(models.open_embedder(settings))
+        llm = await stack.enter_async_context(models.open_llm(settings))
+        reranker = await stack.enter_async_context(models.open_reranker(settings))
         yield Services(
             db=database,
             owner=owner,
             embedder=embedder,
             chunking_options=ChunkingOptions(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
             budget=Budget(
-                settings.embed_timeout_s,
+                settings.embed_timeout_s + PROVIDER_GRACE_S,
                 settings.search_timeout_s,
                 settings.llm_timeout_s + PROVIDER_GRACE_S,
                 settings.reranker_timeout_s + PROVIDER_GRACE_S,
             ),
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,
-            expected_schema=settings.embedding,
+            expected_schema=models.embedding(settings),
             llm=llm,
             reranker=reranker,
             local_token=local_token.load(data_dir(settings)) if settings.auth == "local_token" else "",
@@ -163,7 +153,7 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
 
 
 async def _upgraded(settings: Settings, owner_dsn: str) -> str:
-    model, dimension = settings.embedding
+    model, dimension = models.embedding(settings)
     try:
         return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
     except OSError as error:
@@ -192,74 +182,8 @@ def data_dir(settings: Settings) -> Path:
     return settings.data_dir or embedded.default_data_dir(config.environment(), config.is_root())
 
 
-@asynccontextmanager
-async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
-    """Opens the configured embedder with a cache of query vectors."""
-    model = await MiniLM.load(threads=settings.embedder_threads or None)
-    try:
-        yield CachingEmbedder(model, size=settings.query_cache_size)
-    finally:
-        await model.aclose()
-
-
-@asynccontextmanager
-async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
-    """Opens the configured language model; None without one."""
-    if settings.llm == "none":
-        yield None
-        return
-    model = await asyncio.to_thread(_llm, settings)
-    try:
-        yield model
-    finally:
-        await model.aclose()
-
-
-def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
-    key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
-    secret = key.get_secret_value() if key else None
-    if settings.llm == "gemini":
-        # Its package takes a second to import.
-        from app.providers import gemini
-
-        return gemini.GeminiLlm(
-            api_key=secret or "",
-            model=settings.llm_model or gemini.MODEL,
-            url=settings.llm_url,
-            timeout_s=settings.llm_timeout_s,
-        )
-    return ChatLlm(
-        kind="ollama" if settings.llm == "ollama" else "openai",
-        url=settings.llm_url or OLLAMA_URL,
-        model=settings.llm_model or OLLAMA_MODEL,
-        api_key=secret,
-        timeout_s=settings.llm_timeout_s,
-    )
-
-
-@asynccontextmanager
-async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
-    """Opens the configured cross-encoder; None without one."""
-    if settings.reranker == "cosine":
-        yield None
-        return
-    url, name = ADDRESSES.get(settings.reranker, ("", None))
-    key = settings.reranker_api_key
-    model = HttpReranker(
-        kind=settings.reranker,
-        url=settings.reranker_url or url,
-        model=settings.reranker_model or name,
-        api_key=key.get_secret_value() if key else None,
-        timeout_s=settings.reranker_timeout_s,
-    )
-    try:
-        yield model
-    finally:
-        await model.aclose()
-
-
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
 async def _checked(database: Database, settings: Settings) -> None:
-    model, dimension = settings.embedding
+    model, dimension = models.embedding(settings)
     await schema.check(database, model=model, dimension=dimension)
     await schema.check_role(database, strict=settings.auth == "api_key")

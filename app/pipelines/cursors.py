@@ -26,7 +26,7 @@ def make(created_at: datetime, document_id: UUID) -> str:
 
 
 def read(cursor: str) -> tuple[datetime, UUID]:
-    """The sort key in a cursor. Raises BadRequest."""
+    """The sort key in a cursor. Raises InvalidCursor."""
     return _decode(cursor, _moment)
 
 
@@ -36,7 +36,7 @@ def make_name(name: str, entity_id: UUID) -> str:
 
 
 def read_name(cursor: str) -> tuple[str, UUID]:
-    """The sort key in a cursor. Raises BadRequest."""
+    """The sort key in a cursor. Raises InvalidCursor."""
     return _decode(cursor, _name)
 
 
@@ -46,7 +46,7 @@ def make_strength(strength: float, document_id: UUID) -> str:
 
 
 def read_strength(cursor: str) -> tuple[float, UUID]:
-    """The sort key in a cursor. Raises BadRequest."""
+    """The sort key in a cursor. Raises InvalidCursor."""
     return _decode(cursor, _strength)
 
 
@@ -60,7 +60,7 @@ def _decode(cursor: str, parse: Callable[[str], Key]) -> tuple[Key, UUID]:
         key, _, row_id = base64.b64decode(padded, altchars=b"-_", validate=True).decode().rpartition("|")
         return parse(key), UUID(row_id)
     except (ValueError, OverflowError, binascii.Error) as error:
-        raise errors.BadRequest("Use the next_cursor of an earlier page, unchanged.", field="cursor") from error
+        raise errors.InvalidCursor from error
 
 
 def _moment(text: str) -> datetime:

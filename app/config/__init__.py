@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.config.providers import ProviderSettings
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
@@ -23,16 +24,13 @@ _ORIGIN = rf"[A-Za-z][A-Za-z0-9+.-]*://{_HOST}"
 OTHER_VARIABLES = {
     "STEPWELL_OWNER_PASSWORD",
     "STEPWELL_SERVICE_PASSWORD",
+    "STEPWELL_MEMORY",
     "STEPWELL_POSTGRES_MEMORY",
     "STEPWELL_PUBLISHED_PORT",
 }
 """Variables that compose.yaml reads."""
 NEAREST_SCORE = 80
 """Least similarity, of 100, of an unknown variable and the setting that is suggested for it."""
-
-EMBEDDER_DEFAULTS: dict[str, tuple[str, int]] = {
-    "minilm": ("all-MiniLM-L6-v2", 384),
-}
 
 
 def _either(name: str) -> AliasChoices:
@@ -43,12 +41,8 @@ def _listed(value: str) -> list[str]:
     return [item for part in value.split(",") if (item := part.strip())]
 
 
-class Settings(BaseSettings):
+class Settings(ProviderSettings):
     """All settings with their defaults, documented in docs/configuration.md."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="STEPWELL_", env_ignore_empty=True, populate_by_name=True, extra="ignore", frozen=True
-    )
 
     # storage
     data_dir: Path | None = Field(
@@ -126,51 +120,6 @@ class Settings(BaseSettings):
     )
     otel: bool = Field(False, description="Export traces to OTEL_EXPORTER_OTLP_ENDPOINT (needs the extra `otel`).")
 
-    # providers
-    embedder: Literal["minilm"] = Field("minilm", description="Embedding provider.")
-    embedder_threads: int = Field(
-        0, ge=0, le=64, description="Threads of the offline model; 0: the number of cores, at most 4."
-    )
-    query_cache_size: int = Field(10_000, ge=0, description="Maximum number of query vectors cached in memory.")
-    embed_timeout_s: float = Field(
-        3.0, gt=0, description="Timeout for embedding a query; the search then continues without a vector."
-    )
-
-    llm: Literal["none", "gemini", "openai", "ollama"] = Field(
-        "none",
-        description="Language model that proposes terms for a further hop; none: stored names and statistics are used.",
-    )
-    llm_url: str | None = Field(
-        None,
-        description="URL of the language model; required for openai (any compatible "
-        "endpoint); ollama has a local default.",
-    )
-    llm_model: str | None = Field(None, description="Name of the language model; Gemini and Ollama have a default.")
-    llm_api_key: SecretStr | None = Field(
-        None, description="API key of the language model; for Gemini, GEMINI_API_KEY is read too."
-    )
-    gemini_api_key: SecretStr | None = Field(
-        None, validation_alias=_either("GEMINI_API_KEY"), description="API key of Gemini."
-    )
-    llm_timeout_s: float = Field(
-        4.0, gt=0, description="Timeout of the language model; the hop then continues with stored names."
-    )
-
-    reranker: Literal["cosine", "cohere", "jina", "tei"] = Field(
-        "cosine", description="Cross-encoder for `rerank: provider`; cosine: none, only `rerank: cosine` works."
-    )
-    reranker_url: str | None = Field(
-        None,
-        description="URL of the cross-encoder without `/rerank`; required for tei; Cohere and Jina have a default.",
-    )
-    reranker_model: str | None = Field(None, description="Name of the cross-encoder; Cohere and Jina have a default.")
-    reranker_api_key: SecretStr | None = Field(
-        None, description="API key of the cross-encoder; required for Cohere and Jina without a URL of your own."
-    )
-    reranker_timeout_s: float = Field(
-        2.0, gt=0, description="Timeout of the cross-encoder; the search then keeps the fused order."
-    )
-
     # search
     sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
     write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
@@ -226,31 +175,10 @@ class Settings(BaseSettings):
         return value
 
     @model_validator(mode="after")
-    def _llm_is_complete(self) -> Settings:
-        if self.llm == "openai" and not (self.llm_url and self.llm_model):
-            raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
-        if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
-            raise ValueError("STEPWELL_LLM=gemini needs GEMINI_API_KEY or STEPWELL_LLM_API_KEY")
-        return self
-
-    @model_validator(mode="after")
-    def _reranker_is_complete(self) -> Settings:
-        if self.reranker == "tei" and not self.reranker_url:
-            raise ValueError("STEPWELL_RERANKER=tei needs STEPWELL_RERANKER_URL")
-        if self.reranker in ("cohere", "jina") and not (self.reranker_api_key or self.reranker_url):
-            raise ValueError(f"STEPWELL_RERANKER={self.reranker} needs STEPWELL_RERANKER_API_KEY")
-        return self
-
-    @model_validator(mode="after")
     def _no_access_without_keys(self) -> Settings:
         if self.auth != "api_key" and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(f"AUTH={self.auth} listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
         return self
-
-    @cached_property
-    def embedding(self) -> tuple[str, int]:
-        """The name and dimension of the configured embedding model."""
-        return EMBEDDER_DEFAULTS[self.embedder]
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:

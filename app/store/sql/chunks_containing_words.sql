@@ -23,7 +23,7 @@ rarest AS MATERIALIZED (
     ) AS r
     WHERE s.config IN ('english', 'simple')
 ),
-nominated AS (
+candidates AS (
     SELECT {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM rarest AS r
     CROSS JOIN LATERAL (
@@ -36,4 +36,4 @@ nominated AS (
     WHERE c.user_id = :user_id AND c.config NOT IN ('english', 'simple')
       AND EXISTS (SELECT FROM configs AS s WHERE s.config NOT IN ('english', 'simple'))
 )
-SELECT DISTINCT n.chunk_no FROM nominated AS n
+SELECT DISTINCT n.chunk_no FROM candidates AS n

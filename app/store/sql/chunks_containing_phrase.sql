@@ -26,7 +26,7 @@ rarest AS MATERIALIZED (
         LIMIT 1
     ) AS r
 ),
-nominated AS MATERIALIZED (
+candidates AS MATERIALIZED (
     SELECT r.config, r.query, {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM rarest AS r
     CROSS JOIN LATERAL (
@@ -34,7 +34,7 @@ nominated AS MATERIALIZED (
     ) AS p
 )
 SELECT n.chunk_no, c.document_id, c.content
-FROM nominated AS n
+FROM candidates AS n
 CROSS JOIN LATERAL (
     SELECT o.document_id, o.content, o.config, o.tsv
     FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = n.chunk_no LIMIT 1

@@ -1,0 +1,78 @@
+"""Reads the documents of a request: one as JSON, a list, or the files of a form.
+
+An item of a list or a form that cannot be read is a RefusedItem, and the others are stored.
+"""
+
+from __future__ import annotations
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from app import errors
+from app.api import bodies, problems, strict_json, uploads, validation_errors
+from app.api.document_models import MAX_DOCUMENTS, MAX_URI_LENGTH, DocumentInput, RefusedItem
+from app.pipelines import offload
+from app.shapes import Upload
+
+
+async def read(request: Request) -> Upload | list[Upload | RefusedItem]:
+    """The body's one document, or the items of its list or form.
+
+    Raises BadRequest or RequestValidationError if the body is no document, list or form, and for an invalid document
+    that is not in a list.
+    """
+    if uploads.is_multipart(request):
+        return await uploads.read(request)
+    value, size = await _json(request)
+    if isinstance(value, list):
+        return await offload.run(size, _items, value)
+    document = await offload.run(size, _validated, value)
+    return document.shape()
+
+
+async def _json(request: Request) -> tuple[object, int]:
+    """The body's value, and its size in bytes."""
+    strict = bodies.StrictRequest(request.scope, request.receive)
+    await strict.read(strict_json.parse_items)
+    try:
+        return await strict.json(), len(await strict.body())
+    except AttributeError as error:
+        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
+
+
+def _items(values: list[object]) -> list[Upload | RefusedItem]:
+    if not 1 <= len(values) <= MAX_DOCUMENTS:
+        raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
+    return [_item(value) for value in values]
+
+
+def _item(value: object) -> Upload | RefusedItem:
+    try:
+        if isinstance(value, RequestValidationError):
+            raise value
+        return _validated(value).shape()
+    except RequestValidationError as error:
+        return RefusedItem(_refusal(error), _uri(error.body))
+
+
+def _refusal(error: RequestValidationError) -> errors.BadRequest:
+    """The first of an item's field errors, with the code that the errors of a whole request would have."""
+    fields = validation_errors.read(error.errors(), error.body)
+    field = None if fields[0].field == "body" else fields[0].field
+    refused = errors.BadRequest(fields[0].message, field=field)
+    refused.code = problems.code_of(fields)
+    return refused
+
+
+def _uri(value: object) -> str | None:
+    uri = value.get("uri") if isinstance(value, dict) else None
+    return uri if isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and strict_json.is_usable(uri) else None
+
+
+def _validated(value: object) -> DocumentInput:
+    try:
+        return DocumentInput.model_validate(value)
+    except ValidationError as error:
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error

@@ -1,0 +1,81 @@
+"""Suggests the field or parameter that an unknown name probably stands for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rapidfuzz import fuzz, process
+
+NEAREST_SCORE = 75
+"""Minimum ratio (rapidfuzz, 0 to 100) of an unknown name to the known one that is suggested."""
+MAX_LENGTH = 64
+
+_NAME = re.compile(rf"[A-Za-z_][A-Za-z0-9_-]{{0,{MAX_LENGTH - 1}}}")
+# Names in other products and in natural language, without underscores.
+_OTHER_NAMES = {
+    "limit": "k topk n nresults numresults maxresults size count rows take top pagesize perpage",
+    "query": "q querytext querytexts querystring question prompt search searchtext text input term keywords",
+    "filters": "filter where queryfilter prefilter conditions wheredocument",
+    "content": "text body pagecontent document data passage markdown chunk",
+    "uri": "url path source externalid key filename id documentid link",
+    "metadata": "meta payload properties attributes fields tags labels",
+    "vector": "embedding embeddings queryembedding queryembeddings queryvector values",
+    "chunk_id": "id ids chunk pointid",
+    "document_ids": "ids id documents docids docs documentid",
+    "source_ids": "sources sourceid",
+    "exclude_chunk_ids": "exclude excludeids excluded seen",
+    "detail": "include includemetadata includevalues withpayload withvectors fields output select returns",
+    "min_vector_score": "minscore scorethreshold similaritythreshold distancethreshold certainty cutoff",
+    "cursor": "offset page skip after nextcursor pagetoken start searchafter scrollid",
+    "rerank": "reranker rerankmodel rankingoptions ranker",
+    "mode": "searchtype searchmode querytype method strategy hybrid",
+    "explain": "debug verbose trace profile",
+    "max_hops": "hops depth maxdepth steps",
+    "lists": "results rankings runs inputs resultsets",
+    "hits": "results documents items chunks",
+    "title": "name heading subject headline",
+    "name": "title label",
+    "language": "lang locale",
+    "created_at": "date timestamp created time createdon published",
+    "created_after": "since from datefrom startdate after",
+    "created_before": "until to dateto enddate before",
+    "any": "or should anyof",
+    "all": "and must allof",
+    "not": "mustnot nor noneof negate",
+    "aliases": "synonyms alternatenames alsoknownas",
+    "type": "kind category label",
+    "q": "query search name text",
+    "members": "children parts contains",
+}
+_PARTITIONS = {"namespace", "collection", "collectionname", "index", "tenant", "tenantid", "user", "userid"}
+_PARTITION = "The API key decides whose documents are searched; filters select some of them."
+
+
+def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
+    """The path of the known name that is nearest to `unknown` as `nearest`, or what else to do as `remark`, if any.
+
+    `known` maps names to their paths: those of the object with the unknown name, and of the objects inside it.
+    """
+    if not _NAME.fullmatch(unknown):
+        return {}
+    if (path := _nearest(unknown, known)) is not None:
+        return {"nearest": path}
+    if _plain(unknown) in _PARTITIONS:
+        return {"remark": _PARTITION}
+    return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" else {}
+
+
+def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:
+    plain = {_plain(name): path for name, path in known.items()}
+    if _plain(unknown) in plain:
+        return plain[_plain(unknown)]
+    for name, other_names in _OTHER_NAMES.items():
+        if name in known and _plain(unknown) in other_names.split():
+            return known[name]
+    similar = process.extractOne(unknown, list(known), scorer=fuzz.ratio, score_cutoff=NEAREST_SCORE)
+    return known[similar[0]] if similar else None
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", "").replace("-", "")

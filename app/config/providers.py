@@ -1,0 +1,151 @@
+"""Defines and validates the settings of the embedder, the language model and the re-ranker."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import AliasChoices, Field, SecretStr, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+DEFAULT_EMBEDDERS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
+KNOWN_DIMENSIONS = {
+    "gemini-embedding-001": 768,
+    "nomic-embed-text": 768,
+    "text-embedding-3-small": 1536,
+    "text-embedding-ada-002": 1536,
+}
+"""Dimensions of remote models that are used without STEPWELL_EMBEDDER_DIM."""
+
+
+class ProviderSettings(BaseSettings):
+    """The part of the settings that concerns models, local ones and remote ones."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="STEPWELL_", env_ignore_empty=True, populate_by_name=True, extra="ignore", frozen=True
+    )
+
+    embedder: Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"] = Field(
+        "minilm",
+        description="Embedding provider; minilm: built in; onnx: a model in a folder on this machine; openai: any "
+        "compatible endpoint; tei: text-embeddings-inference.",
+    )
+    embedder_url: str | None = Field(
+        None,
+        description="URL of the embedding model; for openai with the version (`…/v1`); required for openai and tei; "
+        "Ollama and Gemini have a default.",
+    )
+    embedder_model: str | None = Field(
+        None,
+        description="Name of the embedding model, for onnx its folder; required for onnx, openai and tei; "
+        "Ollama and Gemini have a default.",
+    )
+    embedder_dim: int | None = Field(
+        None,
+        ge=1,
+        le=2000,
+        description="Dimension of the vectors; unset: the model's own, which a smaller one truncates for onnx; "
+        "required for remote models that are not known.",
+    )
+    embedder_api_key: SecretStr | None = Field(
+        None, description="API key of the embedding model; for Gemini, GEMINI_API_KEY is read too."
+    )
+    embedder_max_tokens: int | None = Field(
+        None, ge=64, description="Maximum number of tokens of a text that the model reads; unset: the published number."
+    )
+    embedder_query_prefix: str | None = Field(
+        None, description="Text that is put before each query, such as `query: `; unset: the published one."
+    )
+    embedder_document_prefix: str | None = Field(
+        None, description="Text that is put before each passage, such as `passage: `; unset: the published one."
+    )
+    embedder_threads: int = Field(
+        0, ge=0, le=64, description="Threads of each local model; 0: the number of cores, at most 4."
+    )
+    embedder_rate_limit: int = Field(
+        0, ge=0, description="Maximum number of calls per minute to the embedding model, in each process; 0: no limit."
+    )
+    query_cache_size: int = Field(10_000, ge=0, description="Maximum number of query vectors cached in memory.")
+    embed_timeout_s: float = Field(
+        3.0, gt=0, description="Timeout for embedding a query; the search then continues without a vector."
+    )
+
+    llm: Literal["none", "gemini", "openai", "ollama"] = Field(
+        "none",
+        description="Language model that proposes terms for a further hop; none: stored names and statistics are used.",
+    )
+    llm_url: str | None = Field(
+        None,
+        description="URL of the language model; required for openai (any compatible "
+        "endpoint); ollama has a local default.",
+    )
+    llm_model: str | None = Field(None, description="Name of the language model; Gemini and Ollama have a default.")
+    llm_api_key: SecretStr | None = Field(
+        None, description="API key of the language model; for Gemini, GEMINI_API_KEY is read too."
+    )
+    gemini_api_key: SecretStr | None = Field(
+        None,
+        validation_alias=AliasChoices("STEPWELL_GEMINI_API_KEY", "GEMINI_API_KEY"),
+        description="API key of Gemini.",
+    )
+    llm_timeout_s: float = Field(
+        4.0, gt=0, description="Timeout of the language model; the hop then continues with stored names."
+    )
+    llm_rate_limit: int = Field(
+        0, ge=0, description="Maximum number of calls per minute to the language model, in each process; 0: no limit."
+    )
+
+    reranker: Literal["cosine", "onnx", "cohere", "jina", "tei"] = Field(
+        "cosine",
+        description="Cross-encoder for `rerank: provider`; onnx: a model in a folder on this machine; cosine: none, "
+        "only `rerank: cosine` works.",
+    )
+    reranker_url: str | None = Field(
+        None,
+        description="URL of the cross-encoder without `/rerank`; required for tei; Cohere and Jina have a default.",
+    )
+    reranker_model: str | None = Field(
+        None, description="Name of the cross-encoder; Cohere and Jina have a default; for onnx, its folder."
+    )
+    reranker_api_key: SecretStr | None = Field(
+        None, description="API key of the cross-encoder; required for Cohere and Jina without a URL of your own."
+    )
+    reranker_timeout_s: float = Field(
+        2.0, gt=0, description="Timeout of the cross-encoder; the search then keeps the fused order."
+    )
+    reranker_rate_limit: int = Field(
+        0, ge=0, description="Maximum number of calls per minute to the cross-encoder, in each process; 0: no limit."
+    )
+    provider_concurrency: int = Field(
+        8, ge=1, le=100, description="Maximum number of concurrent calls to each remote model, in each process."
+    )
+
+    @model_validator(mode="after")
+    def _embedder_is_complete(self) -> Self:
+        needed = {"onnx": ("model",), "openai": ("url", "model"), "tei": ("url", "model")}.get(self.embedder, ())
+        missing = [f"STEPWELL_EMBEDDER_{name.upper()}" for name in needed if not getattr(self, f"embedder_{name}")]
+        if missing:
+            raise ValueError(f"STEPWELL_EMBEDDER={self.embedder} needs {' and '.join(missing)}")
+        if self.embedder == "gemini" and not (self.embedder_api_key or self.gemini_api_key):
+            raise ValueError("STEPWELL_EMBEDDER=gemini needs GEMINI_API_KEY or STEPWELL_EMBEDDER_API_KEY")
+        name = self.embedder_model or DEFAULT_EMBEDDERS.get(self.embedder, "")
+        if self.embedder not in ("minilm", "onnx") and not self.embedder_dim and name not in KNOWN_DIMENSIONS:
+            raise ValueError(f"STEPWELL_EMBEDDER={self.embedder} with this model needs STEPWELL_EMBEDDER_DIM")
+        return self
+
+    @model_validator(mode="after")
+    def _llm_is_complete(self) -> Self:
+        if self.llm == "openai" and not (self.llm_url and self.llm_model):
+            raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
+        if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
+            raise ValueError("STEPWELL_LLM=gemini needs GEMINI_API_KEY or STEPWELL_LLM_API_KEY")
+        return self
+
+    @model_validator(mode="after")
+    def _reranker_is_complete(self) -> Self:
+        if self.reranker == "onnx" and not self.reranker_model:
+            raise ValueError("STEPWELL_RERANKER=onnx needs STEPWELL_RERANKER_MODEL, the folder of the model")
+        if self.reranker == "tei" and not self.reranker_url:
+            raise ValueError("STEPWELL_RERANKER=tei needs STEPWELL_RERANKER_URL")
+        if self.reranker in ("cohere", "jina") and not (self.reranker_api_key or self.reranker_url):
+            raise ValueError(f"STEPWELL_RERANKER={self.reranker} needs STEPWELL_RERANKER_API_KEY")
+        return self

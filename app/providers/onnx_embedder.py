@@ -1,0 +1,115 @@
+"""Embeds text with a sentence-embedding model in ONNX format on the local CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Encoding
+
+from app.errors import BadEmbedding, ProviderError
+from app.providers import base
+from app.providers.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, by_length
+from app.shapes import Vector
+
+Pooling = Literal["mean", "cls", "last"]
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSteps:
+    """What happens before and after the graph: prefixes of queries and documents, and the pooling of token vectors.
+
+    `output` is the graph's output to use; one vector per text is taken as it is, one per token is pooled.
+    """
+
+    output: str
+    pooling: Pooling = "mean"
+    query_prefix: str = ""
+    document_prefix: str = ""
+    lower_case: bool = False
+
+
+class OnnxEmbedder:
+    """An Embedder on the local CPU. `aclose()` ends its threads.
+
+    Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one. `batch_size`
+    documents share one inference: more than 8 bring no speed on a CPU, use more memory, and delay a cancellation.
+    """
+
+    def __init__(
+        self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, batch_size: int = 8
+    ) -> None:
+        self._graph = graph
+        self._model = model
+        self._steps = steps
+        self._batch_size = batch_size
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """The model that computes the vectors."""
+        return self._model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
+        return (await self._graph.of_query(self._embed, [text]))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, in the order of `texts`. A cancelled call stops after the current batch.
+
+        Raises ProviderError when inference fails or the embedder is closed.
+        """
+        encode = partial(self._encoded, self._steps.document_prefix)
+        encodings: list[Encoding] = []
+        for start in range(0, len(texts), TOKENIZER_BATCH):
+            encodings += await self._graph.of_documents(encode, texts[start : start + TOKENIZER_BATCH])
+        vectors: dict[int, Vector] = {}
+        for rows in by_length(encodings, self._batch_size):
+            batch = [encodings[row] for row in rows]
+            vectors.update(zip(rows, await self._graph.of_documents(self._vectors, batch), strict=True))
+        return [vectors[row] for row in range(len(encodings))]
+
+    async def aclose(self) -> None:
+        """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
+        await self._graph.aclose()
+
+    def check(self) -> None:
+        """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
+        found = len(self._embed(["stepwell"])[0])
+        if found < self._model.dimension:
+            message = f"{self._graph.name} returns {found} dimensions, not {self._model.dimension}."
+            raise BadEmbedding(message, fault="vectors")
+
+    def _embed(self, texts: Sequence[str]) -> list[Vector]:
+        return self._vectors(self._encoded(self._steps.query_prefix, texts))
+
+    def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
+        prefixed = [prefix + text for text in texts]
+        return self._graph.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
+
+    def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
+        values, mask = self._graph.infer(encodings, self._steps.output)
+        if values.ndim not in (2, 3):
+            raise ProviderError(f"{self._graph.name} returns no vectors.", fault="model")
+        pooled = pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
+        result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
+        return result
+
+
+def pooled_by(pooling: Pooling, values: Floats, mask: Ids) -> Floats:
+    """One vector per text from one per token: of the first token, of the last, or the mean of all but the padding."""
+    if pooling == "mean":
+        kept = mask[:, :, None].astype(np.float32)
+        return np.asarray((values * kept).sum(axis=1) / np.maximum(kept.sum(axis=1), 1), np.float32)
+    positions = mask.sum(axis=1) - 1 if pooling == "last" else np.zeros(len(values), np.int64)
+    return np.asarray(values[np.arange(len(values)), positions])
+
+
+def unit(vectors: Floats) -> Floats:
+    """The vectors with length one; one without a direction stays as it is."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)

@@ -1,0 +1,76 @@
+"""Computes the aboutness of an entity: the probability that a query is about it and does not merely contain its name.
+
+A logistic model over what the query, the index and the unguided result show. Its coefficients are round numbers near
+those fitted on development sets (docs/decisions/0007).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from app.shapes import NameCase, NameForm, NameUse
+
+FORM: Mapping[NameForm, float] = MappingProxyType({"full": 2.5, "word": 1.0, "part": -1.0, "role": 1.5, "topic": 1.5})
+"""By the form in which the query refers to the entity; `topic`: by its facts or description."""
+CASE: Mapping[NameCase, float] = MappingProxyType({"capital": 1.0, "unknown": 0.0, "uniform": -4.0, "small": -4.0})
+AUTOMATIC = -6.0
+"""For an entity that was made from a title or a tag."""
+INCIDENTAL = -8.0
+"""For a name inside an identifier, next to another capitalised name, or of somebody addressed."""
+PLACE = -2.0
+"""For a person's name after a preposition of place."""
+LEAD, MAX_LEAD = 3.0, 0.25
+"""Times the score of the best linked candidate minus that of the best other one, at most MAX_LEAD."""
+SHARE_OF_QUERY, USUAL_SHARE, MAX_SHARE = 12.0, 0.25, 0.5
+"""Times the name's share of the query's idf, at most MAX_SHARE, minus USUAL_SHARE."""
+SHARE_OF_CORPUS = -8.0
+"""Times the number of linked documents as a share of the corpus's chunks."""
+WRITTEN_SMALL, WORD_WRITTEN_SMALL = -4.0, -8.0
+"""Times the share of lower-case occurrences in the best candidates, of a name of several words and of others, if the
+query does not show by a capital that it is a name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of an entity that a query refers to.
+
+    `lead` (−1 to 1) is the score of the best linked candidate minus that of the best other one, `share_of_query` (0 to
+    1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus, and
+    `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates.
+    """
+
+    use: NameUse
+    automatic: bool
+    lead: float
+    share_of_query: float
+    share_of_corpus: float
+    written_small: float
+
+
+def probability(evidence: Evidence) -> float:
+    """Returns the probability, 0 to 1."""
+    return 1 / (1 + math.exp(-_logit(evidence)))
+
+
+def _logit(evidence: Evidence) -> float:
+    use = evidence.use
+    return (
+        FORM[use.form]
+        + CASE[use.case]
+        + AUTOMATIC * evidence.automatic
+        + INCIDENTAL * use.is_incidental
+        + PLACE * use.is_place
+        + LEAD * min(evidence.lead, MAX_LEAD)
+        + SHARE_OF_QUERY * (min(evidence.share_of_query, MAX_SHARE) - USUAL_SHARE)
+        + SHARE_OF_CORPUS * evidence.share_of_corpus
+        + _written_small(evidence)
+    )
+
+
+def _written_small(evidence: Evidence) -> float:
+    if evidence.use.case == "capital":
+        return 0.0
+    return (WRITTEN_SMALL if evidence.use.form == "full" else WORD_WRITTEN_SMALL) * evidence.written_small

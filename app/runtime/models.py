@@ -1,0 +1,167 @@
+"""Opens and closes the configured embedder, language model and re-ranker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from app.config import Settings
+from app.config.providers import DEFAULT_EMBEDDERS, KNOWN_DIMENSIONS
+from app.providers import embedders, minilm, model_folder, rerankers
+from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
+from app.providers.caching import CachingEmbedder
+from app.providers.chat import ChatLlm
+from app.providers.embedders import HttpEmbedder, Prefixes
+from app.providers.model_folder import Overrides
+from app.providers.onnx_embedder import OnnxEmbedder
+from app.providers.onnx_reranker import OnnxReranker
+from app.providers.policy import CallLimits
+from app.providers.rerankers import HttpReranker
+
+if TYPE_CHECKING:
+    from app.providers.gemini import GeminiEmbedder, GeminiLlm
+
+OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
+MAX_TOKENS = {"gemini-embedding-001": 2048, "nomic-embed-text": 2048, "text-embedding-3-small": 8191}
+PREFIXES = {"nomic-embed-text": Prefixes("search_query: ", "search_document: ")}
+
+
+def embedding(settings: Settings) -> tuple[str, int]:
+    """Returns the name and dimension of the configured embedding model. Raises ProviderError."""
+    model = _embedding_model(settings)
+    return model.name, model.dimension
+
+
+def _embedding_model(settings: Settings) -> EmbeddingModel:
+    if settings.embedder == "minilm":
+        return minilm.MODEL
+    if settings.embedder == "onnx":
+        return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
+    name = settings.embedder_model or DEFAULT_EMBEDDERS[settings.embedder]
+    max_tokens = settings.embedder_max_tokens or MAX_TOKENS.get(name, model_folder.DEFAULT_MAX_TOKENS)
+    return EmbeddingModel(name, settings.embedder_dim or KNOWN_DIMENSIONS[name], max_tokens)
+
+
+@asynccontextmanager
+async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+    """Opens the configured embedder with a cache of query vectors. Raises ProviderError."""
+    model = await _embedder(settings)
+    try:
+        yield CachingEmbedder(model, size=settings.query_cache_size)
+    finally:
+        await model.aclose()
+
+
+async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
+    threads = settings.embedder_threads or None
+    if settings.embedder == "minilm":
+        return await minilm.load(threads=threads)
+    if settings.embedder == "onnx":
+        folder = _folder(settings.embedder_model)
+        return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)
+    model = _embedding_model(settings)
+    secret = settings.embedder_api_key
+    limits = CallLimits(settings.embed_timeout_s, settings.provider_concurrency, settings.embedder_rate_limit)
+    if settings.embedder == "gemini":
+        from app.providers.gemini import GeminiEmbedder  # its package takes a second to import
+
+        key = secret or settings.gemini_api_key
+        api_key = key.get_secret_value() if key else ""
+        return GeminiEmbedder(model, api_key=api_key, url=settings.embedder_url, limits=limits)
+    return HttpEmbedder(
+        embedders.APIS[settings.embedder],
+        model,
+        url=settings.embedder_url or OLLAMA_URL,
+        api_key=secret.get_secret_value() if secret else None,
+        prefixes=_prefixes(settings, model.name),
+        limits=limits,
+    )
+
+
+def _prefixes(settings: Settings, name: str) -> Prefixes:
+    known = PREFIXES.get(name, Prefixes())
+    query, document = settings.embedder_query_prefix, settings.embedder_document_prefix
+    return Prefixes(known.query if query is None else query, known.document if document is None else document)
+
+
+def _folder(name: str | None) -> Path:
+    return Path(name or "").expanduser()
+
+
+def _overrides(settings: Settings) -> Overrides:
+    return Overrides(
+        settings.embedder_dim,
+        settings.embedder_max_tokens,
+        settings.embedder_query_prefix,
+        settings.embedder_document_prefix,
+    )
+
+
+@asynccontextmanager
+async def open_llm(settings: Settings) -> AsyncIterator[Llm | None]:
+    """Opens the configured language model; None without one."""
+    if settings.llm == "none":
+        yield None
+        return
+    model = await asyncio.to_thread(_llm, settings)
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
+    key = settings.llm_api_key or (settings.gemini_api_key if settings.llm == "gemini" else None)
+    secret = key.get_secret_value() if key else None
+    limits = CallLimits(settings.llm_timeout_s, settings.provider_concurrency, settings.llm_rate_limit)
+    if settings.llm == "gemini":
+        # Its package takes a second to import.
+        from app.providers import gemini
+
+        return gemini.GeminiLlm(
+            api_key=secret or "",
+            model=settings.llm_model or gemini.MODEL,
+            url=settings.llm_url,
+            limits=limits,
+        )
+    return ChatLlm(
+        kind="ollama" if settings.llm == "ollama" else "openai",
+        url=settings.llm_url or OLLAMA_URL,
+        model=settings.llm_model or OLLAMA_MODEL,
+        api_key=secret,
+        limits=limits,
+    )
+
+
+@asynccontextmanager
+async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
+    """Opens the configured cross-encoder; None without one."""
+    kind = settings.reranker
+    if kind == "cosine":
+        yield None
+        return
+    model: HttpReranker | OnnxReranker
+    if kind == "onnx":
+        folder, threads = _folder(settings.reranker_model), settings.embedder_threads or None
+        model = await asyncio.to_thread(model_folder.load_reranker, folder, threads=threads)
+    else:
+        model = _http_reranker(settings, kind)
+    try:
+        yield model
+    finally:
+        await model.aclose()
+
+
+def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:
+    url, name = rerankers.ADDRESSES.get(kind, ("", None))
+    key = settings.reranker_api_key
+    return HttpReranker(
+        kind=kind,
+        url=settings.reranker_url or url,
+        model=settings.reranker_model or name,
+        api_key=key.get_secret_value() if key else None,
+        limits=CallLimits(settings.reranker_timeout_s, settings.provider_concurrency, settings.reranker_rate_limit),
+    )

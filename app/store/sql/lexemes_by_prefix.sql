@@ -1,0 +1,17 @@
+-- Lists stored lexemes within some ranges of the alphabet, the most frequent of each range. The look-up is LATERAL with
+-- LIMIT, so that it reads the index of the key.
+-- Columns: first, lexemes (by descending document frequency).
+-- :user_id text  owner of the rows
+-- :firsts text[]  first lexeme of each range
+-- :ends text[]  end of each range, not part of it
+-- :limit bigint  maximum number of lexemes of a range
+SELECT p.first, array_agg(l.lexeme ORDER BY l.df DESC, l.lexeme) AS lexemes
+FROM unnest(:firsts, :ends) AS p (first, after)
+CROSS JOIN LATERAL (
+    SELECT o.lexeme, o.df
+    FROM stepwell.lexemes AS o
+    WHERE o.user_id = :user_id AND o.lexeme >= p.first AND o.lexeme < p.after
+    ORDER BY o.df DESC, o.lexeme
+    LIMIT :limit
+) AS l
+GROUP BY p.first

@@ -1,0 +1,48 @@
+"""Defines what a tool needs besides its arguments: the opened services, the user, and admission to run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+from app.pipelines import turns
+from app.pipelines.services import Services
+from app.pipelines.turns import SearchTurn
+
+T = TypeVar("T")
+LOCAL_ACTOR = "local"
+
+
+class Admission(Protocol):
+    """Limits how many searches and uploads run at once."""
+
+    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
+        """The result of `run`, called when a search may start. Raises Overloaded, DeadlineExceeded."""
+        ...
+
+    async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`, called when a document may be stored. Raises Overloaded."""
+        ...
+
+
+class Unrestricted:
+    """Admits everything at once, for a process with one caller."""
+
+    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
+        """The result of `run`."""
+        return await run(turns.UNLIMITED)
+
+    async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`."""
+        return await run()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log."""
+
+    services: Services
+    user_id: str
+    actor: str = LOCAL_ACTOR
+    admission: Admission = field(default_factory=Unrestricted)

@@ -1,0 +1,166 @@
+"""Defines the tools that list, read, store and delete documents, list entities and count what is stored."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from app import errors
+from app.pipelines import cursors, documents, entities, ingest
+from app.shapes import EntityFilter, Upload
+from app.tools import fields
+from app.tools.arguments import ToolArguments, clamped
+from app.tools.context import ToolContext
+from app.tools.results import (
+    DocumentDeleted,
+    DocumentList,
+    DocumentStored,
+    DocumentText,
+    EntityEntries,
+    KnowledgeStats,
+    ToolDocument,
+    ToolEntity,
+    cut,
+)
+
+MAX_CONTENT = 1_000_000
+MAX_CHARACTERS_PER_TOKEN = 8
+_CURSOR = "Value of `next_cursor` of the previous page."
+Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
+
+
+class ListDocumentsArguments(ToolArguments):
+    """Arguments of a listing of documents."""
+
+    limit: Annotated[int, *clamped(1, 100)] = Field(20, description="Documents per page.")
+    cursor: Cursor | None = Field(None, description=_CURSOR)
+
+
+class GetDocumentArguments(ToolArguments):
+    """Arguments for reading a document's text."""
+
+    document_id: UUID = Field(
+        description="Id of the document. The chunk_id of a passage works too: then the document that contains it."
+    )
+    start: Annotated[int, *clamped(0, 2**31 - 1)] = Field(
+        0, description="Offset in characters at which to begin; `next_start` of the previous part."
+    )
+    max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
+        4_000, description="Approximate length of the part in tokens."
+    )
+
+
+class AddDocumentArguments(ToolArguments):
+    """Arguments for storing a document."""
+
+    content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT)] = Field(
+        description="Text of the document, plain or Markdown."
+    )
+    title: Annotated[str, Field(max_length=500)] | None = Field(
+        None, description="Title; by default the first heading of the text."
+    )
+    uri: Annotated[str, Field(min_length=1, max_length=2_048)] | None = Field(
+        None, description="Identifier such as a path or URL; a document with the same uri is replaced."
+    )
+    metadata: fields.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+
+
+class DeleteDocumentArguments(ToolArguments):
+    """Arguments for deleting a document."""
+
+    document_id: UUID = Field(description="Id of the document, from list_documents or get_document.")
+
+
+class ListEntitiesArguments(ToolArguments):
+    """Arguments of a listing of entities."""
+
+    query: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Only entities with a similar name, the most similar first."
+    )
+    type: Annotated[str, Field(max_length=40)] | None = Field(
+        None, description="Only entities of this type, such as person, project or team."
+    )
+    limit: Annotated[int, *clamped(1, 100)] = Field(20, description="Entities per page.")
+    cursor: Cursor | None = Field(None, description=_CURSOR + " Not with `query`.")
+
+
+class StatsArguments(ToolArguments):
+    """The statistics take no arguments."""
+
+
+async def list_documents(given: ListDocumentsArguments, context: ToolContext) -> DocumentList:
+    """A page of the user's documents, newest first."""
+    after = cursors.read(given.cursor) if given.cursor else None
+    rows = await documents.page(context.user_id, db=context.services.db, limit=given.limit + 1, after=after, uri=None)
+    shown = rows[: given.limit]
+    more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > given.limit else None
+    return DocumentList(documents=[ToolDocument.of(document) for document in shown], next_cursor=more)
+
+
+async def get_document(given: GetDocumentArguments, context: ToolContext) -> DocumentText:
+    """A part of a document's text. Raises NotFound."""
+    document = await documents.get_containing(given.document_id, context.user_id, db=context.services.db)
+    content = document.content or ""
+    rest = content[given.start : given.start + MAX_CHARACTERS_PER_TOKEN * given.max_tokens]
+    text = rest[: cut(rest, given.max_tokens)]
+    end = given.start + len(text)
+    return DocumentText(
+        **ToolDocument.of(document).model_dump(),
+        content=text,
+        start=given.start,
+        next_start=end if end < len(content) else None,
+    )
+
+
+async def add_document(given: AddDocumentArguments, context: ToolContext) -> DocumentStored:
+    """Store a document; one with the same uri is replaced."""
+    upload = Upload(given.content, title=given.title, uri=given.uri, metadata=given.metadata)
+    store = partial(ingest.run, upload, context.user_id, context.services, retry_s=ingest.REQUEST_RETRY_S)
+    stored = await context.admission.upload(store)
+    return DocumentStored(
+        document_id=stored.document_id,
+        status=stored.status,
+        title=stored.title or None,
+        uri=stored.uri,
+        chunk_count=stored.chunk_count,
+        warnings=list(stored.warnings) or None,
+    )
+
+
+async def delete_document(given: DeleteDocumentArguments, context: ToolContext) -> DocumentDeleted:
+    """Delete a document with its passages. Raises NotFound."""
+    deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
+    return DocumentDeleted(
+        documents_deleted=deleted.documents_deleted,
+        chunks_deleted=deleted.chunks_deleted,
+        mentions_deleted=deleted.mentions_deleted,
+    )
+
+
+async def list_entities(given: ListEntitiesArguments, context: ToolContext) -> EntityEntries:
+    """Entities by name, or the most similar to a name."""
+    db, only = context.services.db, EntityFilter(given.type, None)
+    if given.query is not None:
+        if given.cursor is not None:
+            raise errors.BadRequest("Leave `cursor` out: with `query` the result is one page.", field="cursor")
+        rows = await entities.find(given.query, context.user_id, db=db, limit=given.limit, only=only)
+        return EntityEntries(entities=[ToolEntity.of(entity) for entity in rows])
+    after = cursors.read_name(given.cursor) if given.cursor else None
+    rows = await entities.page(context.user_id, db=db, limit=given.limit + 1, after=after, only=only)
+    shown = rows[: given.limit]
+    more = cursors.make_name(shown[-1].name, shown[-1].entity_id) if len(rows) > given.limit else None
+    return EntityEntries(entities=[ToolEntity.of(entity) for entity in shown], next_cursor=more)
+
+
+async def knowledge_stats(given: StatsArguments, context: ToolContext) -> KnowledgeStats:
+    """How much is stored, in which languages, and with which embedding model."""
+    stored = await documents.stats(context.user_id, db=context.services.db)
+    return KnowledgeStats(
+        documents=stored.documents,
+        chunks=stored.chunks,
+        languages=dict(stored.languages),
+        embedding_model=stored.embedding_model,
+    )

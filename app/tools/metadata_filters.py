@@ -1,0 +1,99 @@
+"""Validates the metadata of a filter: values, and objects of operators such as `{"gte": 2020}`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_core import PydanticCustomError
+
+from app.shapes import OPERATORS, is_operator_object
+from app.tools import fields
+
+MAX_VALUES = 100
+"""Values of an `in`."""
+KNOWN = ", ".join(OPERATORS)
+
+_SCALARS = (str, int, float, bool, type(None))
+_BOUNDS = frozenset({"gte", "gt", "lte", "lt"})
+
+
+def _condition(given: Any) -> Any:
+    """The value of a metadata filter, checked. Raises PydanticCustomError."""
+    if is_operator_object(given):
+        if not given.keys() <= set(OPERATORS):
+            raise PydanticCustomError(
+                "unknown_operator",
+                f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
+                "Groups are filters.any, filters.all and filters.not.",
+            )
+        checked = {operator: _OPERANDS[operator](operand) for operator, operand in given.items()}
+        if len({isinstance(checked[operator], str) for operator in _BOUNDS & checked.keys()}) > 1:
+            raise PydanticCustomError(
+                "invalid_range", "The bounds of a range must be all numbers or all dates and times."
+            )
+        return checked
+    if _has_operator(given):
+        raise PydanticCustomError(
+            "nested_operator", "Operators apply to a key of the metadata, not inside a list or another object."
+        )
+    return given
+
+
+def _has_operator(given: Any) -> bool:
+    if isinstance(given, Mapping):
+        return is_operator_object(given) or any(map(_has_operator, given.values()))
+    return isinstance(given, list) and any(map(_has_operator, given))
+
+
+def _values(operand: Any) -> list[Any]:
+    if not isinstance(operand, list) or len(operand) > MAX_VALUES or not all(isinstance(v, _SCALARS) for v in operand):
+        raise PydanticCustomError(
+            "invalid_operand", f"in takes a list of at most {MAX_VALUES} strings, numbers, booleans or nulls."
+        )
+    return operand
+
+
+def _value(operand: Any) -> Any:
+    if not isinstance(operand, _SCALARS):
+        raise PydanticCustomError("invalid_operand", "ne takes a string, a number, a boolean or null.")
+    return operand
+
+
+def _flag(operand: Any) -> bool:
+    if not isinstance(operand, bool):
+        raise PydanticCustomError("invalid_operand", "exists takes true or false.")
+    return operand
+
+
+def _bound(operand: Any) -> float | str:
+    """A number, or a date or time of ISO 8601."""
+    if isinstance(operand, int | float) and not isinstance(operand, bool):
+        return operand
+    if isinstance(operand, str) and (read := fields.iso_8601(operand)) is not None:
+        return read.isoformat()
+    raise PydanticCustomError(
+        "invalid_range",
+        "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
+    )
+
+
+_OPERANDS: dict[str, Callable[[Any], Any]] = {
+    "in": _values,
+    "ne": _value,
+    "exists": _flag,
+    **dict.fromkeys(_BOUNDS, _bound),
+}
+
+
+def _check_metadata(given: object) -> object:
+    # Before the values, of which each may be an error.
+    return fields.check_metadata(given) if isinstance(given, dict) else given
+
+
+MetadataFilter = Annotated[
+    dict[str, Annotated[Any, AfterValidator(_condition)]],
+    BeforeValidator(_check_metadata),
+]
+"""Values by key, as the filters of searches take them."""

@@ -1,0 +1,152 @@
+"""Defines the tools that search passages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field
+
+from app.pipelines import multihop, search, similar
+from app.pipelines.turns import SearchTurn
+from app.shapes import Answer, Filters, Query
+from app.tools import fields, metadata_filters
+from app.tools.arguments import ToolArguments, clamped
+from app.tools.context import ToolContext
+from app.tools.results import PassageList
+
+MAX_RESULTS = 20
+_DEFAULT_TOKENS = 3_000
+
+
+class Question(ToolArguments):
+    """What to search for."""
+
+    query: fields.QueryText = Field(
+        description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
+        "-word excludes one."
+    )
+    limit: Annotated[int, *clamped(1, MAX_RESULTS)] = Field(5, description="Maximum number of passages.")
+
+
+class FilterArguments(ToolArguments):
+    """The arguments that restrict a search to some documents."""
+
+    metadata: metadata_filters.MetadataFilter = Field(
+        default_factory=dict,
+        description='Values of the documents\' metadata by key, such as {"team": "tide"}, or operators: '
+        f'{{"year": {{"gte": 2020}}}} with {metadata_filters.KNOWN}.',
+    )
+    document_ids: Annotated[list[UUID], Field(max_length=100)] | None = Field(
+        None, description="Only these documents, by id."
+    )
+    created_after: fields.Moment | None = Field(
+        None, description="Only documents created at this time or later, in ISO 8601 such as 2026-01-31."
+    )
+    created_before: fields.Moment | None = Field(
+        None, description="Only documents created before this time, in ISO 8601."
+    )
+    max_tokens: Annotated[int, *clamped(100, 20_000)] = Field(
+        _DEFAULT_TOKENS, description="Approximate size of the result in tokens; results that do not fit are left out."
+    )
+
+    def filters(self) -> Filters:
+        """The filters as a core type."""
+        return Filters(
+            document_ids=None if self.document_ids is None else tuple(self.document_ids),
+            metadata=self.metadata or None,
+            created_after=self.created_after,
+            created_before=self.created_before,
+        )
+
+
+class QueryArguments(FilterArguments, Question):
+    """The arguments of every search by a query."""
+
+
+class SearchArguments(QueryArguments):
+    """Arguments of a search by a question or keywords."""
+
+    mode: Literal["auto", "hybrid", "semantic", "lexical"] = Field(
+        "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
+    )
+
+
+class MultihopArguments(QueryArguments):
+    """Arguments of a search over several hops."""
+
+    query: fields.QueryText = Field(description="A question whose answer needs facts from several documents.")
+    max_hops: Annotated[int, *clamped(2, 4)] = Field(2, description="Maximum number of retrieval rounds.")
+
+
+class EntitySearchArguments(QueryArguments):
+    """Arguments of a search for the documents of an entity."""
+
+    query: fields.QueryText = Field(
+        description="A question that names a person, project, team or thing, such as: What has Ana been working on?"
+    )
+
+
+class Neighbours(ToolArguments):
+    """Whose neighbours to search."""
+
+    chunk_id: UUID = Field(description="Id of a passage, from the result of a search.")
+    limit: Annotated[int, *clamped(1, MAX_RESULTS)] = Field(5, description="Maximum number of passages.")
+
+
+class SimilarArguments(FilterArguments, Neighbours):
+    """Arguments of a search for similar passages."""
+
+
+async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
+    """Search by vectors and by BM25."""
+    query = replace(_query(given, context), mode=given.mode)
+    return await _run(partial(search.run, query, context.services), given, context)
+
+
+async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:
+    """Search, follow names in the passages found, and search again."""
+    question = multihop.MultihopQuery(_query(given, context), given.max_hops)
+    return await _run(partial(multihop.run, question, context.services), given, context)
+
+
+async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -> PassageList:
+    """Search the documents that are linked to the entities of the query, then all others."""
+    query = _query(given, context)
+    query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
+    return await _run(partial(search.run, query, context.services), given, context)
+
+
+async def find_similar(given: SimilarArguments, context: ToolContext) -> PassageList:
+    """The passages nearest to a passage."""
+    query = similar.SimilarQuery(
+        context.user_id,
+        chunk_id=given.chunk_id,
+        limit=given.limit,
+        filters=given.filters(),
+        candidates=context.services.candidates,
+    )
+    return await _run(lambda _turn: similar.run(query, context.services), given, context)
+
+
+def _query(given: QueryArguments, context: ToolContext) -> Query:
+    services = context.services
+    return Query(
+        context.user_id,
+        given.query,
+        limit=given.limit,
+        k=services.rrf_k,
+        candidates=max(services.candidates, given.limit),
+        filters=given.filters(),
+        guidance=services.guidance,
+    )
+
+
+async def _run(
+    run: Callable[[SearchTurn], Awaitable[Answer]], given: FilterArguments, context: ToolContext
+) -> PassageList:
+    """The result of a search that was admitted, trimmed to the requested size."""
+    return PassageList.of(await context.admission.search(run), max_tokens=given.max_tokens)

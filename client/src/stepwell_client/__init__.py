@@ -1,0 +1,16 @@
+"""Client of a Stepwell service.
+
+    from stepwell_client import Client
+
+    with Client("http://127.0.0.1:8000") as stepwell:
+        for hit in stepwell.search("Why do the buoys not report every minute?").results:
+            print(hit.score, hit.title, hit.content)
+
+`AsyncClient` has the same methods as coroutines. The modules `langchain`, `llamaindex`, `pydantic_ai`, `adk` and
+`openai_agents` register the service's tools in agent frameworks; each needs the extra of its name.
+"""
+
+from stepwell_client.client import AsyncClient, Client
+from stepwell_client.errors import ApiError, ConnectionFailed, StepwellError
+
+__all__ = ["ApiError", "AsyncClient", "Client", "ConnectionFailed", "StepwellError"]

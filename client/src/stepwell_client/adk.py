@@ -1,0 +1,43 @@
+"""Registers the tools in Google's Agent Development Kit. Needs the extra `adk`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+from stepwell_client import agent_tools
+from stepwell_client.client import AsyncClient
+from stepwell_client.errors import ApiError
+from stepwell_client.models import ToolDefinition
+
+
+async def tools(client: AsyncClient, *, names: Collection[str] | None = None) -> list[BaseTool]:
+    """The tools that only read, or those named."""
+    return [StepwellTool(client, tool) for tool in agent_tools.select(await client.tools(), names)]
+
+
+class StepwellTool(BaseTool):
+    """A tool of the service."""
+
+    def __init__(self, client: AsyncClient, tool: ToolDefinition) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self._client = client
+        self._schema = tool.input_schema
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.name, description=self.description, parameters_json_schema=self._schema
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """The result as an object; a refused call as an object with `error`, which a model can correct."""
+        try:
+            return await self._client.call_tool(self.name, args)
+        except ApiError as error:
+            if error.status not in agent_tools.CORRECTABLE:
+                raise
+            return {"error": error.detail}

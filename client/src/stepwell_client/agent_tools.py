@@ -1,0 +1,54 @@
+"""Prepares the service's tools for agent frameworks: definitions read once, and calls that return text for a model.
+
+A refused call (wrong arguments, an unknown id) is returned as text, so that the model can correct it; other failures
+are raised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from stepwell_client.client import AsyncClient, Client
+from stepwell_client.errors import ApiError
+from stepwell_client.models import ToolDefinition
+
+CORRECTABLE = frozenset({400, 404, 409, 413, 422})
+"""Statuses of requests that a model can correct."""
+
+
+def select(definitions: list[ToolDefinition], names: Collection[str] | None) -> list[ToolDefinition]:
+    """The tools of these names, or all that only read if none are named. Raises ValueError for an unknown name."""
+    if names is None:
+        return [tool for tool in definitions if tool.annotations.get("readOnlyHint")]
+    missing = set(names) - {tool.name for tool in definitions}
+    if missing:
+        raise ValueError(f"The key may not call, or the service lacks: {', '.join(sorted(missing))}")
+    return [tool for tool in definitions if tool.name in names]
+
+
+def call(client: Client, name: str, arguments: Mapping[str, Any]) -> str:
+    """The result of a tool as JSON, or what is wrong with the call."""
+    try:
+        return _text(client.call_tool(name, arguments))
+    except ApiError as error:
+        return _correctable(error)
+
+
+async def call_async(client: AsyncClient, name: str, arguments: Mapping[str, Any]) -> str:
+    """The result of a tool as JSON, or what is wrong with the call."""
+    try:
+        return _text(await client.call_tool(name, arguments))
+    except ApiError as error:
+        return _correctable(error)
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    return json.dumps(result, ensure_ascii=False)
+
+
+def _correctable(error: ApiError) -> str:
+    if error.status not in CORRECTABLE:
+        raise error
+    return f"The call was refused. {error.detail}"

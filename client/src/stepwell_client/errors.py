@@ -1,0 +1,51 @@
+"""Defines the errors of the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+
+class StepwellError(Exception):
+    """Base of all errors of this package."""
+
+
+class ConnectionFailed(StepwellError):
+    """The service could not be reached, or the connection broke."""
+
+
+@dataclass
+class ApiError(StepwellError):
+    """The service refused or failed a request.
+
+    `code` is stable, such as `invalid_request` or `overloaded`; `detail` names the field and the fix; `errors` lists
+    the wrong fields; `request_id` finds the request in the service's log.
+    """
+
+    status: int
+    code: str
+    detail: str
+    errors: list[dict[str, Any]]
+    request_id: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.status} {self.code}: {self.detail}"
+
+    @classmethod
+    def of(cls, response: httpx.Response) -> ApiError:
+        """The error of a response, also if a proxy sent it and it is no problem+json."""
+        try:
+            problem = response.json()
+        except ValueError:
+            problem = None
+        if not isinstance(problem, dict):
+            problem = {}
+        return cls(
+            status=response.status_code,
+            code=str(problem.get("code", "http_error")),
+            detail=str(problem.get("detail", response.reason_phrase)),
+            errors=problem.get("errors") or [],
+            request_id=problem.get("request_id") or response.headers.get("x-request-id"),
+        )

@@ -1,0 +1,77 @@
+"""Registers the tools in LangChain, and searches as a LangChain retriever. Needs the extra `langchain`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import StructuredTool
+from pydantic import ConfigDict, Field
+
+from stepwell_client import agent_tools
+from stepwell_client.client import AsyncClient, Client
+from stepwell_client.models import Hit
+
+
+def tools(
+    client: Client, *, asynchronous: AsyncClient | None = None, names: Collection[str] | None = None
+) -> list[StructuredTool]:
+    """The tools that only read, or those named. `asynchronous` serves agents that run in an event loop."""
+
+    def made(name: str, description: str, schema: dict[str, Any]) -> StructuredTool:
+        def run(**arguments: Any) -> str:
+            return agent_tools.call(client, name, arguments)
+
+        async def run_async(**arguments: Any) -> str:
+            assert asynchronous is not None
+            return await agent_tools.call_async(asynchronous, name, arguments)
+
+        return StructuredTool(
+            name=name,
+            description=description,
+            args_schema=schema,
+            func=run,
+            coroutine=run_async if asynchronous else None,
+        )
+
+    selected = agent_tools.select(client.tools(), names)
+    return [made(tool.name, tool.description, tool.input_schema) for tool in selected]
+
+
+class StepwellRetriever(BaseRetriever):
+    """Retrieves passages as documents; `options` are those of `Client.search`, such as `limit` and `filters`."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    client: Client
+    asynchronous: AsyncClient | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
+        return list(map(_document, self.client.search(query, **self.options).results))
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        if self.asynchronous is None:
+            return await super()._aget_relevant_documents(query, run_manager=run_manager)
+        return list(map(_document, (await self.asynchronous.search(query, **self.options)).results))
+
+
+def _document(hit: Hit) -> Document:
+    return Document(
+        id=str(hit.chunk_id),
+        page_content=hit.content,
+        metadata={
+            **hit.metadata,
+            "document_id": str(hit.document_id),
+            "title": hit.title,
+            "uri": hit.uri,
+            "heading_path": hit.heading_path,
+            "score": hit.score,
+            "confidence": hit.confidence,
+        },
+    )

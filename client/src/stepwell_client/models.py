@@ -1,0 +1,109 @@
+"""Defines the responses of the service. Fields that a newer service adds are kept as extra attributes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Confidence = Literal["very_high", "high", "medium_high", "medium", "low"]
+
+
+class Model(BaseModel):
+    """Base of all responses."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Hit(Model):
+    """A passage. The other fields of the REST API's full answer are extra attributes."""
+
+    chunk_id: UUID
+    document_id: UUID
+    title: str
+    uri: str | None = None
+    content: str
+    heading_path: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    score: float
+    confidence: Confidence
+    hop: int | None = None
+
+
+class Answer(Model):
+    """The answer of a search."""
+
+    results: list[Hit]
+    confidence: Confidence | None = None
+    search_mode: str
+    fallback_reason: str | None = None
+    degraded: list[str] = Field(default_factory=list)
+    next_cursor: str | None = None
+
+
+class DocumentResult(Model):
+    """The result of storing a document."""
+
+    document_id: UUID
+    status: Literal["added", "replaced", "unchanged"]
+    uri: str | None = None
+    title: str
+    chunk_count: int
+    embedded: int
+    warnings: list[str] = Field(default_factory=list)
+
+
+class DocumentFailure(Model):
+    """A document of a list that was not stored."""
+
+    index: int
+    uri: str | None = None
+    code: str
+    detail: str
+
+
+class DocumentResults(Model):
+    """The results of storing several documents."""
+
+    documents: list[DocumentResult]
+    failed: list[DocumentFailure] = Field(default_factory=list)
+
+
+class Document(Model):
+    """A stored document; `content` only if it was read by its id."""
+
+    document_id: UUID
+    uri: str | None = None
+    title: str
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    chunk_count: int
+    created_at: datetime
+    content: str | None = None
+
+
+class DocumentPage(Model):
+    """A page of documents, newest first."""
+
+    documents: list[Document]
+    next_cursor: str | None = None
+
+
+class Stats(Model):
+    """Numbers of what is stored."""
+
+    documents: int
+    chunks: int
+    embedding_model: str
+    embedding_dimension: int
+
+
+class ToolDefinition(Model):
+    """A tool as the Model Context Protocol defines it."""
+
+    name: str
+    title: str
+    description: str
+    input_schema: dict[str, Any] = Field(alias="inputSchema")
+    annotations: dict[str, Any] = Field(default_factory=dict)

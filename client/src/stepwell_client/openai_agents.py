@@ -1,0 +1,31 @@
+"""Registers the tools in the OpenAI Agents SDK. Needs the extra `openai-agents`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from agents import FunctionTool
+
+from stepwell_client import agent_tools
+from stepwell_client.client import AsyncClient
+from stepwell_client.models import ToolDefinition
+
+
+async def tools(client: AsyncClient, *, names: Collection[str] | None = None) -> list[FunctionTool]:
+    """The tools that only read, or those named."""
+    return [_tool(client, tool) for tool in agent_tools.select(await client.tools(), names)]
+
+
+def _tool(client: AsyncClient, tool: ToolDefinition) -> FunctionTool:
+    async def invoke(_context: Any, arguments: str) -> str:
+        return await agent_tools.call_async(client, tool.name, json.loads(arguments or "{}"))
+
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.input_schema,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )

@@ -1,0 +1,102 @@
+"""Describes each operation as a request and the model of its response, for the sync and the async client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from pydantic import TypeAdapter
+
+from stepwell_client import models
+
+T = TypeVar("T")
+API = "/api/rag"
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[T]):
+    """A request and the type of its response. `body` is sent as JSON, without the options that are None."""
+
+    method: str
+    path: str
+    response: TypeAdapter[T]
+    body: Any = None
+    parameters: Mapping[str, Any] | None = None
+
+
+def search(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    """Hybrid search."""
+    return _search("/search", query, options)
+
+
+def search_multihop(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    """Search over several hops."""
+    return _search("/search/multihop", query, options)
+
+
+def search_by_entity(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    """Search documents linked to the entities of the query."""
+    return _search("/search/two-pass", query, options)
+
+
+def similar(chunk_id: UUID | str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    """Passages near a passage."""
+    body = {"chunk_id": str(chunk_id), **_given(options)}
+    return Operation("POST", f"{API}/similar", TypeAdapter(models.Answer), body)
+
+
+def add(content: str, options: Mapping[str, Any]) -> Operation[models.DocumentResult]:
+    """Store a document."""
+    body = {"content": content, **_given(options)}
+    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResult), body)
+
+
+def add_many(documents: Sequence[Mapping[str, Any]]) -> Operation[models.DocumentResults]:
+    """Store several documents."""
+    return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), list(map(dict, documents)))
+
+
+def get(document_id: UUID | str) -> Operation[models.Document]:
+    """A document with its text."""
+    return Operation("GET", f"{API}/documents/{document_id}", TypeAdapter(models.Document))
+
+
+def documents(parameters: Mapping[str, Any]) -> Operation[models.DocumentPage]:
+    """A page of documents."""
+    return Operation("GET", f"{API}/documents", TypeAdapter(models.DocumentPage), parameters=_given(parameters))
+
+
+def delete(document_id: UUID | str) -> Operation[dict[str, int]]:
+    """Delete a document; the numbers of deleted rows."""
+    return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(dict[str, int]))
+
+
+def stats() -> Operation[models.Stats]:
+    """Numbers of what is stored."""
+    return Operation("GET", f"{API}/stats", TypeAdapter(models.Stats))
+
+
+def tools() -> Operation[list[models.ToolDefinition]]:
+    """The tools that the key may call."""
+    adapter = TypeAdapter(list[models.ToolDefinition])
+    return Operation("GET", f"{API}/tools", adapter, parameters={"format": "mcp"})
+
+
+def definitions(format: str) -> Operation[list[dict[str, Any]]]:
+    """The tools as definitions of a model API."""
+    return Operation("GET", f"{API}/tools", TypeAdapter(list[dict[str, Any]]), parameters={"format": format})
+
+
+def call_tool(name: str, arguments: Mapping[str, Any]) -> Operation[dict[str, Any]]:
+    """Call a tool."""
+    return Operation("POST", f"{API}/tools/{name}", TypeAdapter(dict[str, Any]), dict(arguments))
+
+
+def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
+    return Operation("POST", API + path, TypeAdapter(models.Answer), {"query": query, **_given(options)})
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -1,0 +1,62 @@
+"""Defines the options of the operations as typed keyword arguments; the service's documentation describes each."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+from uuid import UUID
+
+Mode = Literal["auto", "hybrid", "semantic", "lexical"]
+Detail = Literal["full", "preview"]
+
+
+class SimilarOptions(TypedDict, total=False):
+    """Options of a search for similar passages."""
+
+    limit: int
+    filters: dict[str, Any]
+    exclude_chunk_ids: list[str]
+
+
+class MultihopOptions(SimilarOptions, total=False):
+    """Options of a search over several hops."""
+
+    mode: Mode
+    max_hops: int
+    detail: Detail
+    explain: bool
+
+
+class SearchOptions(SimilarOptions, total=False):
+    """Options of a search."""
+
+    mode: Mode
+    fusion: Literal["auto", "rrf", "convex"]
+    weights: dict[str, float]
+    hierarchy: Literal["auto", "off", "force"]
+    boost: bool
+    rerank: Literal["none", "cosine", "provider"]
+    mmr: bool
+    min_confidence: str
+    detail: Detail
+    explain: bool
+
+
+class DocumentOptions(TypedDict, total=False):
+    """What a document has besides its text."""
+
+    title: str
+    uri: str
+    metadata: dict[str, Any]
+    language: str
+    created_at: str
+
+
+class ListOptions(TypedDict, total=False):
+    """Options of a listing of documents."""
+
+    limit: int
+    cursor: str
+    uri: str
+
+
+DocumentId = UUID | str

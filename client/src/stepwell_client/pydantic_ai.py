@@ -1,0 +1,27 @@
+"""Registers the tools in pydantic-ai. Needs the extra `pydantic-ai`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from pydantic_ai import FunctionToolset, Tool
+
+from stepwell_client import agent_tools
+from stepwell_client.client import AsyncClient
+from stepwell_client.models import ToolDefinition
+
+
+async def toolset(client: AsyncClient, *, names: Collection[str] | None = None) -> FunctionToolset[Any]:
+    """A toolset of the tools that only read, or of those named."""
+    selected = agent_tools.select(await client.tools(), names)
+    return FunctionToolset([_tool(client, tool) for tool in selected])
+
+
+def _tool(client: AsyncClient, tool: ToolDefinition) -> Tool[Any]:
+    async def run(**arguments: Any) -> str:
+        return await agent_tools.call_async(client, tool.name, arguments)
+
+    return Tool.from_schema(
+        run, name=tool.name, description=tool.description, json_schema=tool.input_schema, takes_ctx=False
+    )

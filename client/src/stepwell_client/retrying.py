@@ -1,0 +1,51 @@
+"""Decides whether and when a request is sent again.
+
+Only 429 and 503 are retried: the service did not do the work, or a repeated write of the same document changes
+nothing. A response that names a wait longer than MAX_WAIT_S is not waited for.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+
+import httpx
+
+STATUSES = frozenset({429, 503})
+MAX_WAIT_S = 30.0
+FIRST_WAIT_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a request is repeated, at most."""
+
+    times: int = 3
+
+    def waits(self) -> Iterator[float]:
+        """The waits in seconds for a response without Retry-After: doubled each time, with full jitter."""
+        for attempt in range(self.times):
+            yield random.uniform(0, FIRST_WAIT_S * 2**attempt)
+
+
+def wait_after(response: httpx.Response, otherwise: float) -> float | None:
+    """The seconds to wait before the next attempt; None if there should be none."""
+    if response.status_code not in STATUSES:
+        return None
+    wait = _retry_after(response)
+    if wait is None:
+        return otherwise
+    return wait if wait <= MAX_WAIT_S else None
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    header = response.headers.get("retry-after", "")
+    if header.isdigit():
+        return float(header)
+    try:
+        return max((parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (TypeError, ValueError):
+        return None

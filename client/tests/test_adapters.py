@@ -1,0 +1,132 @@
+"""Tests that each framework's tools and retrievers return the hits of the service; a missing framework is skipped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from stepwell_client import AsyncClient, Client
+
+READING = {
+    *("search_documents", "search_documents_multihop", "search_documents_by_entity", "find_similar_chunks"),
+    *("get_document", "list_documents", "list_entities", "knowledge_stats"),
+}
+
+
+def ids(text: str) -> list[str]:
+    return [hit["chunk_id"] for hit in json.loads(text)["results"]]
+
+
+async def test_langchain(url: str, client: Client, query: dict[str, Any], expected: list[str]) -> None:
+    pytest.importorskip("langchain_core")
+    from stepwell_client import langchain
+
+    async with AsyncClient(url) as asynchronous:
+        tools = {tool.name: tool for tool in langchain.tools(client, asynchronous=asynchronous)}
+        assert tools.keys() == READING
+        assert ids(tools["search_documents"].invoke(query)) == expected
+        assert ids(await tools["search_documents"].ainvoke(query)) == expected
+        assert "refused" in tools["search_documents"].invoke({"query": " "})
+        assert tools["search_documents"].args_schema["required"] == ["query"]
+        retriever = langchain.StepwellRetriever(client=client, asynchronous=asynchronous, options={"limit": 4})
+        assert [document.id for document in retriever.invoke(query["query"])] == expected
+        assert [document.id for document in await retriever.ainvoke(query["query"])] == expected
+
+
+async def test_llamaindex(url: str, client: Client, query: dict[str, Any], expected: list[str]) -> None:
+    pytest.importorskip("llama_index.core")
+    from stepwell_client import llamaindex
+
+    async with AsyncClient(url) as asynchronous:
+        tools = {tool.metadata.name: tool for tool in llamaindex.tools(client, asynchronous=asynchronous)}
+        assert tools.keys() == READING
+        tool = tools["search_documents"]
+        assert ids(tool.call(**query).content) == expected
+        assert ids((await tool.acall(**query)).content) == expected
+        assert tool.metadata.to_openai_tool()["function"]["parameters"]["required"] == ["query"]
+        retriever = llamaindex.StepwellRetriever(client, asynchronous=asynchronous, limit=4)
+        assert [node.node_id for node in retriever.retrieve(query["query"])] == expected
+        assert [node.node_id for node in await retriever.aretrieve(query["query"])] == expected
+
+
+async def test_pydantic_ai(url: str, query: dict[str, Any], expected: list[str]) -> None:
+    pytest.importorskip("pydantic_ai")
+    from pydantic_ai import Agent
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+    from stepwell_client import pydantic_ai
+
+    def scripted(messages: list[Any], info: AgentInfo) -> ModelResponse:
+        """Calls the search once, then answers with its result."""
+        assert {tool.name for tool in info.function_tools} == READING
+        last = messages[-1].parts[-1]
+        if last.part_kind == "tool-return":
+            return ModelResponse([TextPart(last.content)])
+        return ModelResponse([ToolCallPart("search_documents", query)])
+
+    async with AsyncClient(url) as client:
+        agent = Agent(FunctionModel(scripted), toolsets=[await pydantic_ai.toolset(client)])
+        assert ids((await agent.run("Which batch?")).output) == expected
+
+
+async def test_google_adk(url: str, query: dict[str, Any], expected: list[str]) -> None:
+    pytest.importorskip("google.adk")
+    from google.adk.agents import LlmAgent
+    from google.adk.models.base_llm import BaseLlm
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.runners import InMemoryRunner
+    from google.genai import types
+    from stepwell_client import adk
+
+    class Scripted(BaseLlm):
+        """Calls the search once, then answers with its result."""
+
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            last = llm_request.contents[-1].parts[-1]
+            if last.function_response:
+                part = types.Part(text=json.dumps(last.function_response.response))
+            else:
+                part = types.Part.from_function_call(name="search_documents", args=query)
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    async with AsyncClient(url) as client:
+        agent = LlmAgent(name="reader", model=Scripted(model="scripted"), tools=await adk.tools(client))
+        runner = InMemoryRunner(agent)
+        events = await runner.run_debug("Which batch?", quiet=True)
+        assert ids(events[-1].content.parts[-1].text) == expected
+
+
+async def test_openai_agents(url: str, query: dict[str, Any], expected: list[str]) -> None:
+    pytest.importorskip("agents")
+    from agents.tool_context import ToolContext
+    from stepwell_client import openai_agents
+
+    async with AsyncClient(url) as client:
+        tools = {tool.name: tool for tool in await openai_agents.tools(client)}
+        assert tools.keys() == READING
+        tool = tools["search_documents"]
+        arguments = json.dumps(query)
+        context = ToolContext(None, tool_name=tool.name, tool_call_id="1", tool_arguments=arguments)
+        assert ids(await tool.on_invoke_tool(context, arguments)) == expected
+
+
+def test_the_definitions_are_those_that_the_vendors_types_accept(client: Client) -> None:
+    pydantic = pytest.importorskip("pydantic")
+    openai, anthropic = pytest.importorskip("openai"), pytest.importorskip("anthropic")
+    genai = pytest.importorskip("google.genai")
+    for format, kind in (
+        ("openai", openai.types.chat.ChatCompletionFunctionToolParam),
+        ("openai-responses", openai.types.responses.FunctionToolParam),
+        ("anthropic", anthropic.types.ToolParam),
+        ("gemini", genai.types.FunctionDeclaration),
+    ):
+        for definition in client.tool_definitions(format):
+            pydantic.TypeAdapter(kind).validate_python(definition)
+
+
+def test_a_tool_that_the_key_may_not_call_is_refused_by_name(client: Client) -> None:
+    langchain = pytest.importorskip("stepwell_client.langchain")
+    with pytest.raises(ValueError, match="no_such_tool"):
+        langchain.tools(client, names=["no_such_tool"])
+    assert [tool.name for tool in langchain.tools(client, names=["add_document"])] == ["add_document"]

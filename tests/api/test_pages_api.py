@@ -1,0 +1,97 @@
+"""Tests of the pages and groups of search results over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+SEARCH, SIMILAR, MULTIHOP = "/api/rag/search", "/api/rag/similar", "/api/rag/search/multihop"
+PATHS = (SEARCH, f"{SEARCH}/two-pass", SIMILAR, MULTIHOP)
+NOTES = [
+    {
+        "uri": f"note-{number}",
+        "content": "\n\n".join(f"## Part {part}\n\n{'Lime mortar for the harbour wall. ' * 40}" for part in range(2)),
+    }
+    for number in range(7)
+]
+
+
+@pytest.fixture
+async def reader(caller: Caller) -> Caller:
+    """A user with seven notes of several chunks."""
+    response = await caller.client.post("/api/rag/documents", json=NOTES)
+    assert response.status_code == 201, response.text
+    return caller
+
+
+async def request_of(caller: Caller, path: str, **fields: Any) -> dict[str, Any]:
+    if path == SIMILAR:
+        return {"chunk_id": (await caller.search("harbour", limit=1))["results"][0]["chunk_id"], **fields}
+    return {"query": "lime mortar", **fields}
+
+
+async def answer_of(caller: Caller, path: str, request: dict[str, Any]) -> dict[str, Any]:
+    response = await caller.client.post(path, json=request)
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
+@pytest.mark.parametrize("path", PATHS)
+async def test_the_pages_of_every_search_are_read_by_next_cursor(reader: Caller, path: str, detail: str) -> None:
+    request = await request_of(reader, path, limit=4, detail=detail)
+    found: list[str] = []
+    answer = await answer_of(reader, path, request)
+    while answer["next_cursor"] is not None:
+        found += [hit["chunk_id"] for hit in answer["results"]]
+        answer = await answer_of(reader, path, request | {"cursor": answer["next_cursor"]})
+    found += [hit["chunk_id"] for hit in answer["results"]]
+    assert len(found) == len(set(found)) > 8
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_cursor_of_another_request_is_422_and_of_other_documents_409(reader: Caller, path: str) -> None:
+    request = await request_of(reader, path, limit=4)
+    cursor = (await answer_of(reader, path, request))["next_cursor"]
+    assert cursor is not None
+    for wrong in ({"cursor": "nonsense"}, {"cursor": cursor, "limit": 5}, {"cursor": cursor, "group_by": "document"}):
+        assert_problem(await reader.client.post(path, json=request | wrong), 422, "invalid_cursor", "cursor")
+    await reader.add("Another note.", "another")
+    assert_problem(await reader.client.post(path, json=request | {"cursor": cursor}), 409, "stale_cursor", "cursor")
+
+
+@pytest.mark.parametrize("detail", ["full", "compact", "ids"])
+@pytest.mark.parametrize("path", PATHS)
+async def test_results_are_grouped_by_document_on_request(reader: Caller, path: str, detail: str) -> None:
+    request = await request_of(reader, path, detail=detail, group_by="document", limit=3)
+    grouped = await answer_of(reader, path, request | {"group_size": 1})
+    assert len(grouped["results"]) == 3
+    assert [len(hit["more"]) for hit in grouped["results"]] == [1, 1, 1]
+    for hit in grouped["results"]:
+        assert hit["more"][0].keys() == hit.keys() - {"more"}
+        if detail != "compact":
+            assert hit["more"][0]["document_id"] == hit["document_id"]
+    flat = await answer_of(reader, path, request | {"group_by": None})
+    assert all("more" not in hit for hit in flat["results"])
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("wrong", "code", "field"),
+    [
+        ({"group_size": 2}, "not_grouped", "group_size"),
+        ({"group_by": "document", "group_size": 0}, "invalid_request", "group_size"),
+        ({"group_by": "document", "group_size": 11}, "invalid_request", "group_size"),
+        ({"group_by": "source"}, "invalid_request", "group_by"),
+        ({"cursor": "A" * 65}, "invalid_request", "cursor"),
+    ],
+)
+async def test_wrong_pages_and_groups_are_refused(
+    caller: Caller, path: str, wrong: dict[str, Any], code: str, field: str
+) -> None:
+    subject = {"vector": [0.1] * 384} if path == SIMILAR else {"query": "lime"}
+    assert_problem(await caller.client.post(path, json=subject | wrong), 422, code, field)

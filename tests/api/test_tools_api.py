@@ -1,0 +1,148 @@
+"""Tests of the tools over REST: definitions by scope, calls, and errors that a model can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from api_caller import Caller
+
+from app.tools import registry
+from app.tools.results import NOTICE
+
+LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
+
+
+async def call(caller: Caller, tool: str, **arguments: Any) -> Any:
+    """The result of a call that must succeed."""
+    response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+async def refused(caller: Caller, tool: str, **arguments: Any) -> tuple[int, Any]:
+    """The status of a call that must fail, and its problem."""
+    response = await caller.client.post(f"/api/rag/tools/{tool}", json=arguments)
+    return response.status_code, response.json()
+
+
+async def test_a_search_returns_quoted_passages_with_their_document(caller: Caller) -> None:
+    await caller.add(LIME, uri="notes/lime.md")
+    result = await call(caller, "search_documents", query="which mortar below the third landing")
+    assert result["notice"] == NOTICE
+    (found,) = result["results"]
+    assert found["uri"] == "notes/lime.md"
+    assert found["title"] == "Lime mortar"
+    assert "never cement" in found["content"]
+
+
+async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller) -> None:
+    for number in range(8):
+        await caller.add(f"# Note {number}\n\nLime mortar of batch {number} hardened in {number + 2} days.")
+    first = (await caller.search("lime mortar batch"))["results"][0]["chunk_id"]
+    query = {"query": "lime mortar batch 3", "limit": 4}
+    for tool, path, body, arguments in (
+        ("search_documents", "search", query, query),
+        ("search_documents_multihop", "search/multihop", query, query),
+        ("search_documents_by_entity", "search/two-pass", query, query),
+        ("find_similar_chunks", "similar", {"chunk_id": first, "limit": 4}, {"chunk_id": first, "limit": 4}),
+    ):
+        expected = (await caller.client.post(f"/api/rag/{path}", json=body)).json()["results"]
+        found = (await call(caller, tool, **arguments))["results"]
+        assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected], tool
+        assert found
+
+
+async def test_results_beyond_max_tokens_are_left_out_and_counted(caller: Caller) -> None:
+    for number in range(6):
+        await caller.add(f"# Note {number}\n\n" + f"Lime mortar of batch {number} hardened well. " * 12)
+    whole = await call(caller, "search_documents", query="lime mortar", limit=6)
+    trimmed = await call(caller, "search_documents", query="lime mortar", limit=6, max_tokens=400)
+    assert len(whole["results"]) == len(trimmed["results"]) + trimmed["left_out"]
+    assert trimmed["results"][0] == whole["results"][0]
+    assert "left_out" not in whole
+
+
+async def test_a_document_is_stored_read_in_parts_listed_and_deleted(caller: Caller) -> None:
+    text = "# Log\n\n" + "\n\n".join(f"Entry {n}: the tide was {n} centimetres high." for n in range(200))
+    stored = await call(caller, "add_document", content=text, uri="log.md", metadata={"team": "tide"})
+    assert stored["status"] == "added"
+    parts, start = [], 0
+    while start is not None:
+        part = await call(caller, "get_document", document_id=stored["document_id"], start=start, max_tokens=300)
+        parts.append(part["content"])
+        start = part.get("next_start")
+    assert len(parts) > 3
+    assert "".join(parts) == (await caller.client.get(f"/api/rag/documents/{stored['document_id']}")).json()["content"]
+    (listed,) = (await call(caller, "list_documents"))["documents"]
+    assert (listed["uri"], listed["metadata"]) == ("log.md", {"team": "tide"})
+    assert (await call(caller, "delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+    assert (await call(caller, "knowledge_stats"))["documents"] == 0
+
+
+async def test_a_document_is_read_by_the_id_of_a_passage(caller: Caller) -> None:
+    await caller.add(LIME)
+    passage = (await call(caller, "search_documents", query="lime"))["results"][0]
+    assert "never cement" in (await call(caller, "get_document", document_id=passage["chunk_id"]))["content"]
+
+
+async def test_entities_are_listed_and_found_by_similar_names(caller: Caller) -> None:
+    await caller.client.post("/api/rag/entities", json={"type": "person", "name": "Ana Silva", "role": "mason"})
+    await caller.client.post("/api/rag/entities", json={"type": "team", "name": "Divers"})
+    assert {e["name"] for e in (await call(caller, "list_entities"))["entities"]} == {"Ana Silva", "Divers"}
+    assert [e["name"] for e in (await call(caller, "list_entities", query="Anna Silva"))["entities"]] == ["Ana Silva"]
+
+
+async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> None:
+    for number in range(5):
+        await caller.add(f"Note number {number}", uri=str(number))
+    uris, cursor = [], None
+    while True:
+        page = await call(caller, "list_documents", limit=2, cursor=cursor)
+        uris += [document["uri"] for document in page["documents"]]
+        if (cursor := page.get("next_cursor")) is None:
+            break
+    assert uris == ["4", "3", "2", "1", "0"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status", "words"),
+    [
+        ("search_documents", {"query": "  "}, 400, "visible character"),
+        ("search_documents", {}, 422, "query: Required"),
+        ("search_documents", {"query": "lime", "limit": "5"}, 422, "limit: Must be a whole number"),
+        ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
+        ("get_document", {"document_id": "notes/lime.md"}, 422, "document_id: Must be a UUID"),
+        ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),
+        ("list_documents", {"cursor": "x"}, 422, "cursor"),
+        ("list_entities", {"query": "Ana", "cursor": "x"}, 422, "cursor"),
+        ("add_document", {"content": " "}, 422, "contains no text"),
+        ("search_document", {"query": "lime"}, 404, "Did you mean search_documents?"),
+        ("rm -rf", {}, 404, "The tools are"),
+    ],
+)
+async def test_a_wrong_call_is_refused_with_the_argument_and_the_fix(
+    caller: Caller, tool: str, arguments: dict[str, Any], status: int, words: str
+) -> None:
+    got, problem = await refused(caller, tool, **arguments)
+    assert got == status, problem
+    assert words in problem["detail"]
+
+
+async def test_a_key_reads_and_calls_the_tools_of_its_scope(
+    new_caller: Callable[..., Awaitable[Caller]],
+) -> None:
+    reader, writer = await new_caller("search"), await new_caller("write")
+    listed = (await reader.client.get("/api/rag/tools?format=anthropic")).json()
+    assert [tool["name"] for tool in listed] == [tool.name for tool in registry.offered({"search"})]
+    assert (await refused(reader, "add_document", content="x"))[0] == 403
+    assert (await call(writer, "add_document", content="Lime"))["status"] == "added"
+    assert (await refused(writer, "search_documents", query="lime"))[0] == 403
+
+
+async def test_without_a_key_an_unknown_tool_is_not_revealed(caller: Caller) -> None:
+    caller.client.headers.pop("Authorization")
+    assert (await refused(caller, "no_such_tool"))[0] == 401
+    assert (await caller.client.get("/api/rag/tools")).status_code == 401

@@ -1,0 +1,159 @@
+"""Tests of unknown fields and query parameters, and of null for fields with a default."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+API = "/api/rag"
+SEARCH, MULTIHOP, SIMILAR, RERANK = f"{API}/search", f"{API}/search/multihop", f"{API}/similar", f"{API}/rerank"
+DOCUMENTS, ENTITIES = f"{API}/documents", f"{API}/entities"
+BODIES: dict[str, dict[str, Any]] = {
+    SEARCH: {"query": "lime"},
+    f"{SEARCH}/two-pass": {"query": "lime"},
+    MULTIHOP: {"query": "lime"},
+    SIMILAR: {"vector": [0.1] * 384},
+    RERANK: {"lists": [{"name": "a", "hits": [{"chunk_id": "x"}]}]},
+    DOCUMENTS: {"content": "Lime, never cement."},
+    ENTITIES: {"type": "person", "name": "Ana"},
+}
+FIELDS = [
+    (SEARCH, {"top_k": 3}, "top_k", "limit"),
+    (SEARCH, {"topK": 3}, "topK", "limit"),
+    (SEARCH, {"n_results": 3}, "n_results", "limit"),
+    (SEARCH, {"lmit": 3}, "lmit", "limit"),
+    (SEARCH, {"minVectorScore": 0.5}, "minVectorScore", "min_vector_score"),
+    (SEARCH, {"score_threshold": 0.5}, "score_threshold", "min_vector_score"),
+    (SEARCH, {"where": {}}, "where", "filters"),
+    (SEARCH, {"metadata": {"team": "tide"}}, "metadata", "filters.metadata"),
+    (SEARCH, {"document_ids": []}, "document_ids", "filters.document_ids"),
+    (SEARCH, {"filters": {"team": "tide"}}, "filters.team", "filters.metadata.team"),
+    (SEARCH, {"filters": {"should": []}}, "filters.should", "filters.any"),
+    (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
+    (SEARCH, {"weights": {"vectors": 1}}, "weights.vectors", "weights.vector"),
+    (MULTIHOP, {"k": 3}, "k", "limit"),
+    (MULTIHOP, {"hops": 3}, "hops", "max_hops"),
+    (SIMILAR, {"embedding": []}, "embedding", "vector"),
+    (RERANK, {"lists": [{"name": "a", "documents": [], "hits": []}]}, "lists[0].documents", "lists[0].hits"),
+    (DOCUMENTS, {"text": "Lime."}, "text", "content"),
+    (DOCUMENTS, {"author": "Ana"}, "author", "metadata.author"),
+    (ENTITIES, {"synonyms": ["Anita"]}, "synonyms", "aliases"),
+]
+
+
+@pytest.mark.parametrize(("path", "more", "field", "meant"), FIELDS)
+async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(
+    caller: Caller, path: str, more: dict[str, Any], field: str, meant: str
+) -> None:
+    response = await caller.client.post(path, json=BODIES[path] | more)
+    problem = assert_problem(response, 422, "invalid_request", field)
+    assert problem["errors"][0]["message"] == f"Unknown field. Did you mean {meant}?"
+
+
+async def test_query_text_is_meant_for_query_which_is_also_missing(caller: Caller) -> None:
+    response = await caller.client.post(SEARCH, json={"query_text": "lime"})
+    problem = assert_problem(response, 422, "invalid_request", "query", "query_text")
+    assert problem["errors"][1]["message"] == "Unknown field. Did you mean query?"
+
+
+async def test_a_namespace_is_answered_with_what_decides_the_documents_searched(caller: Caller) -> None:
+    response = await caller.client.post(SEARCH, json={"query": "lime", "namespace": "tide"})
+    assert "The API key decides whose documents are searched" in response.json()["detail"]
+
+
+async def test_an_unknown_field_without_a_near_one_is_named_alone(caller: Caller) -> None:
+    response = await caller.client.post(SEARCH, json={"query": "lime", "xyzzy": 1, "a b": 2})
+    problem = assert_problem(response, 422, "invalid_request", "xyzzy", "(key)")
+    assert {error["message"] for error in problem["errors"]} == {"Unknown field: check its spelling or remove it."}
+
+
+async def test_the_errors_of_known_fields_are_reported_beside_unknown_ones(caller: Caller) -> None:
+    body = {"query": " ", "limit": 99, "mode": "magic", "filters": {"metadata": {"a": {"$x": 1}}}, "top_k": 3}
+    response = await caller.client.post(SEARCH, json=body)
+    problem = assert_problem(response, 400, "blank_query", "query", "limit", "mode", "filters.metadata.a", "top_k")
+    messages = [error["message"] for error in problem["errors"]]
+    assert messages[1] == "Must be 50 or less."
+    assert messages[2].startswith("Must be one of: 'auto'")
+    assert problem["errors"][3]["code"] == "unknown_operator"
+
+
+@pytest.fixture
+async def operator(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
+    """A user with every scope."""
+    return await new_caller("search", "write", "metrics")
+
+
+PARAMETERS = [
+    (DOCUMENTS, "offset", "Did you mean cursor?"),
+    (DOCUMENTS, "limits", "Did you mean limit?"),
+    (DOCUMENTS, "source", "Did you mean uri?"),
+    (DOCUMENTS, "xyzzy", "check its spelling"),
+    (ENTITIES, "query", "Did you mean q?"),
+    (f"{API}/stats", "verbose", "check its spelling"),
+    ("/healthz", "verbose", "check its spelling"),
+    ("/readyz", "verbose", "check its spelling"),
+    ("/metrics", "name", "check its spelling"),
+]
+
+
+@pytest.mark.parametrize(("path", "name", "advice"), PARAMETERS)
+async def test_an_unknown_query_parameter_is_refused_with_the_known_one_that_is_meant(
+    operator: Caller, path: str, name: str, advice: str
+) -> None:
+    problem = assert_problem(await operator.client.get(path, params={name: "1"}), 422, "invalid_request", name)
+    assert advice in problem["detail"]
+
+
+async def test_a_field_of_the_body_in_the_url_is_refused_with_its_place(caller: Caller) -> None:
+    response = await caller.client.post(f"{SEARCH}?limit=3", json={"query": "lime"})
+    assert "Send it as a field of the JSON body." in assert_problem(response, 422, "invalid_request", "limit")["detail"]
+
+
+async def test_every_operation_refuses_unknown_query_parameters(operator: Caller) -> None:
+    document = (await operator.client.get("/openapi.json")).json()
+    for path, operations in document["paths"].items():
+        for method in operations.keys() - {"parameters"}:
+            filled = path.replace("{", "").replace("}", "")
+            response = await operator.client.request(method, filled, params={"xyzzy": "1"})
+            assert [error["field"] for error in response.json()["errors"]] == ["xyzzy"], (method, path)
+
+
+async def test_null_means_the_default_of_every_field_that_has_one(caller: Caller) -> None:
+    document = (await caller.client.get("/openapi.json")).json()
+    checked = 0
+    for path, body in BODIES.items():
+        schema = _schema(document, path)
+        nulls = dict.fromkeys(schema["properties"].keys() - set(schema.get("required", ())) - body.keys())
+        response = await caller.client.post(path, json=body | nulls)
+        assert response.status_code in (200, 201), response.text
+        checked += len(nulls)
+    assert checked > 50
+
+
+@pytest.mark.parametrize("filters", [None, {"metadata": None, "any": None, "document_ids": None}])
+async def test_null_inside_an_object_means_the_default_too(caller: Caller, filters: Any) -> None:
+    await caller.add("Lime, never cement.")
+    assert (await caller.search("lime", filters=filters, weights={"vector": None, "text": 2}))["results"]
+
+
+async def test_a_required_field_must_not_be_null(caller: Caller) -> None:
+    assert_problem(await caller.client.post(SEARCH, json={"query": None}), 422, "invalid_request", "query")
+    assert_problem(await caller.client.post(DOCUMENTS, json={"content": None}), 422, "invalid_request", "content")
+
+
+async def test_null_removes_the_role_of_an_entity_that_is_changed(caller: Caller) -> None:
+    added = (await caller.client.post(ENTITIES, json=BODIES[ENTITIES] | {"role": "mason"})).json()
+    changed = await caller.client.patch(f"{ENTITIES}/{added['entity_id']}", json={"role": None})
+    assert changed.json()["role"] is None
+
+
+def _schema(document: dict[str, Any], path: str) -> dict[str, Any]:
+    """The schema of the objects that an operation takes."""
+    schema = document["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    schema = next(iter(schema.get("anyOf", [schema])))
+    found: dict[str, Any] = document["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    return found

@@ -1,0 +1,157 @@
+"""Searches and uploads of a running service whose remote embedder fails in every way, and its recovery."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import harness
+import httpx
+import pytest
+from fake_provider import FAULTS, FakeProvider
+
+from app import runtime
+from app.config import Settings
+from app.providers import breaker, minilm, scope
+from app.providers.fake import FakeEmbedder
+from tests.faults import running_service
+from tests.faults.running_service import DOCUMENTS, SEARCH
+
+KEY = "sk-canary-0123456789"
+TIMEOUT_S = 0.25
+DEADLINE_S = 5.0
+SEARCHES = 250 if running_service.FULL else 8
+TEXT = "Lime mortar sets slowly below the third landing."
+
+
+@asynccontextmanager
+async def _service(address: Any, url: str) -> AsyncIterator[httpx.AsyncClient]:
+    """The service with a remote embedder at `url`, as a client reaches it over a socket."""
+    settings = Settings(
+        database_url=address.service_dsn,
+        metrics="open",
+        embedder="openai",
+        embedder_url=url,
+        embedder_model=minilm.MODEL.name,
+        embedder_dim=minilm.MODEL.dimension,
+        embedder_api_key=KEY,
+        embed_timeout_s=TIMEOUT_S,
+        search_timeout_s=DEADLINE_S,
+    )
+    async with (
+        runtime.open_services(settings) as services,
+        harness.running(settings, services) as app,
+        running_service.listening(app) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def provider_embeds(provider: FakeProvider) -> FakeProvider:
+    """A server that embeds well until it is told otherwise."""
+    provider.embedder = FakeEmbedder(dimension=minilm.MODEL.dimension)
+    return provider
+
+
+@contextmanager
+def _later(seconds: float) -> Iterator[None]:
+    """Let the breakers see a later time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(breaker, "monotonic", lambda: time.monotonic() + seconds)
+        yield
+
+
+async def _search(client: httpx.AsyncClient, query: str) -> list[str]:
+    """The codes in `degraded` of a search that finds the stored text."""
+    response = await client.post(SEARCH, json={"query": query})
+    assert response.status_code == 200, response.text
+    assert response.json()["results"], "the text leg finds the text"
+    codes: list[str] = response.json()["degraded"]
+    return codes
+
+
+async def _state(client: httpx.AsyncClient) -> str:
+    ready = await client.get("/readyz")
+    assert ready.status_code == 200
+    state: str = ready.json()["providers"]["embedder"]
+    return state
+
+
+@pytest.mark.parametrize("fault", [*FAULTS, "tls"])
+async def test_searches_are_answered_from_the_words_while_the_provider_fails_and_fully_after_it_recovers(
+    address: Any, provider_embeds: FakeProvider, fault: str
+) -> None:
+    async with _service(address, provider_embeds.url) as client:
+        assert (await client.post(DOCUMENTS, json={"content": TEXT, "uri": "mortar"})).status_code in (200, 201)
+        assert await _search(client, f"lime mortar {fault}") == []
+        await _fail(client, address, provider_embeds, fault)
+        if fault == "tls":
+            return
+        provider_embeds.misbehave(None)
+        with _later(breaker.LONGEST_PAUSE_S):
+            assert await _search(client, f"lime mortar after {fault}") == []
+            assert await _state(client) == "closed"
+
+
+async def _fail(client: httpx.AsyncClient, address: Any, provider: FakeProvider, fault: str) -> None:
+    """Search while the provider fails: first it is called, then it is not."""
+    if fault == "tls":
+        async with _service(address, provider.url.replace("http:", "https:")) as encrypted:
+            for number in range(SEARCHES):
+                assert "embedding_failed" in await _search(encrypted, f"lime mortar {number} {fault}")
+            assert await _state(encrypted) == "open"
+        return
+    provider.misbehave(fault)
+    sent = len(provider.requests)
+    for number in range(SEARCHES):
+        assert "embedding_failed" in await _search(client, f"lime mortar {number} {fault}")
+    assert await _state(client) == "open"
+    assert len(provider.requests) - sent == (1 if fault == "busy" else breaker.FAILURES)
+
+
+async def test_a_burst_of_searches_meets_its_deadline_while_the_provider_hangs(
+    address: Any, provider_embeds: FakeProvider
+) -> None:
+    async with _service(address, provider_embeds.url) as client:
+        await client.post(DOCUMENTS, json={"content": TEXT, "uri": "mortar"})
+        provider_embeds.misbehave("silent")
+        found = await asyncio.gather(*(_search(client, f"lime mortar {number} burst") for number in range(40)))
+        assert all("embedding_failed" in codes for codes in found)
+        assert len(provider_embeds.requests) < 40
+
+
+async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(
+    address: Any, provider_embeds: FakeProvider
+) -> None:
+    async with _service(address, provider_embeds.url) as client:
+        provider_embeds.misbehave("busy")
+        provider_embeds.headers = {"Retry-After": "0.3"}
+        uploading = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Wait for the pause."}))
+        while not provider_embeds.requests:  # noqa: ASYNC110 - the server sets no event
+            await asyncio.sleep(0.01)
+        provider_embeds.misbehave(None)
+        assert (await uploading).status_code == 201
+        assert len(provider_embeds.requests) == 2
+
+
+@pytest.mark.parametrize("fault", ["error", "reset", "nan", "unauthorized"])
+async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards(
+    address: Any, provider_embeds: FakeProvider, fault: str
+) -> None:
+    upload = {"content": f"Stored after the outage {fault}.", "uri": f"outage-{fault}"}
+    # Requests inherit the scope in which the server is started.
+    with scope.retrying_bulk(0.3):
+        async with _service(address, provider_embeds.url) as client:
+            provider_embeds.misbehave(fault)
+            refused = await client.post(DOCUMENTS, json=upload)
+            assert refused.status_code == 502, refused.text
+            assert refused.json()["code"] == ("bad_embedding" if fault == "nan" else "provider_failed")
+            assert KEY not in refused.text
+            assert upload["uri"] not in (await client.get(DOCUMENTS)).text
+            assert (await client.get("/readyz")).status_code == 200
+            provider_embeds.misbehave(None)
+            with _later(breaker.LONGEST_PAUSE_S):
+                assert (await client.post(DOCUMENTS, json=upload)).status_code == 201

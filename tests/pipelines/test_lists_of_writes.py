@@ -1,0 +1,188 @@
+"""Storing a list of documents or entities has the same result as storing its items one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import linking
+import pytest
+from harness import Tenant
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.pipelines import documents, entities, entity_lines, ingest
+from app.pipelines.entity_lines import Line
+from app.shapes import Entity, EntityDraft, EntityFilter, Upload
+from app.store.db import Database
+
+TEXTS = (
+    "Ana Torres calibrated the buoy batteries.",
+    "# Batteries\n\nBen Okafor bought them.\n\n# Ropes\n\nThe ropes were renewed by Ana Torres.",
+    "The winter log lists batteries, ropes and Ben Okafor.",
+)
+UPLOADS = st.builds(
+    Upload,
+    content=st.sampled_from(TEXTS),
+    uri=st.sampled_from(["a", "b", None]),
+    title=st.sampled_from([None, "Winter log"]),
+    metadata=st.sampled_from([{}, {"people": ["Ben Okafor"]}, {"tags": ["ropes"]}]),
+)
+STEPS = st.lists(st.lists(UPLOADS, min_size=1, max_size=6) | st.sampled_from(["a", "b"]), min_size=1, max_size=4)
+"""Lists of uploads, and deletions by uri between them."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_batches() -> Iterator[None]:
+    """Three documents are embedded together, so that a list takes several batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest, "BATCH_CHARACTERS", 3 * ingest.MIN_DOCUMENT_CHARACTERS)
+        yield
+
+
+@settings(max_examples=15, deadline=None)
+@given(steps=STEPS)
+async def test_a_list_of_documents_equals_its_documents_one_by_one(
+    database: Database, owner: Any, steps: list[list[Upload] | str]
+) -> None:
+    listed, single = Tenant(database), Tenant(database)
+    for step in steps:
+        if isinstance(step, str):
+            assert await _delete(listed, step) == await _delete(single, step)
+            continue
+        outcomes = await listed.many(step)
+        one_by_one = [await ingest.run(upload, single.user_id, single.services()) for upload in step]
+        assert [o.stored and (o.stored.status, o.stored.chunk_count) for o in outcomes] == [
+            (stored.status, stored.chunk_count) for stored in one_by_one
+        ]
+    assert await _stored(listed, owner) == await _stored(single, owner)
+
+
+async def _delete(tenant: Tenant, uri: str) -> int:
+    found = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, uri=uri)
+    for document in found:
+        await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
+    return len(found)
+
+
+async def _stored(tenant: Tenant, owner: Any) -> Any:
+    """The documents, the numbers of their derived rows, and their mentions."""
+    await linking.refresh(tenant)
+    found = []
+    for row in await documents.page(tenant.user_id, db=tenant.db, limit=100, after=None, uri=None):
+        document = await documents.get(row.document_id, tenant.user_id, db=tenant.db)
+        found.append((document.uri or "", document.content, document.title, dict(document.metadata)))
+    stats = await documents.stats(tenant.user_id, db=tenant.db)
+    return sorted(found, key=str), stats, await linking.of_tenant(owner, tenant)
+
+
+async def test_a_list_that_ends_in_the_stored_version_stores_it_again(tenant: Tenant) -> None:
+    await tenant.add("Stored.", "a")
+    outcomes = await tenant.many([Upload("Other.", uri="a"), Upload("Stored.", uri="a")])
+    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["replaced", "replaced"]
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, uri="a")
+    stored = await documents.get(document.document_id, tenant.user_id, db=tenant.db)
+    assert stored.content == "Stored."
+
+
+async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again(tenant: Tenant) -> None:
+    """The list was compared with the stored documents before the deletion."""
+    await tenant.add_all({"a": "First.", "b": "Second."})
+    outcomes = ingest.many([Upload("Changed.", uri="a"), Upload("Second.", uri="b")], tenant.user_id, tenant.services())
+    statuses = []
+    async for outcome in outcomes:
+        assert outcome.stored is not None
+        statuses.append(outcome.stored.status)
+        if len(statuses) == 1:
+            await _delete(tenant, "b")
+    assert statuses == ["replaced", "added"]
+
+
+async def test_each_computed_vector_of_a_list_is_counted_once(tenant: Tenant) -> None:
+    outcomes = await tenant.many([Upload("Lime mortar.", uri=f"note-{n}") for n in range(3)])
+    assert [outcome.stored and outcome.stored.embedded for outcome in outcomes] == [1, 0, 0]
+
+
+NAMES = ("Ana Torres", "Ben Okafor", "Batteries")
+LINES = st.lists(
+    st.tuples(
+        st.sampled_from([None, *NAMES]),
+        st.builds(
+            EntityDraft,
+            type=st.sampled_from(["person", "team"]),
+            name=st.sampled_from(NAMES),
+            aliases=st.sampled_from([(), ("Ropes",)]),
+            role=st.sampled_from([None, "diver"]),
+            facts=st.sampled_from([(), ("Renews ropes.",)]),
+            description=st.sampled_from([None, "Repairs buoys."]),
+        ),
+    ),
+    min_size=1,
+    max_size=5,
+)
+"""Entities, each with the present name of the stored entity that it replaces by id, if any."""
+
+
+@settings(max_examples=15, deadline=None)
+@given(first=LINES, second=LINES)
+async def test_a_list_of_entities_equals_its_entities_one_by_one(
+    database: Database, owner: Any, first: Any, second: Any
+) -> None:
+    listed, single = Tenant(database), Tenant(database)
+    for tenant in (listed, single):
+        await tenant.add_all(dict(zip("abc", TEXTS, strict=True)))
+    for lines in (first, second):
+        results = await _upsert(listed, await _numbered(listed, lines))
+        repeated = {number for number, _status, message in results if message == _REPEATED}
+        one_by_one = [line for line in await _numbered(single, lines) if line.number not in repeated]
+        expected = [result for line in one_by_one for result in await _upsert(single, [line])]
+        assert [result for result in results if result[0] not in repeated] == expected
+    assert await _stored_entities(listed, owner) == await _stored_entities(single, owner)
+
+
+_REPEATED = "An earlier line adds or replaces the same entity."
+
+
+async def _numbered(tenant: Tenant, lines: Any) -> list[Line]:
+    ids = {entity.name: entity.entity_id for entity in await _own_entities(tenant)}
+    return [Line(number, draft, ids.get(replaced)) for number, (replaced, draft) in enumerate(lines)]
+
+
+async def _own_entities(tenant: Tenant) -> list[Entity]:
+    only = EntityFilter(origin="user")
+    found = await entities.page(tenant.user_id, db=tenant.db, limit=50, only=only)
+    return sorted(found, key=lambda entity: (entity.name, entity.type))
+
+
+async def _upsert(tenant: Tenant, lines: list[Line]) -> list[tuple[int, str, str | None]]:
+    """The results as (line, status, message without ids)."""
+    results = await entity_lines.run(lines, tenant.user_id, db=tenant.db, embedder=tenant.embedder)
+    return [(r.number, r.status, re.sub(r"[0-9a-f-]{36}", "…", r.error.message) if r.error else None) for r in results]
+
+
+async def _stored_entities(tenant: Tenant, owner: Any) -> Any:
+    """The user's own entities, the numbers of their derived rows, and the mentions of all entities."""
+    await linking.refresh(tenant)
+    found = [(e.type, e.name, e.aliases, e.role, e.facts, e.description) for e in await _own_entities(tenant)]
+    query = "SELECT count(*) FROM stepwell.{} WHERE user_id = $1"
+    tables = ("entity_names", "entity_words", "entity_vectors")
+    counts = [await owner.fetchval(query.format(table), tenant.user_id) for table in tables]
+    return found, counts, await linking.of_tenant(owner, tenant)
+
+
+async def test_a_name_that_an_earlier_line_changes_can_be_added_again(tenant: Tenant) -> None:
+    ana = await linking.add_entity(tenant, "Ana Torres")
+    renamed = Line(1, EntityDraft("person", "Ana Ruiz"), ana.entity_id)
+    added = Line(2, EntityDraft("person", "Ana Torres"))
+    assert [status for _number, status, _message in await _upsert(tenant, [renamed, added])] == ["updated", "added"]
+
+
+async def test_members_are_the_entities_that_have_the_names_after_the_earlier_lines(tenant: Tenant) -> None:
+    ana = await linking.add_entity(tenant, "Ana Torres")
+    renamed = Line(1, EntityDraft("person", "Ana Ruiz"), ana.entity_id)
+    choir = Line(2, EntityDraft("team", "Choir"), members=("Ana Torres",))
+    assert [status for _number, status, _message in await _upsert(tenant, [renamed, choir])] == ["updated", "refused"]
+    successor = Line(2, EntityDraft("person", "Ana Torres"))
+    choir = Line(1, EntityDraft("team", "Choir"), members=("Ana Ruiz", "Ana Torres"))
+    assert [status for _number, status, _message in await _upsert(tenant, [choir, successor])] == ["added", "added"]

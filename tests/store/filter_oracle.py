@@ -1,0 +1,152 @@
+"""Decides in Python whether a document passes filters, and draws random documents and filters.
+
+The definitions are those of docs/search.md. Dates are calendar dates, which need no time zone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from app.shapes import Filters
+
+KEYS = ["a", "b", "odd key", "größe"]
+SCALARS = [1, 1.0, 2, -0.5, "1", "red", "Red", "", "2024-03-01", "2024-03-02", "2023-12-31", True, False, None]
+DATES = [scalar for scalar in SCALARS if isinstance(scalar, str) and scalar.startswith("202")]
+NUMBERS = [1, 2, -0.5, 1.5]
+START = datetime(2024, 3, 1, tzinfo=UTC)
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+    "gte": lambda value, bound: value >= bound,
+    "gt": lambda value, bound: value > bound,
+    "lte": lambda value, bound: value <= bound,
+    "lt": lambda value, bound: value < bound,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """The properties of a document that filters test."""
+
+    document_id: UUID
+    source_id: UUID | None
+    created_at: datetime
+    metadata: dict[str, Any]
+
+
+def passes(filters: Filters, document: StoredDocument) -> bool:
+    """Whether the document meets all conditions of the filters."""
+    return (
+        (filters.document_ids is None or document.document_id in filters.document_ids)
+        and (filters.source_ids is None or document.source_id in filters.source_ids)
+        and (filters.created_after is None or document.created_at >= filters.created_after)
+        and (filters.created_before is None or document.created_at < filters.created_before)
+        and all(_meets(document.metadata, key, value) for key, value in (filters.metadata or {}).items())
+        and (filters.any_of is None or any(passes(member, document) for member in filters.any_of))
+        and (filters.all_of is None or all(passes(member, document) for member in filters.all_of))
+        and (filters.negated is None or not passes(filters.negated, document))
+    )
+
+
+def _meets(metadata: dict[str, Any], key: str, condition: Any) -> bool:
+    stored = [metadata[key]] if key in metadata else []
+    values = [value for one in stored for value in (one, *(one if isinstance(one, list) else ()))]
+    if not isinstance(condition, dict | list):
+        return any(_same(value, condition) for value in values)
+    if isinstance(condition, list) or not condition.keys() & {"in", "ne", "exists", *_COMPARISONS}:
+        return any(_contains(one, condition) for one in stored)
+    bounds = {operator: operand for operator, operand in condition.items() if operator in _COMPARISONS}
+    return (
+        any(_same(value, one) for value in values for one in condition.get("in", [value]))
+        if "in" in condition
+        else True
+    ) and (
+        not ("ne" in condition and any(_same(value, condition["ne"]) for value in values))
+        and (condition.get("exists", bool(stored)) == bool(stored))
+        and (not bounds or any(_within(value, bounds) for value in values))
+    )
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Equality of JSON scalars: 1 equals 1.0, and true does not equal 1."""
+    return not isinstance(value, dict | list) and _kind(value) == _kind(other) and value == other
+
+
+def _kind(value: Any) -> str:
+    return "number" if isinstance(value, int | float) and not isinstance(value, bool) else type(value).__name__
+
+
+def _within(value: Any, bounds: dict[str, Any]) -> bool:
+    return all(_compares(value, operator, bound) for operator, bound in bounds.items())
+
+
+def _compares(value: Any, operator: str, bound: Any) -> bool:
+    if isinstance(bound, str):
+        return value in DATES and _COMPARISONS[operator](date.fromisoformat(value), date.fromisoformat(bound))
+    return _kind(value) == "number" and _COMPARISONS[operator](value, bound)
+
+
+def _contains(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(k in value and _contains(value[k], w) for k, w in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(value, list) and all(any(_contains(v, w) for v in value) for w in wanted)
+    return _same(value, wanted)
+
+
+def draw_document(dice: random.Random, document_id: UUID, sources: list[UUID]) -> StoredDocument:
+    """A document with random properties."""
+    keys = dice.sample(KEYS, dice.randint(0, len(KEYS)))
+    created_at = START + timedelta(microseconds=dice.randint(0, 3))
+    metadata = {key: _json(dice, depth=3) for key in keys}
+    return StoredDocument(document_id, dice.choice([None, *sources]), created_at, metadata)
+
+
+def _json(dice: random.Random, *, depth: int) -> Any:
+    shape = dice.random()
+    if not depth or shape < 0.5:
+        return dice.choice(SCALARS)
+    if shape < 0.8:
+        return [_json(dice, depth=depth - 1) for _ in range(dice.randint(0, 3))]
+    return {key: _json(dice, depth=depth - 1) for key in dice.sample(["x", "y"], dice.randint(0, 2))}
+
+
+def draw_filters(dice: random.Random, documents: list[StoredDocument], *, depth: int = 3) -> Filters:
+    """Filters with one to three conditions, some of them groups; values are often those of a document."""
+    filters = Filters()
+    for _ in range(dice.randint(1, 3)):
+        kind = dice.choice(["metadata"] * 4 + ["ids", "sources", "created"] + ["any", "all", "not"] * bool(depth))
+        if kind == "metadata":
+            metadata = dict(filters.metadata or {}) | {dice.choice(KEYS): _condition(dice, documents)}
+            filters = replace(filters, metadata=metadata)
+        elif kind == "ids":
+            some = dice.sample(documents, len(documents) // 2)
+            filters = replace(filters, document_ids=tuple(one.document_id for one in some))
+        elif kind == "sources":
+            filters = replace(filters, source_ids=tuple(filter(None, [dice.choice(documents).source_id])))
+        elif kind == "created":
+            name = dice.choice(["created_after", "created_before"])
+            filters = replace(filters, **{name: START + timedelta(microseconds=dice.randint(0, 3))})
+        elif kind == "not":
+            filters = replace(filters, negated=draw_filters(dice, documents, depth=depth - 1))
+        else:
+            members = [draw_filters(dice, documents, depth=depth - 1) for _ in range(dice.randint(1, 3))]
+            filters = replace(filters, **{f"{kind}_of": tuple(members)})
+    return filters
+
+
+def _condition(dice: random.Random, documents: list[StoredDocument]) -> Any:
+    stored = dice.choice(list(dice.choice(documents).metadata.values()) or [None])
+    if dice.random() < 0.4:
+        return stored
+    operators = {
+        "in": dice.sample(SCALARS, dice.randint(0, 3)),
+        "ne": dice.choice(SCALARS),
+        "exists": dice.choice([True, False]),
+        "gte": dice.choice(NUMBERS + DATES),
+        "lt": dice.choice(NUMBERS + DATES),
+    }
+    return {operator: operators[operator] for operator in dice.sample(list(operators), dice.randint(1, 2))}

@@ -1,0 +1,49 @@
+"""Tests of the validation of tool arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from app.tools.document_tools import GetDocumentArguments
+from app.tools.search_tools import MultihopArguments, SearchArguments
+
+
+@pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 20)])
+def test_a_number_out_of_range_is_clamped(limit: int, used: int) -> None:
+    assert SearchArguments(query="lime", limit=limit).limit == used
+
+
+@pytest.mark.parametrize("limit", ["5", 2.5, True, [5]])
+def test_a_limit_that_is_not_a_whole_number_is_refused(limit: Any) -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments(query="lime", limit=limit)
+    assert [error["loc"] for error in raised.value.errors()] == [("limit",)]
+
+
+def test_null_means_the_default() -> None:
+    given = MultihopArguments.model_validate({"query": "lime", "limit": None, "max_hops": None, "document_ids": None})
+    assert given == MultihopArguments(query="lime")
+
+
+def test_unknown_arguments_are_refused() -> None:
+    with pytest.raises(ValidationError) as raised:
+        SearchArguments.model_validate({"query": "lime", "top_k": 3})
+    assert raised.value.errors()[0]["loc"] == ("top_k",)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\u200b\u2060", "\n\t"])
+def test_a_query_without_a_visible_character_is_refused(query: str) -> None:
+    with pytest.raises(ValidationError):
+        SearchArguments(query=query)
+
+
+def test_a_query_is_normalised() -> None:
+    assert SearchArguments(query="  Cafe\u0301 ").query == "Café"
+
+
+def test_the_query_is_the_first_argument_in_the_schema() -> None:
+    assert next(iter(SearchArguments.model_fields)) == "query"
+    assert next(iter(GetDocumentArguments.model_fields)) == "document_id"

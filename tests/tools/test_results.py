@@ -1,0 +1,61 @@
+"""Tests of trimming results to a number of tokens."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text import tokens
+from app.tools import results
+from app.tools.results import ToolPassage
+
+WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
+
+
+def passage(text: str) -> ToolPassage:
+    return ToolPassage(chunk_id=UUID(int=1), title="Lime", content=text, score=0.5, confidence="high")
+
+
+def size(passages: list[ToolPassage]) -> int:
+    return sum(tokens.count(json.dumps(one.compact(), ensure_ascii=False)) for one in passages)
+
+
+@given(WORDS, st.integers(1, 60))
+def test_a_text_is_cut_between_two_words(words: list[str], limit: int) -> None:
+    text = " ".join(words)
+    beginning = text[: results.cut(text, limit)]
+    assert text.startswith(beginning)
+    if " " in beginning.strip():
+        assert beginning.split() == words[: len(beginning.split())]
+    if beginning != text:
+        assert tokens.count(beginning) <= limit
+
+
+def test_a_text_without_spaces_is_cut_after_the_last_token_that_fits() -> None:
+    text = "茶" * 50
+    assert text[: results.cut(text, 10)] == "茶" * 10
+
+
+@given(st.lists(WORDS, min_size=1, max_size=8), st.integers(100, 600))
+def test_the_first_passages_are_kept_and_fit(texts: list[list[str]], limit: int) -> None:
+    passages = [passage(" ".join(words)) for words in texts]
+    kept = results.fit(passages, limit)
+    whole = [one for one in kept if not one.cut]
+    assert whole == passages[: len(whole)]
+    assert len(kept) - len(whole) <= 1
+    assert size(kept) <= limit + 10
+
+
+def test_the_best_passage_is_returned_even_if_it_must_be_cut() -> None:
+    (kept,) = results.fit([passage("lime mortar " * 500)], 100)
+    assert kept.cut
+    assert kept.content.endswith("lime …") or kept.content.endswith("mortar …")
+
+
+def test_passages_that_do_not_fit_are_left_out_from_the_end() -> None:
+    passages = [passage(f"number {n} " + "lime mortar " * 40) for n in range(5)]
+    limit = size(passages[:3]) + 5
+    assert results.fit(passages, limit) == passages[:3]
