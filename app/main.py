@@ -66,7 +66,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         telemetry.configure(chosen.log_level, chosen.log_json)
         services, stack = opened or await _open(chosen)
         app.state.services = services
-        async with stack, _background_workers(app, services), mcp.serving(mcp_sessions):
+        async with stack, _background_workers(app, services), mcp.serving(app):
             yield
 
     app = FastAPI(
@@ -99,7 +99,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
-    mcp_sessions = mcp.install(app)
+    mcp.install(app)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
     return app
 

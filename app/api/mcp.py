@@ -24,28 +24,36 @@ LIMITS = bodies.ListsRoute.limits
 _ANY_SCOPE = auth.Scope("search", "write")
 
 
-def install(app: FastAPI) -> StreamableHTTPSessionManager:
-    """Add the route. It answers while `serving` the returned manager."""
-    manager = StreamableHTTPSessionManager(
-        mcp_server.build(_identify), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes or 1
-    )
-    app.router.routes.append(Route(PATH, endpoint=_Endpoint(manager), methods=["POST"], name="mcp"))
-    return manager
+def install(app: FastAPI) -> None:
+    """Add the route. It answers inside `serving`."""
+    app.router.routes.append(Route(PATH, endpoint=_Endpoint(), methods=["POST"], name="mcp"))
 
 
 @asynccontextmanager
-async def serving(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
-    """Run the manager during the block, in a task of its own: the task that opens its task group must close it."""
-    started = asyncio.Event()
+async def serving(app: FastAPI) -> AsyncIterator[None]:
+    """Run the session manager during the block, in a task of its own: the task that opens its task group must close it.
+
+    A manager runs only once, so each start of the application has its own. Its failure to start is raised here.
+    """
+    manager = StreamableHTTPSessionManager(
+        mcp_server.build(_identify), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes or 1
+    )
+    started = asyncio.get_running_loop().create_future()
 
     async def run() -> None:
-        async with manager.run():
-            started.set()
-            await asyncio.Event().wait()
+        try:
+            async with manager.run():
+                started.set_result(None)
+                await asyncio.Event().wait()
+        except Exception as failure:
+            if started.done():
+                raise
+            started.set_exception(failure)
 
     running = asyncio.create_task(run())
-    await started.wait()
     try:
+        await started
+        app.state.mcp_sessions = manager
         yield
     finally:
         running.cancel()
@@ -55,15 +63,13 @@ async def serving(manager: StreamableHTTPSessionManager) -> AsyncIterator[None]:
 class _Endpoint:
     """Authenticates the request and limits its body before the SDK reads it."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
-        self._manager = manager
-
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
         body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
         body.check_declared_length()
-        await self._manager.handle_request(scope, body.receive, send)
+        sessions: StreamableHTTPSessionManager = request.app.state.mcp_sessions
+        await sessions.handle_request(scope, body.receive, send)
 
 
 def _identify(message: mcp_server.Request) -> McpCaller:
