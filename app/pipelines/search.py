@@ -46,7 +46,8 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
         retrieved = await retrieval.completed(understood, guided.result, context)
         hits = await _ranked(query, retrieved, guided, context)
         completion = answers.Completion(query, retrieved, guided.linked_documents, relaxed=bool(context.relaxed))
-        is_whole = not guided.links and len(retrieved.result.candidates) < retrieved.request.limit
+        found = retrieved.result.candidates
+        is_whole = not guided.links and len(hits) == len(found) < retrieved.request.limit
         page = await pages.read(
             hits,
             wanted,

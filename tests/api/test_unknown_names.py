@@ -117,7 +117,7 @@ async def test_every_operation_refuses_unknown_query_parameters(operator: Caller
     document = (await operator.client.get("/openapi.json")).json()
     for path, operations in document["paths"].items():
         for method in operations.keys() - {"parameters"}:
-            filled = path.replace("{", "").replace("}", "")
+            filled = path.replace("{name}", "search_documents").replace("{", "").replace("}", "")
             response = await operator.client.request(method, filled, params={"xyzzy": "1"})
             assert [error["field"] for error in response.json()["errors"]] == ["xyzzy"], (method, path)
 

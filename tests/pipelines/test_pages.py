@@ -128,6 +128,13 @@ async def test_an_answer_with_all_chunks_has_no_next_page(tenant: Tenant, limit:
     assert (len(answer.hits), answer.next_cursor) == (3, None)
 
 
+@pytest.mark.parametrize("mmr", [False, True])
+async def test_the_pages_of_a_small_corpus_have_every_chunk(tenant: Tenant, mmr: bool) -> None:
+    await tenant.add_all({"one": "lime mortar", "two": "lime plaster", "three": "a lime tree"})
+    hits = await hits_of_pages(tenant, Query(tenant.user_id, "lime", limit=2, mmr=mmr))
+    assert len(hits) == len(set(chunk_ids(hits))) == 3
+
+
 async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
     query = Query(archive.user_id, "lime mortar", limit=10)
     cursor = (await page_of(archive, query, None)).next_cursor
