@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.api import wire
+from app.api.enums import StoreStatus
 from app.shapes import Chunk, Document, IngestResult, Upload
 from app.text import cleaning
 
@@ -109,7 +110,7 @@ class DocumentResult(BaseModel):
     """The result of storing a document."""
 
     document_id: UUID = Field(description="Id of the document.")
-    status: Literal["added", "replaced", "unchanged"] = Field(description="Whether the document was new or changed.")
+    status: StoreStatus = Field(description="Whether the document was new or changed.")
     uri: str | None = Field(description="URI of the document.")
     title: str = Field(description="Title of the document.")
     chunk_count: int = Field(description="Number of its chunks.")

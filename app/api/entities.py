@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
@@ -22,6 +22,7 @@ from app.api.entity_models import (
     StoredEntity,
     UpsertResult,
 )
+from app.api.enums import EntityOrigin
 from app.pipelines import cursors, entities, offload
 from app.pipelines import entity_lines as lines
 from app.shapes import Entity, EntityFilter
@@ -116,9 +117,7 @@ async def page(
     limit: Annotated[int, Query(ge=1, le=200, description="Entities per page.")] = 50,
     cursor: _Cursor = None,
     type: Annotated[str | None, Query(max_length=40, description="Only entities of this type.")] = None,
-    origin: Annotated[
-        Literal["user", "metadata", "title"] | None, Query(description="Only entities of this origin.")
-    ] = None,
+    origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
     q: Annotated[str | None, Query(max_length=200, description="Only entities with a similar name or alias.")] = None,
 ) -> Response:
     """The user's entities and those extracted from metadata and titles, by name.

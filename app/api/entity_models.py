@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from app.api import wire
+from app.api.enums import EntityOrigin, EntityStatus, MentionKind
 from app.pipelines.entity_lines import Line
 from app.shapes import Entity, EntityDraft, LinkedDocument
 from app.text import cleaning, gazetteer, names
@@ -144,9 +145,7 @@ class StoredEntity(BaseModel):
     description: str | None = Field(description="Description in one or more sentences.")
     metadata: dict[str, Any] = Field(description="JSON object for other properties.")
     members: list[UUID] = Field(description="Ids of the entities it contains.")
-    origin: Literal["user", "metadata", "title"] = Field(
-        description="user: stored through the API; metadata, title: extracted from documents."
-    )
+    origin: EntityOrigin = Field(description="user: stored through the API; metadata, title: extracted from documents.")
     created_at: datetime = Field(description="Time at which it was stored.")
     updated_at: datetime = Field(description="Time of its last change.")
 
@@ -174,7 +173,7 @@ class UpsertLineResult(BaseModel):
     """The result of a line."""
 
     line: int = Field(description="Number of the line in the request, from 1; empty lines count.")
-    status: Literal["added", "updated", "unchanged", "refused"] = Field(description="Whether the line was stored.")
+    status: EntityStatus = Field(description="Whether the line was stored.")
     entity_id: UUID | None = Field(description="Id of the entity; null if the line was refused.")
     field: str | None = Field(None, description="Of a refused line: the wrong field.")
     code: str | None = Field(None, description="Of a refused line: stable code of the error.")
@@ -210,7 +209,7 @@ class EntityDocument(BaseModel):
     title: str = Field(description="Title of the document.")
     uri: str | None = Field(description="URI of the document.")
     created_at: datetime = Field(description="Creation time of the document.")
-    mentions: dict[Literal["text", "attendee", "metadata", "title"], int] = Field(
+    mentions: dict[MentionKind, int] = Field(
         description="Number of mentions in its text, and 1 for each other kind of link."
     )
     strength: float = Field(description="Strength of the link: 4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")

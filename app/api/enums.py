@@ -8,7 +8,16 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from app import shapes
+from app.pipelines import extraction, merge_lists, multihop
+from app.tools import formats
 
+BreakerState = TypeAliasType(
+    "BreakerState",
+    Annotated[
+        Literal["closed", "half_open", "open"],
+        Field(description="State of a circuit breaker: while it is `open`, the model is not called."),
+    ],
+)
 Confidence = TypeAliasType(
     "Confidence",
     Annotated[shapes.Confidence, Field(description="Confidence in a hit, derived from its scores.")],
@@ -23,15 +32,55 @@ Detail = TypeAliasType(
         ),
     ],
 )
+EntityOrigin = TypeAliasType(
+    "EntityOrigin",
+    Annotated[
+        Literal["user", "metadata", "title"],
+        Field(description="Origin of an entity: stored through the API, or extracted from documents."),
+    ],
+)
+EntityStatus = TypeAliasType(
+    "EntityStatus",
+    Annotated[
+        Literal["added", "updated", "unchanged", "refused"],
+        Field(description="What a line of a bulk upsert did to its entity."),
+    ],
+)
+Extractor = TypeAliasType(
+    "Extractor",
+    Annotated[
+        extraction.Extractor,
+        Field(description="Method that extracts the terms of a further hop; `auto` is the best one available."),
+    ],
+)
+ExtractorUsed = TypeAliasType(
+    "ExtractorUsed",
+    Annotated[extraction.ExtractorUsed, Field(description="Method that extracted the terms of a hop.")],
+)
+FullDetail = TypeAliasType(
+    "FullDetail",
+    Annotated[Literal["full", "preview"], Field(description="Values of `detail` with every field of a hit.")],
+)
 Fusion = TypeAliasType(
     "Fusion",
     Annotated[shapes.Fusion, Field(description="Method that fuses the results of the vector leg and the text leg.")],
+)
+FusionUsed = TypeAliasType(
+    "FusionUsed",
+    Annotated[Literal["rrf", "convex"], Field(description="Method that fused the results of both legs.")],
 )
 GroupBy = TypeAliasType(
     "GroupBy",
     Annotated[Literal["document"], Field(description="What results are grouped by: the document of their chunks.")],
 )
 Hierarchy = TypeAliasType("Hierarchy", Annotated[shapes.Hierarchy, Field(description="Use of entities in a search.")])
+HopMerge = TypeAliasType(
+    "HopMerge",
+    Annotated[
+        multihop.Merge,
+        Field(description="Score of the hits of all hops: by their links, or by RRF with a bonus for hop 1."),
+    ],
+)
 LinkKind = TypeAliasType(
     "LinkKind",
     Annotated[
@@ -42,8 +91,18 @@ LinkKind = TypeAliasType(
         ),
     ],
 )
+ListMerge = TypeAliasType(
+    "ListMerge",
+    Annotated[
+        merge_lists.Method,
+        Field(description="Method that merges lists: RRF, or RRF with bonuses for hop 1 and for single hits."),
+    ],
+)
 MatchedBy = TypeAliasType(
     "MatchedBy", Annotated[shapes.MatchedBy, Field(description="Field of an entity that matched a query.")]
+)
+MentionKind = TypeAliasType(
+    "MentionKind", Annotated[shapes.MentionKind, Field(description="Where a document mentions an entity.")]
 )
 MergeDetail = TypeAliasType(
     "MergeDetail",
@@ -66,3 +125,14 @@ QueryType = TypeAliasType(
     "QueryType", Annotated[shapes.QueryType, Field(description="Type of a query, detected by its form.")]
 )
 Rerank = TypeAliasType("Rerank", Annotated[shapes.Rerank, Field(description="Method that rescores the top hits.")])
+SearchMode = TypeAliasType(
+    "SearchMode",
+    Annotated[shapes.SearchMode, Field(description="Kind of search: without entities, guided by them, or in hops.")],
+)
+StoreStatus = TypeAliasType(
+    "StoreStatus",
+    Annotated[Literal["added", "replaced", "unchanged"], Field(description="What storing a document did to its URI.")],
+)
+ToolFormat = TypeAliasType(
+    "ToolFormat", Annotated[formats.Format, Field(description="API that definitions of tools are for.")]
+)

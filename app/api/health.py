@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from app import __version__, errors
 from app.api import auth, bodies, problems
+from app.api.enums import BreakerState
 from app.api.single_flight import SingleFlight
 from app.pipelines import documents
 from app.pipelines.services import Services
@@ -30,7 +31,7 @@ class Readiness(BaseModel):
     """The database responds and its schema belongs to this version."""
 
     status: Literal["ready"] = Field("ready", description="Always `ready`; otherwise the response is an error.")
-    providers: dict[str, Literal["closed", "half_open", "open"]] = Field(
+    providers: dict[str, BreakerState] = Field(
         default_factory=dict,
         description="Circuit breaker of each remote model (`embedder`, `llm`, `reranker`). While it is open, "
         "searches skip the model and list that in `degraded`. Readiness does not depend on it.",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
 from app.api import wire
-from app.api.enums import LinkKind, Mode
+from app.api.enums import Extractor, ExtractorUsed, HopMerge, LinkKind, Mode
 from app.api.filter_models import SearchFilters
 from app.api.search_models import AnswerOptions, Explain
 from app.api.search_responses import (
@@ -31,10 +31,10 @@ class MultihopRequest(AnswerOptions):
     query: wire.QueryText = Field(examples=["Who leads the team that looks after the Gannet buoys?"])
     limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Maximum number of hits.")
     max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Maximum number of retrieval rounds.")
-    extractor: Literal["auto", "llm", "entities", "statistical"] = Field(
+    extractor: Extractor = Field(
         "auto", description="How the terms of a further hop are extracted; `auto` uses the best method available."
     )
-    merge: Literal["linked", "classic"] = Field(
+    merge: HopMerge = Field(
         "linked",
         description="How hits of all hops are scored: by their links, or by RRF with a bonus for hop 1 (`classic`).",
     )
@@ -101,9 +101,7 @@ class HopSummary(BaseModel):
     query: str = Field(description="Query of the hop.")
     result_count: int = Field(description="Number of chunks that no earlier hop had found.")
     expanded_terms: list[str] | None = Field(None, description="Terms extracted from the top chunks, from hop 2 on.")
-    extractor: Literal["llm", "entities", "statistical"] | None = Field(
-        None, description="Method that extracted the terms."
-    )
+    extractor: ExtractorUsed | None = Field(None, description="Method that extracted the terms.")
     error: str | None = Field(None, description="Why the hop found nothing.")
 
     @classmethod

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from app.api import wire
-from app.api.enums import MergeDetail, Rerank
+from app.api.enums import ListMerge, MergeDetail, Rerank
 from app.api.search_responses import SCORE_DIGITS
 from app.pipelines import merge_lists
 from app.pipelines.merge_lists import MergeRequest
@@ -72,7 +72,7 @@ class RerankRequest(wire.WireModel):
         description="Lists to merge."
     )
     k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="Rank constant of reciprocal rank fusion.")
-    merge: Literal["rrf", "classic"] = Field(
+    merge: ListMerge = Field(
         "rrf", description="classic adds a bonus for hits of hop 1 and for documents with a single hit."
     )
     rerank: Rerank = Field(
@@ -135,7 +135,7 @@ class RerankResponse(BaseModel):
 
     detail: Literal["full"] = Field(description="Fields of the hits, as requested.")
     results: list[MergedHit] = Field(description="Hits, best first.")
-    merge: Literal["rrf", "classic"] = Field(description="Method by which the lists were merged.")
+    merge: ListMerge = Field(description="Method by which the lists were merged.")
     total_results: int = Field(description="Number of different hits in all lists.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.api.enums import Confidence, LinkKind, MatchedBy, Mode, QueryType
+from app.api.enums import Confidence, FullDetail, FusionUsed, LinkKind, MatchedBy, Mode, QueryType, SearchMode
 from app.shapes import Answer, EntityMatch, Hit, Via
 
 SCORE_DIGITS = 4
@@ -125,14 +125,14 @@ def _boost(hit: Hit) -> MentionBoost | None:
 class SearchResponse(BaseModel):
     """The response of a search with `detail: full` or `preview`."""
 
-    detail: Literal["full", "preview"] = Field(description="Fields of the hits, as requested.")
+    detail: FullDetail = Field(description="Fields of the hits, as requested.")
     results: list[SearchHit] = Field(description="Hits, best first.")
     confidence: Confidence | None = Field(None, description="Confidence of the first hit; null without hits.")
     strategies_matched: list[str] = Field(description="Strategies that found at least one hit.")
     query_type: QueryType | None = Field(None, description="Detected type of the query; null without a query.")
     mode: Mode = Field(description="Legs that were requested.")
-    fusion: Literal["rrf", "convex"] | None = Field(None, description="Fusion that was used; null if only one leg ran.")
-    search_mode: Literal["flat", "two_pass", "multihop"] = Field(description="Kind of search that was run.")
+    fusion: FusionUsed | None = Field(None, description="Fusion that was used; null if only one leg ran.")
+    search_mode: SearchMode = Field(description="Kind of search that was run.")
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
     pass1_entities: list[MatchedEntity] = Field(description="Entities recognised in the query, highest score first.")
     approximate: bool = Field(

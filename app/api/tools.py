@@ -10,11 +10,11 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app.api import admission, auditing, auth, bodies, disconnects, problems
+from app.api.enums import ToolFormat
 from app.pipelines.turns import SearchTurn
 from app.shapes import Answer
 from app.tools import formats, registry
 from app.tools.context import ToolContext
-from app.tools.formats import Format
 
 router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
 
@@ -67,7 +67,7 @@ def context(request: Request, user_id: str) -> ToolContext:
 async def definitions(
     request: Request,
     user_id: AnyUser,
-    format: Annotated[Format, Query(description="The API that the definitions are for.")] = "openai",
+    format: Annotated[ToolFormat, Query(description="The API that the definitions are for.")] = "openai",
 ) -> list[dict[str, Any]]:
     """The tools that the key may call, as definitions to pass to a model."""
     caller: auth.Caller = request.state.caller

@@ -90,12 +90,41 @@ def test_every_operation_declares_the_errors_of_connections_hosts_and_origins() 
         assert {"400", "403", "408", "421", "431", "500", "503"} <= operation["responses"].keys()
 
 
-def test_every_property_of_a_schema_has_a_description() -> None:
-    schemas = DOCUMENT["components"]["schemas"]
+def nodes(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object in the document and its path; the values of examples and defaults are left out."""
+    if isinstance(value, dict):
+        yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if key not in ("example", "examples", "default"):
+            yield from nodes(item, f"{path}/{key}")
+
+
+def test_every_property_and_parameter_has_a_description() -> None:
     properties = [
-        (name, key, value) for name, schema in schemas.items() for key, value in schema.get("properties", {}).items()
+        (f"{path}/{key}", value)
+        for path, node in nodes(DOCUMENT)
+        if isinstance(node.get("properties"), dict) and not path.endswith("/properties")
+        for key, value in node["properties"].items()
     ]
-    assert [(name, key) for name, key, value in properties if "description" not in value] == []
+    parameters = [(path, node) for path, node in nodes(DOCUMENT) if "in" in node and "schema" in node]
+    assert len(properties) > 300
+    assert len(parameters) > 20
+    assert [path for path, node in properties + parameters if not node.get("description")] == []
+
+
+def test_every_enum_is_a_schema_of_its_own() -> None:
+    enums = [path for path, node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]
+    assert "/components/schemas/Mode" in enums
+    assert [path for path in enums if not re.fullmatch(r"/components/schemas/\w+", path)] == []
+
+
+def test_the_names_of_schemas_are_unique_and_those_of_their_models() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert len({name.lower() for name in schemas}) == len(schemas)
+    # Two models of one name get the names of their modules, and two schemas of one model a suffix.
+    assert [name for name in schemas if not re.fullmatch(r"([A-Z][a-z]+)+", name)] == []
+    assert [name for name, schema in schemas.items() if schema.get("title", name) != name] == []
 
 
 def test_a_field_of_an_answer_that_may_be_null_may_be_left_out() -> None:
