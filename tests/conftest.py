@@ -14,6 +14,9 @@ import pytest
 import server_folders
 from fake_provider import FakeProvider
 
+from app.cli import demo, options
+from app.pipelines.services import Services
+from app.providers.base import Embedder
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, schema
 
@@ -88,6 +91,28 @@ async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]])
 
     address = await new_database()
     await schema.upgrade(address.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
+    return address.name
+
+
+@pytest.fixture(scope="session")
+async def offline_embedder() -> AsyncIterator[Embedder]:
+    """The offline embedding model."""
+    from app.providers import minilm
+
+    model = await minilm.load()
+    yield model
+    await model.aclose()
+
+
+@pytest.fixture(scope="session")
+async def demo_template(
+    new_database: Callable[..., Awaitable[DatabaseAddress]], wide_template: str, offline_embedder: Embedder
+) -> str:
+    """The name of a database with what `stepwell demo` stores."""
+    address = await new_database(wide_template)
+    opened = db.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    await demo.ingest_samples(Services(opened, offline_embedder), options.LOCAL)
+    await opened.close()
     return address.name
 
 

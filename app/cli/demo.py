@@ -40,7 +40,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
     async with stack:
         options.err.print("Starting Postgres and loading the model …")
         services = await stack.enter_async_context(runtime.open_services(settings, names_later=True))
-        await _ingest(services, user)
+        await ingest_samples(services, user)
         for kind in SHOWN:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
             search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
@@ -52,7 +52,8 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
             await serve.listen(_with_free_port(settings), services, stack.pop_all())
 
 
-async def _ingest(services: Services, user: str) -> None:
+async def ingest_samples(services: Services, user: str) -> None:
+    """Stores the sample notes under their path, as `sample/people/cliff-clarke.md`."""
     paths = sorted(samples.NOTES.rglob("*.md"))
     summary = ingest.Summary()
     total_bytes = sum(path.stat().st_size for path in paths)

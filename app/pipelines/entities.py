@@ -33,15 +33,18 @@ async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embe
     size = entity_records.work_size(drafts)
     keyed_names = await offload.run(size, _keyed_names, drafts)
     computed = await entity_records.description_vectors(drafts, embedder)
-    ids = [uuid4() for _ in drafts]
+    ids = [entity_records.new_id(d.type, next(iter(keys))) for d, keys in zip(drafts, keyed_names, strict=True)]
     new = await offload.run(size, _records, ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         await _check_unique(writing, user_id, drafts, keyed_names)
         await _check_members(writing, user_id, drafts)
+        # An entity that was renamed keeps the id of its first name.
+        renamed = await entities.existing(writing, user_id, ids)
+        new = [replace(one, entity_id=uuid4()) if one.entity_id in renamed else one for one in new]
         await entities.save(writing, user_id, new)
         await name_changes.record(writing, user_id, {key: name for names in keyed_names for key, name in names.items()})
-        return await entities.of_ids(writing, user_id, ids)
+        return await entities.of_ids(writing, user_id, [one.entity_id for one in new])
 
 
 def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:

@@ -154,8 +154,10 @@ def _key_names(lines: Sequence[Line]) -> _KeyedLines:
 async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
     size = entity_records.work_size(line.draft for line in lines)
     valid = [line for line in lines if line.number in keyed.names]
-    own = await entities.own(db, user_id, [keyed.pair(line) for line in valid])
-    ids = {*own.values(), *(line.entity_id for line in valid if line.entity_id is not None)}
+    pairs = [keyed.pair(line) for line in valid]
+    own = await entities.own(db, user_id, pairs)
+    given = {line.entity_id for line in valid if line.entity_id is not None}
+    ids = {*own.values(), *given, *(entity_records.new_id(*pair) for pair in pairs)}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, user_id, list(ids))}
     plan = await offload.run(size, _match_lines, valid, keyed, own, before)
     wanted = {member for step in plan.steps.values() for member in step.line.members}
@@ -176,7 +178,7 @@ def _match_lines(
     for line in lines:
         pair = keyed.pair(line)
         try:
-            entity_id = _matched(line, by_pair.get(pair), before, taken)
+            entity_id = _matched(line, by_pair.get(pair), before, taken) or _new_id(pair, before, taken)
         except errors.StepwellError as error:
             plan.refuse(line.number, error)
             continue
@@ -191,14 +193,23 @@ def _match_lines(
     return plan
 
 
-def _matched(line: Line, same: UUID | None, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
-    """The id of the entity that a line adds or replaces; `same` has its type and name. Raises NotFound, Conflict."""
+def _new_id(pair: tuple[str, str], before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
+    """The id of a new entity. An entity that was renamed, before or in this request, keeps the id of its first name."""
+    wanted = entity_records.new_id(*pair)
+    return uuid4() if wanted in before or wanted in taken else wanted
+
+
+def _matched(line: Line, same: UUID | None, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID | None:
+    """The id of the entity that a line replaces, None if it adds one; `same` has its type and name.
+
+    Raises NotFound, Conflict.
+    """
     if line.entity_id is not None:
         if line.entity_id not in before or before[line.entity_id].origin != "user":
             raise errors.NotFound("You have added no such entity.", field="entity_id")
         if same not in (None, line.entity_id):
             raise errors.Conflict(f"The entity {same} has this type and name.", field="name")
-    found = line.entity_id or same or uuid4()
+    found = line.entity_id or same
     if found in taken:
         raise errors.Conflict("An earlier line adds or replaces the same entity.", field="name")
     return found

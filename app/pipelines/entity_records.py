@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app import errors
 from app.pipelines import offload
@@ -33,6 +33,11 @@ def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
             raise errors.BadRequest("Must contain a letter or a digit and not be too long.", field=f"{at}{field}")
         found.setdefault(key, name)
     return found
+
+
+def new_id(type: str, name_key: str) -> UUID:
+    """The id of an entity that a user adds: equal for equal types and keys of names, in every database."""
+    return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}")
 
 
 def draft_of(entity: Entity) -> EntityDraft:

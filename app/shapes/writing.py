@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
-from uuid import UUID
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.shapes.kinds import Json
 
@@ -53,6 +53,11 @@ class DocumentDraft:
     attributes_hash: bytes
     chunks: tuple[ChunkDraft, ...]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def new_id(self) -> UUID:
+        """The id of the document when it is added: equal for equal identities, in every database."""
+        return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}")
 
 
 @dataclass(frozen=True, slots=True)

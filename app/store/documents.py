@@ -100,7 +100,8 @@ async def put(
         await _clear(db, user_id, known.document_id)
         document_id = known.document_id
     else:
-        document_id = uuid4()
+        # A document that was replaced under another uri keeps the id of its first one.
+        document_id = uuid4() if await exists(db, user_id, draft.new_id) else draft.new_id
     write = _DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
     await _write_document(db, write, replace=known is not None)
     await _write_chunks(db, write)
