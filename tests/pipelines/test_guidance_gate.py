@@ -11,7 +11,6 @@ from harness import Tenant
 
 from app.evaluation import runner
 from app.evaluation.runner import Strategy
-from app.pipelines.services import Services
 from app.providers.onnx_embedder import OnnxEmbedder
 from app.store.db import Database
 from benchmarks.company import generate, incidental
