@@ -32,12 +32,15 @@ chunks.tsv tsvector NOT NULL
 chunks.user_id text NOT NULL
 documents.attributes_hash bytea NOT NULL
 documents.chunk_count integer NOT NULL
+documents.chunk_overlap smallint NOT NULL DEFAULT 24
+documents.chunk_tokens smallint NOT NULL DEFAULT 160
 documents.config text NOT NULL
 documents.content text NOT NULL
 documents.content_hash bytea NOT NULL
 documents.created_at timestamp with time zone NOT NULL DEFAULT now()
 documents.document_id uuid NOT NULL
 documents.identity bytea NOT NULL
+documents.markdown boolean NOT NULL DEFAULT true
 documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0

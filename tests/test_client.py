@@ -52,8 +52,11 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     assert len((await client.similar(answer.results[0].chunk_id, limit=2)).results) == 2
     assert "never cement" in str((await client.get(stored.document_id)).content)
     assert [document.uri async for document in client.all_documents()] == ["2.md", "1.md", "0.md", "notes/lime.md"]
+    assert (await client.change(stored.document_id, {"metadata": {"team": None}})).embedded == 0
+    assert (await client.get(stored.document_id)).metadata == {}
     assert (await client.delete(stored.document_id))["documents_deleted"] == 1
-    assert (await client.stats()).documents == 3
+    assert (await client.delete_by_uri("0.md"))["documents_deleted"] == 1
+    assert (await client.stats()).documents == 2
 
 
 async def test_tools_are_defined_and_called(client: AsyncClient) -> None:

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.api import wire
 from app.api.enums import StoreStatus
-from app.shapes import Chunk, Document, IngestResult, Upload
+from app.shapes import Chunk, DeletionResult, Document, IngestResult, Upload
 from app.text import cleaning
 
 MAX_DOCUMENTS = 500
@@ -65,6 +65,29 @@ class DocumentInput(wire.WireModel):
         )
 
 
+class DocumentChange(wire.WireModel):
+    """The fields to change, as a JSON merge patch (RFC 7396): omitted fields keep their value."""
+
+    null_is_default = False
+
+    content: Annotated[Annotated[str, AfterValidator(_not_blank)] | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="New text; values of its frontmatter are added to the metadata."
+    )
+    title: Title | None = Field(None, description="New title; null: the first heading of the text.")
+    uri: Uri | None = Field(None, description="New URI; null: the text identifies the document.")
+    metadata: wire.Metadata | None = Field(
+        None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
+    )
+    language: Language | None = Field(None, description="New language, as in `POST`; null: English.")
+    created_at: Annotated[wire.Moment | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="New creation time."
+    )
+
+    def shape(self) -> dict[str, Any]:
+        """The fields that the request contains, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
 class DocumentForm(wire.WireModel):
     """The text fields of a form with files."""
 
@@ -110,7 +133,7 @@ class DocumentResult(BaseModel):
     """The result of storing a document."""
 
     document_id: UUID = Field(description="Id of the document.")
-    status: StoreStatus = Field(description="Whether the document was new or changed.")
+    status: StoreStatus = Field(description="What became of the document; `changed` by a PATCH.")
     uri: str | None = Field(description="URI of the document.")
     title: str = Field(description="Title of the document.")
     chunk_count: int = Field(description="Number of its chunks.")
@@ -210,6 +233,11 @@ class DocumentDeletion(BaseModel):
     chunks_deleted: int = Field(description="Number of deleted chunks.")
     vectors_deleted: int = Field(description="Number of deleted vectors.")
     mentions_deleted: int = Field(description="Number of deleted links to entities.")
+
+    @classmethod
+    def of(cls, deleted: DeletionResult) -> Self:
+        """The response model of a core type."""
+        return cls(**_fields(deleted))
 
 
 class StorageStats(BaseModel):

@@ -10,11 +10,13 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app import errors
-from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads
+from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads, wire
 from app.api.document_models import (
     EXAMPLE_DOCUMENT,
     MAX_DOCUMENTS,
+    MAX_URI_LENGTH,
     ChunkPage,
+    DocumentChange,
     DocumentDeletion,
     DocumentFailure,
     DocumentForm,
@@ -27,7 +29,7 @@ from app.api.document_models import (
     StoredChunk,
     StoredDocument,
 )
-from app.pipelines import cursors, documents, ingest
+from app.pipelines import cursors, document_changes, documents, ingest
 from app.pipelines.services import Services
 from app.shapes import Chunk, Upload
 
@@ -46,6 +48,10 @@ _EXAMPLES = {
         "summary": "Several at once",
         "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
     },
+}
+_CHANGES: Any = {
+    "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "tides", "draft": None}}},
+    "title": {"summary": "Another title", "value": {"title": "Mortar below the third landing"}},
 }
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -179,6 +185,63 @@ async def replace(
     return DocumentResult.of(stored)
 
 
+@router.patch(
+    "/documents/{document_id}",
+    operation_id="change_document",
+    summary="Change a document",
+    responses={**problems.WRITE, **problems.responses(404, 409)},
+)
+async def change(
+    document_id: DocumentId,
+    changed: Annotated[DocumentChange, Body(openapi_examples=_CHANGES)],
+    request: Request,
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> DocumentResult:
+    """Change some fields of a document atomically.
+
+    The text is embedded and indexed again only if it, the title or the language changes; links to entities are updated
+    in any case.
+    """
+    patched = partial(
+        document_changes.change,
+        document_id,
+        changed.shape(),
+        user_id,
+        use,
+        check_metadata=wire.expect_metadata,
+    )
+    async with request.app.state.ingest_gate.turn(user_id):
+        stored = await disconnects.cancel_on_disconnect(request, patched)
+    request.state.stored = [stored]
+    return DocumentResult.of(stored)
+
+
+@router.delete(
+    "/documents",
+    operation_id="delete_document_by_uri",
+    summary="Delete the document with a URI",
+    responses=problems.responses(404, 507),
+)
+async def delete_by_uri(
+    uri: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=MAX_URI_LENGTH,
+            description="URI of the document.",
+            openapi_examples={"unknown": {"summary": "URI that does not exist", "value": "notes/none.md"}},
+        ),
+    ],
+    request: Request,
+    user_id: auth.Writer,
+    use: auth.Use,
+) -> DocumentDeletion:
+    """Delete the document with this URI as `DELETE /documents/{document_id}` does."""
+    deleted = await documents.delete_by_uri(uri, user_id, db=use.db, actor=auditing.actor(request))
+    return DocumentDeletion.of(deleted)
+
+
 @router.delete(
     "/documents/{document_id}",
     operation_id="delete_document",
@@ -188,7 +251,7 @@ async def replace(
 async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DocumentDeletion:
     """Delete a document with its chunks, vectors, postings and mentions, and return their numbers."""
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
-    return DocumentDeletion(**{name: getattr(deleted, name) for name in deleted.__dataclass_fields__})
+    return DocumentDeletion.of(deleted)
 
 
 @router.get(

@@ -38,12 +38,6 @@ def _visible(text: str) -> str:
     return text.strip()
 
 
-def _not_null(value: object) -> object:
-    if value is None:
-        raise PydanticCustomError("not_null", "Must not be null: leave it out to keep its value.")
-    return value
-
-
 _TYPE_PATTERN = "^[a-z][a-z0-9_-]{0,39}$"
 NameText = Annotated[
     str,
@@ -93,16 +87,16 @@ class EntityChange(wire.WireModel):
 
     null_is_default = False
 
-    type: Annotated[TypeName | None, BeforeValidator(_not_null)] = Field(None, description=_TYPE)
-    name: Annotated[NameText | None, BeforeValidator(_not_null)] = Field(None, description=_NAME)
-    aliases: Annotated[Aliases | None, BeforeValidator(_not_null)] = Field(None, description=_ALIASES)
+    type: Annotated[TypeName | None, BeforeValidator(wire.not_null)] = Field(None, description=_TYPE)
+    name: Annotated[NameText | None, BeforeValidator(wire.not_null)] = Field(None, description=_NAME)
+    aliases: Annotated[Aliases | None, BeforeValidator(wire.not_null)] = Field(None, description=_ALIASES)
     role: RoleText | None = Field(None, description="Role in a few words.")
-    facts: Annotated[Facts | None, BeforeValidator(_not_null)] = Field(None, description=_FACTS)
+    facts: Annotated[Facts | None, BeforeValidator(wire.not_null)] = Field(None, description=_FACTS)
     description: DescriptionText | None = Field(None, description=_DESCRIPTION)
-    metadata: Annotated[wire.Metadata | None, BeforeValidator(_not_null)] = Field(
+    metadata: Annotated[wire.Metadata | None, BeforeValidator(wire.not_null)] = Field(
         None, description="JSON object for other properties; replaces the stored one."
     )
-    members: Annotated[wire.IdList | None, BeforeValidator(_not_null)] = Field(None, description=_MEMBERS)
+    members: Annotated[wire.IdList | None, BeforeValidator(wire.not_null)] = Field(None, description=_MEMBERS)
 
     def shape(self) -> dict[str, Any]:
         """The fields that the request contains, by name."""

@@ -131,7 +131,9 @@ SearchMode = TypeAliasType(
 )
 StoreStatus = TypeAliasType(
     "StoreStatus",
-    Annotated[Literal["added", "replaced", "unchanged"], Field(description="What storing a document did to its URI.")],
+    Annotated[
+        Literal["added", "replaced", "changed", "unchanged"], Field(description="What a write did to the document.")
+    ],
 )
 ToolFormat = TypeAliasType(
     "ToolFormat", Annotated[formats.Format, Field(description="API that definitions of tools are for.")]

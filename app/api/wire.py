@@ -118,6 +118,12 @@ def _short(items: int) -> Callable[[object], object]:
     return check
 
 
+def not_null(value: object) -> object:
+    if value is None:
+        raise PydanticCustomError("not_null", "Must not be null: leave it out to keep its value.")
+    return value
+
+
 def _check_vector(vector: list[float]) -> list[float]:
     if not any(vector):
         raise PydanticCustomError(errors.InvalidVector.code, "Must not be all zeros: it has no direction.")
@@ -128,6 +134,14 @@ def expect_dimension(vector: Sequence[float], dimension: int, *, field: str = "v
     """Raises InvalidVector, naming `field` and both lengths, unless the vector is as long as the stored ones."""
     if len(vector) != dimension:
         raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(vector)}.", field=field)
+
+
+def expect_metadata(metadata: dict[str, Any]) -> None:
+    """Raises BadRequest unless metadata is within the limits of `Metadata`."""
+    try:
+        fields.check_metadata(metadata)
+    except PydanticCustomError as error:
+        raise errors.BadRequest(error.message(), field="metadata") from error
 
 
 Int = Annotated[int, Field(strict=True)]

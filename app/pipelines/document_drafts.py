@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +15,31 @@ from app import errors
 from app.pipelines import cancellable
 from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, Passage, Upload
+from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, Upload
 from app.text import chunking, cleaning, languages, lexical, markdown, tokens
 
 MAX_TITLE_LENGTH = 500
 MAX_URI_LENGTH = 2_048
+DEFAULT_CONFIG = "english"
 RESERVED_TOKENS = 21
 """Tokens of the model's input that content leaves free: two special tokens, and the error of the estimated count."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanDocument:
+    """A document with cleaned text and resolved attributes that is not cut yet.
+
+    `config` is its text-search configuration; `created_at` is None unless it was given with the document.
+    """
+
+    content: str
+    title: str
+    uri: str | None
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    markdown: bool
+    warnings: tuple[str, ...] = ()
 
 
 def prepare(
@@ -28,41 +49,92 @@ def prepare(
 
     Raises BadRequest naming the field, and whatever `check` raises; it is called between the steps.
     """
+    return cut(hashed(clean(upload, check=check)), model=model, options=options, check=check)
+
+
+def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
+    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and whatever `check` raises."""
     check()
     cleaned = cleaning.clean(upload.content)
     check()
     parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.ParsedMarkdown(cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document contains no text.", field="content")
-    title = _title(upload, parsed)
     config, notes = _config(upload, parsed)
-    metadata = {**parsed.metadata, **upload.metadata}
-    created_at = upload.created_at or parsed.created_at
-    passages = chunking.split(
-        parsed.body,
+    return CleanDocument(
+        content=parsed.body,
+        title=clean_title(upload.title or parsed.title or upload.default_title),
+        uri=_uri(upload.uri),
+        metadata={**parsed.metadata, **upload.metadata},
+        config=config,
+        created_at=upload.created_at or parsed.created_at,
         markdown=upload.markdown,
+        warnings=(*cleaned.warnings, *parsed.warnings, *notes),
+    )
+
+
+def hashed(document: CleanDocument) -> DocumentDraft:
+    """A document with its identity and hashes, without chunks."""
+    content_hash = hashlib.sha256(document.content.encode()).digest()
+    return DocumentDraft(
+        uri=document.uri,
+        title=document.title,
+        content=document.content,
+        metadata=document.metadata,
+        config=document.config,
+        created_at=document.created_at,
+        identity=uri_identity(document.uri) if document.uri else _digest("hash", content_hash.hex()),
+        content_hash=content_hash,
+        attributes_hash=attributes_hash(document),
+        markdown=document.markdown,
+        warnings=document.warnings,
+    )
+
+
+def cut(
+    draft: DocumentDraft,
+    *,
+    model: EmbeddingModel,
+    options: ChunkingOptions,
+    check: Callable[[], None] = cancellable.never,
+) -> DocumentDraft:
+    """A document with the chunks of its text. Raises whatever `check` raises."""
+    passages = chunking.split(
+        draft.content,
+        markdown=draft.markdown,
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
-        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(title)),
+        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
     )
     chunks = []
     for passage in passages:
         check()
-        chunks.append(_chunk(passage, title, config, model.name))
-    content_hash = hashlib.sha256(parsed.body.encode()).digest()
-    return DocumentDraft(
-        uri=_uri(upload.uri),
-        title=title,
-        content=parsed.body,
-        metadata=metadata,
-        config=config,
-        created_at=created_at,
-        identity=_digest("uri", upload.uri) if upload.uri else _digest("hash", content_hash.hex()),
-        content_hash=content_hash,
-        attributes_hash=_digest(title, config, metadata, created_at.isoformat() if created_at else None),
-        chunks=tuple(chunks),
-        warnings=(*cleaned.warnings, *parsed.warnings, *notes),
-    )
+        chunks.append(_chunk(passage, draft.title, draft.config, model.name))
+    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
+
+
+def uri_identity(uri: str) -> bytes:
+    """The identity of a document with this URI."""
+    return _digest("uri", uri)
+
+
+def attributes_hash(document: CleanDocument) -> bytes:
+    """The hash of the attributes with which a document was given; without its URI, which is its identity."""
+    created_at = document.created_at.isoformat() if document.created_at else None
+    return _digest(document.title, document.config, document.metadata, created_at)
+
+
+def clean_title(title: str) -> str:
+    """A title as one cleaned line of at most MAX_TITLE_LENGTH characters."""
+    return cleaning.clean(title).text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
+
+
+def config_for(language: str) -> str:
+    """The text-search configuration of a language. Raises BadRequest if the language is unknown."""
+    config = languages.config_for(language)
+    if config is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
+    return config
 
 
 def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
@@ -81,20 +153,12 @@ def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
 def _config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str, tuple[str, ...]]:
     """The text-search configuration, with a warning on an unknown language in the frontmatter. Raises BadRequest."""
     if upload.language is not None:
-        config = languages.config_for(upload.language)
-        if config is None:
-            raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
-        return config, ()
+        return config_for(upload.language), ()
     if parsed.language is None:
-        return "english", ()
+        return DEFAULT_CONFIG, ()
     config = languages.config_for(parsed.language)
     unknown = ("frontmatter's language is unknown: indexed without stemming",)
     return (config, ()) if config else (languages.UNSTEMMED, unknown)
-
-
-def _title(upload: Upload, parsed: markdown.ParsedMarkdown) -> str:
-    given = upload.title or parsed.title or upload.default_title
-    return cleaning.clean(given).text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
 
 
 def _uri(uri: str | None) -> str | None:

@@ -7,10 +7,11 @@ from datetime import datetime
 from uuid import UUID
 
 from app import errors
+from app.pipelines import document_drafts
 from app.shapes import Chunk, DeletionResult, Document, Stats
 from app.store import audit, documents, schema
 from app.store.audit import Event
-from app.store.db import Database, retry_read
+from app.store.db import Database, Writing, retry_read
 
 READY_WAIT_S = 1.0
 
@@ -52,10 +53,23 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
     Raises NotFound.
     """
     async with db.writing(user_id) as writing:
-        deleted = await documents.delete(writing, user_id, document_id)
-        counts = {"chunks": deleted.chunks_deleted, "mentions": deleted.mentions_deleted}
-        await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
-        return deleted
+        return await _delete(writing, user_id, document_id, actor)
+
+
+async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> DeletionResult:
+    """Remove the document with this URI as `delete` does. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        found = await documents.find(writing, user_id, identity=document_drafts.uri_identity(uri))
+        if found is None:
+            raise errors.NotFound("The user has no document with this uri.")
+        return await _delete(writing, user_id, found.document_id, actor)
+
+
+async def _delete(writing: Writing, user_id: str, document_id: UUID, actor: str) -> DeletionResult:
+    deleted = await documents.delete(writing, user_id, document_id)
+    counts = {"chunks": deleted.chunks_deleted, "mentions": deleted.mentions_deleted}
+    await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
+    return deleted
 
 
 @retry_read

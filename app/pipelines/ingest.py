@@ -19,10 +19,9 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import cancellable, document_drafts, gazetteers, mention_extraction
+from app.pipelines import cancellable, chunk_vectors, document_drafts, gazetteers, mention_extraction
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
-from app.providers import base
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
 from app.store import documents
@@ -34,8 +33,6 @@ BATCH_CHARACTERS = 38_400
 """Text of the documents that are embedded together: about 64 chunks."""
 MIN_DOCUMENT_CHARACTERS = 400
 """Length that a shorter document counts as when batches are formed."""
-EMBED_SLICE = 256
-"""Chunks that are embedded by one call; an upload can be cancelled between two calls."""
 BULK_RETRY_S, REQUEST_RETRY_S = 15.0, 1.0
 """How long a step is retried while the database is unavailable: in bulk, and while a caller waits for the response."""
 
@@ -155,21 +152,16 @@ class _Batch:
     async def embed(self, drafts: Iterable[DocumentDraft], user_id: str, services: Services) -> None:
         """Read or compute the vectors of all chunks of some drafts that are not known yet.
 
-        A computed vector is kept as 32-bit floats, which take an eighth of the memory of a list.
         Raises ProviderError, DatabaseUnavailable, DiskFull.
         """
-        texts = {chunk.embedding_key: chunk.embedded for draft in drafts for chunk in draft.chunks}
+        texts = chunk_vectors.texts(drafts)
         unknown = [key for key in texts if key not in self.vectors]
         if not unknown:
             return
         services.db.check_room()
-        self.vectors.update(await self._retried(_known_vectors, user_id, unknown, db=services.db))
-        missing = [key for key in unknown if key not in self.vectors]
-        for start in range(0, len(missing), EMBED_SLICE):
-            keys = missing[start : start + EMBED_SLICE]
-            computed = await services.embedder.embed_documents([texts[key] for key in keys])
-            usable = base.unit_vectors(computed, count=len(keys), dimension=services.embedder.model.dimension)
-            self.vectors |= {key: array("f", vector) for key, vector in zip(keys, usable, strict=True)}
+        self.vectors.update(await self._retried(chunk_vectors.stored, user_id, unknown, db=services.db))
+        missing = {key: text for key, text in texts.items() if key not in self.vectors}
+        self.vectors.update(await chunk_vectors.computed(missing, services.embedder))
         self.embedded.update(missing)
 
     async def store(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
@@ -246,11 +238,6 @@ async def _stored_versions(
     async with db.reading(user_id) as reading:
         await gazetteers.current(reading, user_id)
         return await documents.find_many(reading, user_id, identities=identities)
-
-
-async def _known_vectors(user_id: str, keys: list[UUID], *, db: Database) -> dict[UUID, str]:
-    async with db.reading(user_id) as reading:
-        return await documents.known_vectors(reading, user_id, keys=keys)
 
 
 async def _put(

@@ -40,7 +40,10 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class DocumentDraft:
-    """A cleaned, chunked and hashed document, complete except for its vectors."""
+    """A cleaned, chunked and hashed document, complete except for its vectors.
+
+    `chunk_tokens` and `chunk_overlap` are the options with which its chunks were cut.
+    """
 
     uri: str | None
     title: str
@@ -51,7 +54,10 @@ class DocumentDraft:
     identity: bytes
     content_hash: bytes
     attributes_hash: bytes
-    chunks: tuple[ChunkDraft, ...]
+    chunks: tuple[ChunkDraft, ...] = ()
+    markdown: bool = True
+    chunk_tokens: int = 0
+    chunk_overlap: int = 0
     warnings: tuple[str, ...] = ()
 
     @property
@@ -72,7 +78,7 @@ class ChunkDraft:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A stored document without its text."""
+    """A stored document, without its text in listings."""
 
     document_id: UUID
     source_id: UUID | None
@@ -105,7 +111,7 @@ class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks."""
 
     document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
+    status: Literal["added", "replaced", "changed", "unchanged"]
     uri: str | None
     title: str
     chunk_count: int

@@ -6,25 +6,21 @@ and inconsistent text statistics.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID, uuid4, uuid5
+from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, ChunkDraft, DeletionResult, Document, DocumentDraft, Stats
-from app.store import mentions, sql, tables, vectors
+from app.shapes import Chunk, DeletionResult, Document, DocumentDraft, Stats
+from app.store import document_rows, sql, tables
 from app.store.db import Reading, Writing
+from app.store.document_rows import VectorValue
 
-VectorValue = str | Sequence[float]
-"""A vector as Postgres text or as numbers."""
-SLICE = 500
-"""Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
 _d = tables.documents.c
 _c = tables.chunks.c
 _e = tables.embeddings.c
@@ -54,6 +50,22 @@ class StoredVersion:
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSource:
+    """A stored document with its text, its format and its hashes: what its chunks are made of."""
+
+    document: Document
+    markdown: bool
+    identity: bytes
+    attributes_hash: bytes
+
+    @property
+    def version(self) -> tuple[bytes, bytes, bytes, datetime]:
+        """What differs between two versions of the document."""
+        content_hash = bytes.fromhex(self.document.content_hash)
+        return self.identity, self.attributes_hash, content_hash, self.document.updated_at
 
 
 async def find(db: Reading, user_id: str, *, identity: bytes) -> StoredVersion | None:
@@ -97,14 +109,14 @@ async def put(
     if known and known.same_as(draft):
         return known.document_id, "unchanged"
     if known:
-        await _clear(db, user_id, known.document_id)
+        await document_rows.clear(db, user_id, known.document_id)
         document_id = known.document_id
     else:
         # A document that was replaced under another uri keeps the id of its first one.
         document_id = uuid4() if await exists(db, user_id, draft.new_id) else draft.new_id
-    write = _DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
-    await _write_document(db, write, replace=known is not None)
-    await _write_chunks(db, write)
+    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
+    await document_rows.write_document(db, write, replace=known is not None)
+    await document_rows.write_chunks(db, write)
     return document_id, "replaced" if known else "added"
 
 
@@ -125,11 +137,56 @@ async def replace(
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
         return "unchanged"
-    await _clear(db, user_id, document_id)
-    write = _DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
-    await _write_document(db, write, replace=True)
-    await _write_chunks(db, write)
+    await document_rows.clear(db, user_id, document_id)
+    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
+    await document_rows.write_document(db, write, replace=True)
+    await document_rows.write_chunks(db, write)
     return "replaced"
+
+
+async def source(db: Reading, user_id: str, document_id: UUID) -> DocumentSource:
+    """What one document's chunks are made of. Raises NotFound."""
+    query = sa.select(*_LISTED, _d.content, _d.markdown, _d.identity, _d.attributes_hash)
+    row = (await db.execute(query.where(_d.user_id == user_id, _d.document_id == document_id))).one_or_none()
+    if row is None:
+        raise not_found()
+    fields = dict(row._mapping)
+    markdown, identity, attributes_hash = (fields.pop(name) for name in ("markdown", "identity", "attributes_hash"))
+    return DocumentSource(_document(fields), markdown, identity, attributes_hash)
+
+
+async def change(
+    db: Writing,
+    user_id: str,
+    source: DocumentSource,
+    draft: DocumentDraft,
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue] | None,
+) -> bool:
+    """Store `draft` as a new version of a document, unless it has changed since `source` was read: then false.
+
+    Without vectors only the attributes are stored, and the chunks stay as they are. Raises NotFound, and Conflict if
+    another document already has the draft's uri.
+    """
+    document_id = source.document.document_id
+    first_no = await _lock(db, user_id, 0 if vectors_by_key is None else len(draft.chunks))
+    columns = (_d.identity, _d.attributes_hash, _d.content_hash, _d.updated_at)
+    row = (await db.execute(sa.select(*columns).where(_d.user_id == user_id, _d.document_id == document_id))).first()
+    if row is None:
+        raise not_found()
+    if tuple(row) != source.version:
+        return False
+    other = await find(db, user_id, identity=draft.identity)
+    if other and other.document_id != document_id:
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+    if vectors_by_key is None:
+        await document_rows.update(db, user_id, document_id, draft, document_rows.attributes(draft))
+        return True
+    await document_rows.clear(db, user_id, document_id)
+    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
+    await document_rows.write_document(db, write, replace=True)
+    await document_rows.write_chunks(db, write)
+    return True
 
 
 async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult:
@@ -141,7 +198,7 @@ async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult
     of_document = {"user_id": user_id, "document_id": document_id}
     vectors_deleted = await db.scalar(_count(tables.embeddings, of_document))
     mentions_deleted = await db.scalar(_count(tables.mentions, of_document))
-    await _clear(db, user_id, document_id)
+    await document_rows.clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
     return DeletionResult(1, chunk_count, int(vectors_deleted or 0), int(mentions_deleted or 0))
 
@@ -228,79 +285,6 @@ def not_found() -> errors.NotFound:
 async def _lock(db: Writing, user_id: str, chunk_count: int) -> int:
     row = await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})
     return int(row.scalar_one())
-
-
-async def _clear(db: Writing, user_id: str, document_id: UUID) -> None:
-    binds = {"user_id": user_id, "document_id": document_id}
-    mentioned = await mentions.of_document(db, user_id, document_id)
-    await db.execute(sql.statement("unindex_document"), binds)
-    await db.execute(sql.statement("count_document"), {**binds, "sign": -1})
-    await db.execute(sa.delete(tables.chunks).where(_c.user_id == user_id, _c.document_id == document_id))
-    await mentions.prune(db, user_id, mentioned)
-
-
-@dataclass(frozen=True, slots=True)
-class _DocumentWrite:
-    """A document to write; its chunks are numbered from `first_no`."""
-
-    user_id: str
-    document_id: UUID
-    draft: DocumentDraft
-    first_no: int
-    vectors_by_key: Mapping[UUID, VectorValue]
-
-
-async def _write_document(db: Writing, write: _DocumentWrite, *, replace: bool) -> None:
-    user_id, document_id, draft = write.user_id, write.document_id, write.draft
-    values: dict[str, Any] = {
-        "uri": draft.uri,
-        "title": draft.title,
-        "config": draft.config,
-        "metadata": dict(draft.metadata),
-        "content": draft.content,
-        "identity": draft.identity,
-        "content_hash": draft.content_hash,
-        "attributes_hash": draft.attributes_hash,
-        "chunk_count": len(draft.chunks),
-    }
-    if draft.created_at is not None:
-        values["created_at"] = draft.created_at
-    if replace:
-        change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
-        await db.execute(change.values(**values, updated_at=sa.func.now()))
-    else:
-        await db.execute(sa.insert(tables.documents).values(user_id=user_id, document_id=document_id, **values))
-
-
-async def _write_chunks(db: Writing, write: _DocumentWrite) -> None:
-    draft = write.draft
-    if not draft.chunks:
-        return
-    binds = {"user_id": write.user_id, "document_id": write.document_id}
-    columns = _columns(write.document_id, draft.chunks)
-    await db.execute(
-        sql.statement("insert_chunks"), {**binds, "first_no": write.first_no, "config": draft.config, **columns}
-    )
-    for start in range(0, len(draft.chunks), SLICE):
-        values = [write.vectors_by_key[chunk.embedding_key] for chunk in draft.chunks[start : start + SLICE]]
-        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
-        first_no = write.first_no + start
-        await db.execute(sql.statement("insert_embeddings"), {**binds, "first_no": first_no, "vectors": texts})
-    await db.execute(sql.statement("index_document"), binds)
-    await db.execute(sql.statement("count_document"), {**binds, "sign": 1})
-
-
-def _columns(document_id: UUID, drafts: Iterable[ChunkDraft]) -> dict[str, list[Any]]:
-    chunks = list(drafts)
-    return {
-        "chunk_ids": [uuid5(document_id, f"{index}:{chunk.embedding_key}") for index, chunk in enumerate(chunks)],
-        "contents": [chunk.passage.content for chunk in chunks],
-        "starts": [chunk.passage.start for chunk in chunks],
-        "ends": [chunk.passage.end for chunk in chunks],
-        "headings": [json.dumps(chunk.passage.heading_path) for chunk in chunks],
-        "indexed": [chunk.indexed for chunk in chunks],
-        "embedding_keys": [chunk.embedding_key for chunk in chunks],
-    }
 
 
 def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:

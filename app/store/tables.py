@@ -78,6 +78,10 @@ documents = Table(
     Column("names_version", Integer, nullable=False, server_default="0"),
     # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
     Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
+    # How the text was cut into chunks: its format, and the size and overlap of chunks in tokens.
+    Column("markdown", Boolean, nullable=False, server_default="true"),
+    Column("chunk_tokens", SmallInteger, nullable=False, server_default="160"),
+    Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),

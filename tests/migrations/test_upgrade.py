@@ -98,6 +98,21 @@ async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_d
         await owner.close()
 
 
+async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on(empty) -> None:
+    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0006")
+    owner = await empty.connect()
+    try:
+        await owner.execute(ROWS["0001"])
+        await owner.execute("UPDATE stepwell.documents SET uri = 'file:///notes/b.TXT' WHERE uri IS NULL")
+        await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        rows = await owner.fetch("SELECT uri, markdown, chunk_tokens, chunk_overlap FROM stepwell.documents")
+        assert {tuple(row) for row in rows} == {
+            ("harbour.md", True, 160, 24), ("file:///notes/b.TXT", False, 160, 24),
+        }  # fmt: skip
+    finally:
+        await owner.close()
+
+
 async def _columns(owner: asyncpg.Connection) -> dict[str, list[str]]:
     """The columns of each table of the schema."""
     found = await owner.fetch(

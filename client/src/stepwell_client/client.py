@@ -115,6 +115,14 @@ class Client:
             if (cursor := page.next_cursor) is None:
                 return
 
+    def change(self, document_id: DocumentId, changes: Mapping[str, Any]) -> models.DocumentResult:
+        """Change fields of a document by a JSON merge patch, in which None removes a value."""
+        return self.run(operations.change(document_id, changes))
+
+    def delete_by_uri(self, uri: str) -> dict[str, int]:
+        """Delete the document with a uri; the numbers of deleted rows."""
+        return self.run(operations.delete_by_uri(uri))
+
     def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""
         return self.run(operations.delete(document_id))
@@ -224,6 +232,14 @@ class AsyncClient:
                 yield document
             if (cursor := page.next_cursor) is None:
                 return
+
+    async def change(self, document_id: DocumentId, changes: Mapping[str, Any]) -> models.DocumentResult:
+        """Change fields of a document by a JSON merge patch, in which None removes a value."""
+        return await self.run(operations.change(document_id, changes))
+
+    async def delete_by_uri(self, uri: str) -> dict[str, int]:
+        """Delete the document with a uri; the numbers of deleted rows."""
+        return await self.run(operations.delete_by_uri(uri))
 
     async def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""

@@ -47,7 +47,7 @@ class DocumentResult(Model):
     """The result of storing a document."""
 
     document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
+    status: Literal["added", "replaced", "changed", "unchanged"]
     uri: str | None = None
     title: str
     chunk_count: int

@@ -68,6 +68,16 @@ def documents(parameters: Mapping[str, Any]) -> Operation[models.DocumentPage]:
     return Operation("GET", f"{API}/documents", TypeAdapter(models.DocumentPage), parameters=_given(parameters))
 
 
+def change(document_id: UUID | str, changes: Mapping[str, Any]) -> Operation[models.DocumentResult]:
+    """Change fields of a document; None in `changes` is sent as null."""
+    return Operation("PATCH", f"{API}/documents/{document_id}", TypeAdapter(models.DocumentResult), dict(changes))
+
+
+def delete_by_uri(uri: str) -> Operation[dict[str, int]]:
+    """Delete the document with a URI; the numbers of deleted rows."""
+    return Operation("DELETE", f"{API}/documents", TypeAdapter(dict[str, int]), parameters={"uri": uri})
+
+
 def delete(document_id: UUID | str) -> Operation[dict[str, int]]:
     """Delete a document; the numbers of deleted rows."""
     return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(dict[str, int]))
