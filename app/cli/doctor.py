@@ -86,7 +86,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         dimension,
         many_users=settings.auth == "api_key",
         users=tuple(dict.fromkeys(users)),
-        entity_keys=runtime.entity_keys(settings),
+        chunking_options=runtime.chunking_options(settings),
         full=full,
     )
     if full:

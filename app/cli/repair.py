@@ -54,7 +54,7 @@ def repair(
 
 async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> dict[str, Damage]:
     keys = runtime.entity_keys(settings)
-    async with _owner(settings) as owner:
+    async with owner_at_revision(settings) as owner:
         users = chosen or await pipeline.users(db=owner)
         if dry_run:
             return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
@@ -63,7 +63,7 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> di
 
 
 @asynccontextmanager
-async def _owner(settings: Settings) -> AsyncIterator[Database]:
+async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
     """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
     async with runtime.open_owner_dsn(settings) as dsn:
         owner = db.connect(dsn, pool_size=2, pool_wait_s=settings.pool_wait_s, limits=LIMITS)

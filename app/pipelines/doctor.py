@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from app.pipelines import keys, repair
+from app.pipelines import keys, reindex, repair
+from app.pipelines.chunking_options import ChunkingOptions
 from app.store import health, schema
 from app.store.db import Database
-from app.text import tags
 
 Level = Literal["ok", "warning", "error"]
 MAX_USERS = 20
@@ -36,7 +36,7 @@ class Expected:
     Attributes:
         many_users: Row-level security must apply to the role.
         users: Users whose rows are checked, in addition to those in the database.
-        entity_keys: The metadata keys that name entities.
+        chunking_options: The options with which documents are cut.
         full: Compare all rows instead of a sample.
     """
 
@@ -44,7 +44,7 @@ class Expected:
     dimension: int
     many_users: bool
     users: tuple[str, ...] = ()
-    entity_keys: tuple[str, ...] = tags.KEYS
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     full: bool = False
 
 
@@ -184,8 +184,9 @@ async def _rows(db: Database, expected: Expected, owner: Database | None) -> Asy
     known = await repair.users(db=owner) if owner else []
     every = tuple(dict.fromkeys((*expected.users, *known)))
     users = every if expected.full else every[:MAX_USERS]
+    yield await _chunking(db, users, expected.chunking_options)
     check = repair.check if expected.full else repair.check_sample
-    checked = [await check(user_id, db=db, keys=expected.entity_keys) for user_id in users]
+    checked = [await check(user_id, db=db, keys=expected.chunking_options.entity_keys) for user_id in users]
     looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
     if len(users) < len(every):
         looked_at += f" of {len(every)}"
@@ -198,6 +199,15 @@ async def _rows(db: Database, expected: Expected, owner: Database | None) -> Asy
             yield Finding(kind, level, message, "Run `stepwell repair`, which rebuilds them from the stored texts.")
         else:
             yield Finding(kind, "ok", f"{right}: {looked_at}")
+
+
+async def _chunking(db: Database, users: Sequence[str], options: ChunkingOptions) -> Finding:
+    count = sum([await reindex.count(user_id, options, db=db) for user_id in users])
+    cut = f"{options.target} tokens with an overlap of {options.overlap}"
+    if not count:
+        return Finding("chunking", "ok", f"documents are cut to {cut}")
+    message = f"{count} documents were cut with other options than the settings, which are {cut}."
+    return Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")
 
 
 _ROWS: tuple[tuple[str, Level, str, str], ...] = (

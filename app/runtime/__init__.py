@@ -52,7 +52,7 @@ async def open_services(
             db=database,
             owner=owner,
             embedder=embedder,
-            chunking_options=ChunkingOptions(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings)),
+            chunking_options=chunking_options(settings),
             budget=Budget(
                 settings.embed_timeout_s + PROVIDER_GRACE_S,
                 settings.search_timeout_s,
@@ -170,6 +170,11 @@ def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
             raise
         server = health.address(url.get_secret_value())
         raise type(error)(f"{error.message} {variable} names the server {server}.") from error
+
+
+def chunking_options(settings: Settings) -> ChunkingOptions:
+    """Returns the options by which documents are cut and linked."""
+    return ChunkingOptions(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings))
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:

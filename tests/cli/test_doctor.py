@@ -13,6 +13,7 @@ from app.cli import doctor as command
 from app.cli.root import app
 from app.config import Settings
 from app.pipelines import doctor, repair
+from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.doctor import Expected
 from app.store import db, embedded, health
 from app.text import tags
@@ -41,6 +42,14 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert findings["postgres"].message.startswith("Postgres ")
     assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
+
+
+async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):
+    await harness.Tenant(database, embedder, user_id=user).add("Lime mortar sets slowly.")
+    other = dataclasses.replace(expected, users=(user,), chunking_options=ChunkingOptions(target=200))
+    finding = (await found(database, other))["chunking"]
+    assert (finding.level, "200 tokens" in finding.message) == ("warning", True)
+    assert "stepwell reindex" in finding.fix
 
 
 async def test_an_owner_s_role_is_an_error_for_many_users_and_a_warning_for_one(address, expected):

@@ -1,0 +1,143 @@
+"""Cuts stored documents again that were cut with other options, and embeds and indexes the new chunks.
+
+Documents are read and embedded in batches, and each is written in one transaction: readers see the old chunks or the
+new ones. An interrupted run is continued by the next one, which finds only the documents that remain.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from uuid import UUID
+
+from app import errors
+from app.pipelines import cancellable, chunk_vectors, document_changes, document_drafts, gazetteers, mention_extraction
+from app.pipelines.chunking_options import ChunkingOptions
+from app.pipelines.services import Services
+from app.shapes import DocumentDraft
+from app.store import cuts, documents
+from app.store.cuts import Cut
+from app.store.db import Database
+from app.store.documents import DocumentSource
+
+PAGE = 500
+"""Documents that are listed at once."""
+BATCH_CHARACTERS = 38_400
+"""Text of the documents that are embedded together: about 64 chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What was done so far: documents compared, documents cut again, and chunks embedded."""
+
+    compared: int = 0
+    cut: int = 0
+    embedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Recut:
+    """A stored document with its new chunks; `same` if they are the stored ones."""
+
+    source: DocumentSource
+    draft: DocumentDraft
+    same: bool
+
+
+async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
+    """How many of a user's documents were cut with other options."""
+    async with db.reading(user_id) as reading:
+        return await cuts.count(reading, user_id, _cut(options))
+
+
+async def run(user_id: str, services: Services, *, every: bool = False) -> AsyncIterator[Reindexed]:
+    """Cut a user's documents again, all of them with `every`, and yield the progress after each batch.
+
+    A document that is changed meanwhile is left as the change has stored it. Raises ProviderError,
+    DatabaseUnavailable, DiskFull; batches that were yielded are stored.
+    """
+    done = Reindexed()
+    async for batch in _batches(user_id, services, every=every):
+        changed = [one.draft for one in batch if not one.same]
+        vectors, embedded = await _vectors(changed, user_id, services)
+        cut = [await _store(one, user_id, services, vectors) for one in batch]
+        done = Reindexed(done.compared + len(batch), done.cut + sum(cut), done.embedded + embedded)
+        yield done
+
+
+async def _batches(user_id: str, services: Services, *, every: bool) -> AsyncIterator[list[_Recut]]:
+    """The documents cut again, in groups of about BATCH_CHARACTERS."""
+    batch: list[_Recut] = []
+    characters = 0
+    async for document_id in _ids(user_id, services, every=every):
+        recut = await _compared(document_id, user_id, services)
+        if recut is None:
+            continue
+        batch.append(recut)
+        characters += len(recut.draft.content)
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+async def _ids(user_id: str, services: Services, *, every: bool) -> AsyncIterator[UUID]:
+    after, cut = None, None if every else _cut(services.chunking_options)
+    while True:
+        async with services.db.reading(user_id) as reading:
+            page = await cuts.page(reading, user_id, cut, after=after, limit=PAGE)
+        for document_id in page:
+            yield document_id
+        if len(page) < PAGE:
+            return
+        after = page[-1]
+
+
+async def _compared(document_id: UUID, user_id: str, services: Services) -> _Recut | None:
+    """The document cut again, compared with its stored chunks; None if it has been deleted."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, user_id, document_id)
+            stored = await cuts.passages(reading, user_id, document_id)
+            await gazetteers.current(reading, user_id)
+    except errors.NotFound:
+        return None
+    draft = document_drafts.hashed(document_changes.clean_document(source))
+    cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
+    draft = await cancellable.run(len(draft.content), cut)
+    new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
+    return _Recut(source, draft, same=stored == new)
+
+
+async def _vectors(
+    drafts: Sequence[DocumentDraft], user_id: str, services: Services
+) -> tuple[dict[UUID, str | array[float]], int]:
+    """The vectors of all chunks by embedding key, and how many of them were computed."""
+    services.db.check_room()
+    texts = chunk_vectors.texts(drafts)
+    stored = await chunk_vectors.stored(user_id, list(texts), db=services.db)
+    missing = {key: text for key, text in texts.items() if key not in stored}
+    return {**stored, **await chunk_vectors.computed(missing, services.embedder)}, len(missing)
+
+
+async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[UUID, str | array[float]]) -> bool:
+    """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
+    source, keys = recut.source, services.chunking_options.entity_keys
+    try:
+        async with services.db.writing(user_id) as writing:
+            if recut.same:
+                await cuts.mark(writing, user_id, source, _cut(services.chunking_options))
+                return False
+            written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=vectors)
+            if written:
+                await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
+            return written
+    except errors.NotFound:
+        return False
+
+
+def _cut(options: ChunkingOptions) -> Cut:
+    return Cut(options.target, options.overlap)

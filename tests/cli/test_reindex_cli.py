@@ -1,0 +1,25 @@
+"""`stepwell doctor` notices changed chunking options, and `stepwell reindex` applies them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def test_a_change_of_the_chunk_size_is_noticed_and_applied(
+    stepwell: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lime.md").write_text("# Lime\n\n" + "We use lime mortar on every stone. " * 60, encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--json").json["added"] == 1
+    before = stepwell("documents", "list", "--json").json[0]["chunk_count"]
+    monkeypatch.setenv("STEPWELL_CHUNK_TOKENS", "60")
+    findings = {finding["name"]: finding for finding in stepwell("doctor", "--json").json["findings"]}
+    assert findings["chunking"]["level"] == "warning"
+    assert stepwell("reindex", "--dry-run", "--json").json == {"local": 1}
+    done = stepwell("reindex", "--json")
+    assert done.code == 0, done.err
+    assert done.json["local"]["cut"] == 1
+    assert stepwell("documents", "list", "--json").json[0]["chunk_count"] > before
+    assert stepwell("reindex", "--dry-run", "--json").json == {"local": 0}
+    assert "0 documents compared" in stepwell("reindex").out
