@@ -18,7 +18,6 @@ from app.text import cleaning
 
 MAX_DOCUMENTS = 500
 MAX_URI_LENGTH = 2048
-EXAMPLE_DOCUMENT = "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"
 
 
 def _not_blank(content: str) -> str:

@@ -12,7 +12,6 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from app import errors
 from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads, wire
 from app.api.document_models import (
-    EXAMPLE_DOCUMENT,
     MAX_DOCUMENTS,
     MAX_URI_LENGTH,
     ChunkPage,
@@ -42,6 +41,11 @@ _NOTE = {
     "uri": "notes/lime.md",
     "metadata": {"team": "masonry"},
 }
+_REWRITTEN = {
+    "content": "# Reimbursement of journeys\n\nSend tickets and bills within a fortnight.",
+    "uri": "sample/howto/travel-claims.md",
+    "metadata": {"team": "Front Office"},
+}
 _EXAMPLES = {
     "one": {"summary": "One document", "value": _NOTE},
     "several": {
@@ -50,8 +54,17 @@ _EXAMPLES = {
     },
 }
 _CHANGES: Any = {
-    "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "tides", "draft": None}}},
-    "title": {"summary": "Another title", "value": {"title": "Mortar below the third landing"}},
+    "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
+    "title": {"summary": "Another title", "value": {"title": "Travel claims"}},
+}
+_STORED = {
+    "document_id": "ff5b5448-0e73-54e7-b34e-5a88453a21e4",
+    "status": "added",
+    "uri": "notes/lime.md",
+    "title": "Lime mortar",
+    "chunk_count": 1,
+    "embedded": 1,
+    "warnings": [],
 }
 _BODY: dict[str, Any] = {
     "requestBody": {
@@ -88,13 +101,27 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-DocumentId = Annotated[
-    UUID,
-    Path(
+
+
+def _shown(example: dict[str, Any]) -> dict[str, Any]:
+    """The example of a response with the status of one document."""
+    return {"content": {"application/json": {"example": example}}}
+
+
+def _id_of(summary: str, document_id: str) -> Any:
+    """The path parameter with a sample note as its example. The ids of sample notes follow from their URIs."""
+    return Path(
         description="Id of the document, from a search or a listing.",
-        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_DOCUMENT}},
-    ),
-]
+        openapi_examples={
+            "sample": {"summary": summary, "value": document_id},
+            "unknown": {"summary": "Id that does not exist", "value": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"},
+        },
+    )
+
+
+_PERSON = _id_of("sample/people/cliff-clarke.md", "963ec6e5-21e7-5c8c-bc5c-d40abc4b10ad")
+_HOWTO = _id_of("sample/howto/travel-claims.md", "1c0be985-a729-5613-a768-d28184341add")
+_VENDOR = _id_of("sample/vendors/nimbleford.md", "08e1cda4-5f16-588c-8f18-da88db63a9d3")
 
 
 @router.post(
@@ -107,7 +134,9 @@ DocumentId = Annotated[
         200: {
             "model": DocumentResult | DocumentResultList,
             "description": "Nothing was added or replaced.",
+            **_shown({**_STORED, "status": "unchanged", "embedded": 0}),
         },
+        201: {"description": "At least one document was added or replaced.", **_shown(_STORED)},
     },
     openapi_extra=_BODY,
 )
@@ -127,7 +156,7 @@ async def add(
         return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
 
 
-@router.get("/documents", operation_id="list_documents", summary="List documents", responses=problems.responses(404))
+@router.get("/documents", operation_id="list_documents", summary="List documents")
 async def page(
     user_id: auth.Searcher,
     use: auth.Use,
@@ -152,7 +181,7 @@ async def page(
     response_model=StoredDocument,
     responses=problems.responses(404),
 )
-async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) -> Response:
+async def get(document_id: Annotated[UUID, _PERSON], user_id: auth.Searcher, use: auth.Use) -> Response:
     """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
     return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
@@ -165,8 +194,8 @@ async def get(document_id: DocumentId, user_id: auth.Searcher, use: auth.Use) ->
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def replace(
-    document_id: DocumentId,
-    document: Annotated[DocumentInput, Body(openapi_examples={"one": _EXAMPLES["one"]})],
+    document_id: Annotated[UUID, _HOWTO],
+    document: Annotated[DocumentInput, Body(openapi_examples={"one": {"summary": "A new text", "value": _REWRITTEN}})],
     request: Request,
     user_id: auth.Writer,
     use: auth.Use,
@@ -192,7 +221,7 @@ async def replace(
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def change(
-    document_id: DocumentId,
+    document_id: Annotated[UUID, _HOWTO],
     changed: Annotated[DocumentChange, Body(openapi_examples=_CHANGES)],
     request: Request,
     user_id: auth.Writer,
@@ -230,7 +259,10 @@ async def delete_by_uri(
             min_length=1,
             max_length=MAX_URI_LENGTH,
             description="URI of the document.",
-            openapi_examples={"unknown": {"summary": "URI that does not exist", "value": "notes/none.md"}},
+            openapi_examples={
+                "sample": {"summary": "A sample note", "value": "sample/meetings/2025-05-06-vendor-review.md"},
+                "unknown": {"summary": "URI that does not exist", "value": "notes/none.md"},
+            },
         ),
     ],
     request: Request,
@@ -248,7 +280,9 @@ async def delete_by_uri(
     summary="Delete a document",
     responses=problems.responses(404, 507),
 )
-async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer, use: auth.Use) -> DocumentDeletion:
+async def delete(
+    document_id: Annotated[UUID, _VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
+) -> DocumentDeletion:
     """Delete a document with its chunks, vectors, postings and mentions, and return their numbers."""
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
     return DocumentDeletion.of(deleted)
@@ -262,7 +296,7 @@ async def delete(document_id: DocumentId, request: Request, user_id: auth.Writer
     responses=problems.responses(404),
 )
 async def chunks(
-    document_id: DocumentId,
+    document_id: Annotated[UUID, _PERSON],
     user_id: auth.Searcher,
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=500, description="Chunks per page.")] = 100,

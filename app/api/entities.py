@@ -10,7 +10,6 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 
 from app.api import auditing, auth, bodies, entity_lines, problems, replies, wire
 from app.api.entity_models import (
-    EXAMPLE_ENTITY,
     MAX_ENTITIES,
     EntityChange,
     EntityDeletion,
@@ -31,18 +30,18 @@ router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
 )
 
-_ANA = {
+_IMRE = {
     "type": "person",
-    "name": "Ana Silva",
-    "aliases": ["Ana", "asilva"],
-    "role": "mason",
-    "facts": ["Ana repaired the third landing."],
-    "description": "Head of masonry, who decides on mortar.",
+    "name": "Imre Callow",
+    "aliases": ["Imre"],
+    "role": "archivist",
+    "facts": ["Imre keeps a reference brick of each week's mix."],
+    "description": "Draws and photographs the old water structures.",
 }
-_STAIR = {"type": "project", "name": "North stair"}
+_STRUCTURES = [{"type": "place", "name": "Amli Vav"}, {"type": "place", "name": "Teller Ice House"}]
 _EXAMPLES: dict[str, Any] = {
-    "one": {"summary": "A person", "value": _ANA},
-    "several": {"summary": "Several at once", "value": [{"type": "team", "name": "Divers"}, _STAIR]},
+    "one": {"summary": "A person", "value": _IMRE},
+    "several": {"summary": "Several at once", "value": _STRUCTURES},
 }
 _LINES = '{"type": "team", "name": "Masons", "members": ["Ana Silva"]}\n{"type": "person", "name": "Ana Silva"}\n'
 _NDJSON: dict[str, Any] = {
@@ -51,13 +50,21 @@ _NDJSON: dict[str, Any] = {
         "content": {"application/x-ndjson": {"schema": {"type": "string"}, "examples": {"two": {"value": _LINES}}}},
     }
 }
-EntityId = Annotated[
-    UUID,
-    Path(
+
+
+def _id_of(summary: str, entity_id: str) -> Any:
+    """The path parameter with an entity as its example. The ids of entities follow from their types and names."""
+    return Path(
         description="Id of the entity, from a search or a listing.",
-        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_ENTITY}},
-    ),
-]
+        openapi_examples={
+            "sample": {"summary": summary, "value": entity_id},
+            "unknown": {"summary": "Id that does not exist", "value": "2b9f0c1e-5d3a-4c86-9a55-0f7f5d1c2e40"},
+        },
+    )
+
+
+_FOUND = _id_of("Cliff Clarke, a person named in the sample notes", "4d65d0d2-f45d-a8d8-6fed-794fced00050")
+_ADDED = _id_of("Imre Callow, after the example of adding entities", "5a7aba32-fad4-553b-9ab5-6374701986a7")
 _Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 
@@ -109,7 +116,6 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
     operation_id="list_entities",
     summary="List entities",
     response_model=EntityPage,
-    responses=problems.responses(404),
 )
 async def page(
     user_id: auth.Searcher,
@@ -150,7 +156,7 @@ def _listed(stored: Sequence[Entity]) -> EntityList:
 @router.get(
     "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
 )
-async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
+async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
     """An entity with all its fields."""
     return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
@@ -162,7 +168,7 @@ async def get(entity_id: EntityId, user_id: auth.Searcher, use: auth.Use) -> Sto
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def change(
-    entity_id: EntityId,
+    entity_id: Annotated[UUID, _ADDED],
     changed: Annotated[
         EntityChange, Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}})
     ],
@@ -179,7 +185,9 @@ async def change(
     summary="Delete an entity",
     responses=problems.responses(404, 409, 507),
 )
-async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, use: auth.Use) -> EntityDeletion:
+async def delete(
+    entity_id: Annotated[UUID, _ADDED], request: Request, user_id: auth.Writer, use: auth.Use
+) -> EntityDeletion:
     """Delete an entity of origin `user` with its links; extracted entities cannot be deleted."""
     gone = await entities.remove(entity_id, user_id, db=use.db, actor=auditing.actor(request))
     return EntityDeletion(entities_deleted=1, mentions_deleted=gone)
@@ -192,7 +200,7 @@ async def delete(entity_id: EntityId, request: Request, user_id: auth.Writer, us
     responses=problems.responses(404),
 )
 async def documents(
-    entity_id: EntityId,
+    entity_id: Annotated[UUID, _FOUND],
     user_id: auth.Searcher,
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,

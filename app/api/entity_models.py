@@ -17,7 +17,6 @@ from app.shapes import Entity, EntityDraft, LinkedDocument
 from app.text import cleaning, gazetteer, names
 
 MAX_ENTITIES = 1_000
-EXAMPLE_ENTITY = "2b9f0c1e-5d3a-4c86-9a55-0f7f5d1c2e40"
 MAX_NAME_LENGTH = 200
 
 

@@ -21,34 +21,36 @@ lists_router = APIRouter(
 _MULTIHOP_EXAMPLES = {
     "two documents": {
         "summary": "The answer is in a document without the words of the question",
-        "value": {"query": "Who leads the team that looks after the Gannet buoys?"},
+        "value": {"query": "Which musical instrument does the author of the backfill guide play?"},
     },
     "explained": {
         "summary": "Up to three hops, filtered and explained",
         "value": {
-            "query": "Which vendor replaced the one that failed in the March outage?",
+            "query": "Who supplies the sensor that failed in the March outage?",
             "max_hops": 3,
             "extractor": "entities",
             "explain": True,
         },
     },
 }
+# Chunks of sample/decisions/D-019-lime.md and D-014-sync-interval.md: ids of chunks follow from URI and text.
+_LIME, _INTERVAL = "ace6927c-f89c-5d20-81ef-523a9bd22eb5", "e3665572-e799-5606-9a75-69eab5f7ad7a"
 _RERANK_EXAMPLES = {
     "two systems": {
         "summary": "Lists of two searches",
         "value": {
             "lists": [
-                {"name": "ours", "hits": [{"chunk_id": "a"}, {"chunk_id": "b"}]},
-                {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "b"}, {"chunk_id": "c"}]},
+                {"name": "ours", "hits": [{"chunk_id": "tides"}, {"chunk_id": "buoys"}]},
+                {"name": "theirs", "weight": 0.5, "hits": [{"chunk_id": "buoys"}, {"chunk_id": "storms"}]},
             ]
         },
     },
     "re-ranked": {
-        "summary": "A list reranked against a query, without near duplicates",
+        "summary": "Stored chunks reranked against a query, without near duplicates",
         "value": {
             "query": "Why do the buoys not report every minute?",
-            "lists": [{"name": "theirs", "hits": [{"chunk_id": "a", "content": "Their batteries would not last."}]}],
-            "rerank": "provider",
+            "lists": [{"name": "theirs", "hits": [{"chunk_id": _LIME}, {"chunk_id": _INTERVAL}]}],
+            "rerank": "cosine",
             "mmr": True,
         },
     },

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import errors
-from app.api import validation_errors
+from app.api import problem_examples, validation_errors
 from app.api.validation_errors import MAX_ERRORS
 
 MEDIA_TYPE = "application/problem+json"
@@ -287,13 +287,27 @@ def _rewrite(document: dict[str, Any]) -> None:
         schemas[name].pop("$defs", None)
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    operations = (o for item in document["paths"].values() for o in item.values() if isinstance(o, dict))
-    for response in (r for o in operations for r in o.get("responses", {}).values()):
-        _rename_media_type(response.get("content", {}))
+    for path, item in document["paths"].items():
+        for operation in item.values():
+            for status, response in operation["responses"].items():
+                if _is_problem(content := response.get("content", {})):
+                    del content["application/json"]
+                    example = _example(int(status), path, operation)
+                    content[MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}, "example": example}
 
 
-def _rename_media_type(content: dict[str, Any]) -> None:
+def _is_problem(content: dict[str, Any]) -> bool:
     schema = content.get("application/json", {}).get("schema", {})
-    if schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}:
-        del content["application/json"]
-        content[MEDIA_TYPE] = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    return schema.get("$ref", "").rpartition("/")[2] in {"Problem", "HTTPValidationError"}
+
+
+def _example(status: int, path: str, operation: dict[str, Any]) -> Any:
+    """The problem that a request to this path gets with this status."""
+    sent_to = problem_examples.path_of(path, operation)
+    scope = {"path": sent_to, "state": {"request_id": problem_examples.REQUEST_ID}}
+    if status == 422:
+        fields = problem_examples.wrong_fields(operation)
+        response = respond(scope, status, _summary(fields), code=code_of(fields), errors=fields)
+    else:
+        response = of(problem_examples.error_of(status, operation), scope)
+    return json.loads(bytes(response.body))

@@ -31,11 +31,12 @@ def check(request: Request, known: Mapping[str, str], *, with_body: bool) -> Non
         raise RequestValidationError([{"loc": ("query", name), "type": "invalid_text", "msg": _NUL}])
     if "\0" in request.scope["path"]:
         raise HTTPException(404)
-    unknown = [name for name in request.query_params if name not in known][: validation_errors.MAX_ERRORS]
-    if unknown:
-        raise RequestValidationError([_unknown(name, known, with_body=with_body) for name in unknown])
+    names = [name for name in request.query_params if name not in known][: validation_errors.MAX_ERRORS]
+    if names:
+        raise RequestValidationError([unknown(name, known, with_body=with_body) for name in names])
 
 
-def _unknown(name: str, known: Mapping[str, str], *, with_body: bool) -> dict[str, object]:
+def unknown(name: str, known: Mapping[str, str], *, with_body: bool) -> dict[str, object]:
+    """The validation error of an unknown parameter, in pydantic's form; the arguments are those of `check`."""
     advice = _IN_BODY if with_body else field_names.advice(name, known)
     return {"loc": ("query", name), "type": "extra_forbidden", "msg": "Unknown query parameter.", "ctx": advice}

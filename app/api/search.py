@@ -29,8 +29,16 @@ _SEARCH_EXAMPLES = {
         "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
     },
 }
-_TWO_PASS_EXAMPLES = {"person": {"summary": "Work of a person", "value": {"query": "What has Ana been working on?"}}}
-_SIMILAR_EXAMPLES = {"vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}}}
+_TWO_PASS_EXAMPLES = {
+    "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
+}
+_SIMILAR_EXAMPLES = {
+    "chunk": {
+        "summary": "Neighbours of a chunk of sample/decisions/D-019-lime.md",
+        "value": {"chunk_id": "ace6927c-f89c-5d20-81ef-523a9bd22eb5", "limit": 3},
+    },
+    "vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}},
+}
 
 
 @router.post(

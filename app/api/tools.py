@@ -22,7 +22,10 @@ T = TypeVar("T")
 _EXAMPLES: dict[str, Any] = {
     "search": {"summary": "Search documents", "value": {"query": "Why do the buoys not report every minute?"}},
 }
-_NAMES: dict[str, Any] = {"search_documents": {"summary": "Search documents", "value": "search_documents"}}
+_NAMES: dict[str, Any] = {
+    "search_documents": {"summary": "Search documents", "value": "search_documents"},
+    "unknown": {"summary": "Tool that does not exist", "value": "search_document"},
+}
 
 
 class ToolScope(auth.Scope):

@@ -142,9 +142,10 @@ async def test_openapi_is_valid_and_declares_failures_as_problems():
     answers = document["paths"]["/rag/search"]["post"]["responses"]
     assert {"400", "413", "415", "422", "503"} <= set(answers)
     for status in ("400", "422"):
-        assert answers[status]["content"] == {
-            "application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}
-        }
+        (content,) = answers[status]["content"].items()
+        assert content[0] == "application/problem+json"
+        assert content[1]["schema"] == {"$ref": "#/components/schemas/Problem"}
+        assert content[1]["example"]["status"] == int(status)
     undeclared = document["paths"]["/rag/sources"]["post"]["responses"]["422"]["content"]
     assert list(undeclared) == ["application/problem+json"]
     assert not {"HTTPValidationError", "ValidationError"} & set(document["components"]["schemas"])
