@@ -58,7 +58,7 @@ _CHANGES: Any = {
     "title": {"summary": "Another title", "value": {"title": "Travel claims"}},
 }
 _STORED = {
-    "document_id": "ff5b5448-0e73-54e7-b34e-5a88453a21e4",
+    "document_id": "878e25ce-7f70-5583-8924-4e42a6fa1199",
     "status": "added",
     "uri": "notes/lime.md",
     "title": "Lime mortar",
@@ -119,9 +119,9 @@ def _id_of(summary: str, document_id: str) -> Any:
     )
 
 
-_PERSON = _id_of("sample/people/cliff-clarke.md", "963ec6e5-21e7-5c8c-bc5c-d40abc4b10ad")
-_HOWTO = _id_of("sample/howto/travel-claims.md", "1c0be985-a729-5613-a768-d28184341add")
-_VENDOR = _id_of("sample/vendors/nimbleford.md", "08e1cda4-5f16-588c-8f18-da88db63a9d3")
+_PERSON = _id_of("sample/people/cliff-clarke.md", "2b56f55c-0252-563e-a42f-637a9ec777cc")
+_HOWTO = _id_of("sample/howto/travel-claims.md", "3ca18639-7c59-5be9-8c04-b2e18146fd31")
+_VENDOR = _id_of("sample/vendors/nimbleford.md", "66d87b9c-4457-52dc-96f3-a63c5d5cf3d6")
 
 
 @router.post(

@@ -64,7 +64,7 @@ def _id_of(summary: str, entity_id: str) -> Any:
 
 
 _FOUND = _id_of("Cliff Clarke, a person named in the sample notes", "4d65d0d2-f45d-a8d8-6fed-794fced00050")
-_ADDED = _id_of("Imre Callow, after the example of adding entities", "5a7aba32-fad4-553b-9ab5-6374701986a7")
+_ADDED = _id_of("Imre Callow, after the example of adding entities", "99db54fd-b87e-56d9-8f2e-70d106b97fd9")
 _Several = Annotated[list[EntityInput], *wire.at_most(MAX_ENTITIES, at_least=1)]
 _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")]
 

@@ -34,7 +34,7 @@ _MULTIHOP_EXAMPLES = {
     },
 }
 # Chunks of sample/decisions/D-019-lime.md and D-014-sync-interval.md: ids of chunks follow from URI and text.
-_LIME, _INTERVAL = "ace6927c-f89c-5d20-81ef-523a9bd22eb5", "e3665572-e799-5606-9a75-69eab5f7ad7a"
+_LIME, _INTERVAL = "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "79f7ea4c-780c-5122-a1fb-774facdc3a6d"
 _RERANK_EXAMPLES = {
     "two systems": {
         "summary": "Lists of two searches",

@@ -37,7 +37,7 @@ _NOT_FOUND: dict[str, errors.StepwellError] = {
 }
 _CONFLICTS: dict[str, errors.StepwellError] = {
     "document": errors.Conflict("Another document already has this uri or this content.", field="uri"),
-    "entit": errors.Conflict("The entity 5a7aba32-fad4-553b-9ab5-6374701986a7 has this type and name.", field="name"),
+    "entit": errors.Conflict("The entity 99db54fd-b87e-56d9-8f2e-70d106b97fd9 has this type and name.", field="name"),
 }
 
 

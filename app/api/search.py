@@ -35,7 +35,7 @@ _TWO_PASS_EXAMPLES = {
 _SIMILAR_EXAMPLES = {
     "chunk": {
         "summary": "Neighbours of a chunk of sample/decisions/D-019-lime.md",
-        "value": {"chunk_id": "ace6927c-f89c-5d20-81ef-523a9bd22eb5", "limit": 3},
+        "value": {"chunk_id": "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "limit": 3},
     },
     "vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}},
 }

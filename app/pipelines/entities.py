@@ -33,7 +33,8 @@ async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embe
     size = entity_records.work_size(drafts)
     keyed_names = await offload.run(size, _keyed_names, drafts)
     computed = await entity_records.description_vectors(drafts, embedder)
-    ids = [entity_records.new_id(d.type, next(iter(keys))) for d, keys in zip(drafts, keyed_names, strict=True)]
+    named = zip(drafts, keyed_names, strict=True)
+    ids = [entity_records.new_id(user_id, draft.type, next(iter(keys))) for draft, keys in named]
     new = await offload.run(size, _records, ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)

@@ -157,9 +157,10 @@ async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Key
     pairs = [keyed.pair(line) for line in valid]
     own = await entities.own(db, user_id, pairs)
     given = {line.entity_id for line in valid if line.entity_id is not None}
-    ids = {*own.values(), *given, *(entity_records.new_id(*pair) for pair in pairs)}
+    new_ids = {pair: entity_records.new_id(user_id, *pair) for pair in pairs}
+    ids = {*own.values(), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, user_id, list(ids))}
-    plan = await offload.run(size, _match_lines, valid, keyed, own, before)
+    plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before))
     wanted = {member for step in plan.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, user_id, keys.values())
@@ -168,17 +169,25 @@ async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Key
     return plan
 
 
-def _match_lines(
-    lines: Sequence[Line], keyed: _KeyedLines, own: Mapping[tuple[str, str], UUID], before: Mapping[UUID, Entity]
-) -> _Plan:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids."""
+
+    own: Mapping[tuple[str, str], UUID]
+    new_ids: Mapping[tuple[str, str], UUID]
+    before: Mapping[UUID, Entity]
+
+
+def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _Plan:
     """A plan with a step for each line; the members are not resolved yet."""
     plan = _Plan(refused=dict(keyed.refused))
-    by_pair = dict(own)
+    by_pair, before = dict(known.own), known.before
     taken: set[UUID] = set()
     for line in lines:
         pair = keyed.pair(line)
         try:
-            entity_id = _matched(line, by_pair.get(pair), before, taken) or _new_id(pair, before, taken)
+            entity_id = _matched(line, by_pair.get(pair), before, taken)
+            entity_id = entity_id or _new_id(known.new_ids[pair], before, taken)
         except errors.StepwellError as error:
             plan.refuse(line.number, error)
             continue
@@ -193,9 +202,8 @@ def _match_lines(
     return plan
 
 
-def _new_id(pair: tuple[str, str], before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
+def _new_id(wanted: UUID, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID:
     """The id of a new entity. An entity that was renamed, before or in this request, keeps the id of its first name."""
-    wanted = entity_records.new_id(*pair)
     return uuid4() if wanted in before or wanted in taken else wanted
 
 

@@ -35,9 +35,9 @@ def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
     return found
 
 
-def new_id(type: str, name_key: str) -> UUID:
-    """The id of an entity that a user adds: equal for equal types and keys of names, in every database."""
-    return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}")
+def new_id(user_id: str, type: str, name_key: str) -> UUID:
+    """The id of an entity that a user adds: equal for equal types and keys of one user's names, in every database."""
+    return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
 
 
 def draft_of(entity: Entity) -> EntityDraft:

@@ -60,10 +60,9 @@ class DocumentDraft:
     chunk_overlap: int = 0
     warnings: tuple[str, ...] = ()
 
-    @property
-    def new_id(self) -> UUID:
-        """The id of the document when it is added: equal for equal identities, in every database."""
-        return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}")
+    def new_id(self, user_id: str) -> UUID:
+        """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
+        return uuid5(NAMESPACE_URL, f"urn:stepwell:document:{self.identity.hex()}:{user_id}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,8 @@ async def put(
         document_id = known.document_id
     else:
         # A document that was replaced under another uri keeps the id of its first one.
-        document_id = uuid4() if await exists(db, user_id, draft.new_id) else draft.new_id
+        new_id = draft.new_id(user_id)
+        document_id = uuid4() if await exists(db, user_id, new_id) else new_id
     write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
     await document_rows.write_document(db, write, replace=known is not None)
     await document_rows.write_chunks(db, write)

@@ -34,14 +34,15 @@ async def line_ids(caller: Caller, *lines: dict[str, Any]) -> list[str]:
     return [line["entity_id"] for line in answer["lines"]]
 
 
-async def test_a_document_that_is_stored_again_has_the_same_ids_for_every_user(new_caller: Any) -> None:
+async def test_a_document_that_a_user_stores_again_has_the_same_ids(new_caller: Any) -> None:
     one, other = await new_caller("search", "write"), await new_caller("search", "write")
     first = await ids_of(one, (await one.add(LIME, uri="lime.md"))["document_id"])
     assert len(first) == 2
     await one.client.delete(f"{DOCUMENTS}/{first[0]}")
     assert await ids_of(one, (await one.add(LIME, uri="lime.md"))["document_id"]) == first
-    assert await ids_of(other, (await other.add(LIME, uri="lime.md"))["document_id"]) == first
-    assert (await one.add(LIME))["document_id"] == (await other.add(LIME))["document_id"] != first[0]
+    others = await ids_of(other, (await other.add(LIME, uri="lime.md"))["document_id"])
+    assert not set(others) & set(first)
+    assert (await one.add(LIME))["document_id"] == (await one.add(LIME))["document_id"] != first[0]
 
 
 async def test_a_uri_that_a_document_has_given_up_identifies_a_new_document(caller: Caller) -> None:
@@ -57,8 +58,8 @@ async def test_an_entity_that_is_stored_again_has_the_same_id_however_it_is_sent
     first = await entity_id(one)
     await one.client.delete(f"{ENTITIES}/{first}")
     assert await line_ids(one, {**ANA, "role": "mason"}) == [first]
-    assert await entity_id(other, name="ana  SILVA") == first
-    assert await entity_id(other, type="project") != first
+    assert await entity_id(other, name="ana  SILVA") != first
+    assert await entity_id(one, type="project") != first
 
 
 async def test_a_name_that_an_entity_has_given_up_identifies_a_new_entity(caller: Caller) -> None:
