@@ -22,6 +22,7 @@ from app.api import (
     entities,
     health,
     ingest_gate,
+    jobs,
     loop_lag,
     mcp,
     metrics,
@@ -36,8 +37,9 @@ from app.api import (
 )
 from app.api.fair_queue import FairQueue
 from app.config import Settings
-from app.pipelines import audit, mention_extraction, mention_refresh
+from app.pipelines import audit, mention_extraction
 from app.pipelines.services import Services
+from app.runtime import job_handlers
 
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
@@ -47,6 +49,7 @@ Every operation has an example that can be sent unchanged.
 TAGS = [
     {"name": "search", "description": "Search for passages."},
     {"name": "documents", "description": "Store, read and delete documents."},
+    {"name": "jobs", "description": "Follow and cancel background jobs."},
     {"name": "entities", "description": "Describe the people, projects and things that documents mention."},
     {"name": "tools", "description": "Tools for agents: definitions and calls."},
     {"name": "health", "description": "Monitor the service."},
@@ -88,7 +91,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, entities, tools, health):
+    for module in (search, multihop, documents, jobs, entities, tools, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)
@@ -98,6 +101,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     request_ids.install(app)
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app)
+    jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)
     origins.install(app, hosts=chosen.hosts, allowed=chosen.origins)
@@ -106,13 +110,14 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
 
 @asynccontextmanager
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Run the workers that refresh mentions, extract mentions by new rules, measure loop lag and store key uses."""
-    keys, count_chunks = services.chunking_options.entity_keys, app.state.metrics.relinked
+    """Run the jobs, unless another process does, extract mentions by new rules, measure loop lag and store key uses."""
+    keys = services.chunking_options.entity_keys
     workers = [
-        asyncio.create_task(mention_refresh.run_forever(services.db, keys=keys, count_chunks=count_chunks)),
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
     ]
+    if app.state.settings.worker:
+        workers.append(asyncio.create_task(job_handlers.run_forever(services, done=app.state.metrics.job_done)))
     if services.owner is not None:
         workers.append(
             asyncio.create_task(mention_extraction.backfill_with_retries(services.owner, keys=keys, db=services.db))

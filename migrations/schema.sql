@@ -95,12 +95,14 @@ headings.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
+jobs.failures smallint NOT NULL DEFAULT 0
 jobs.finished_at timestamp with time zone
 jobs.job_id uuid NOT NULL
 jobs.kind text NOT NULL
 jobs.leased_until timestamp with time zone
 jobs.payload jsonb NOT NULL DEFAULT '{}'::jsonb
 jobs.progress jsonb NOT NULL DEFAULT '{}'::jsonb
+jobs.result jsonb NOT NULL DEFAULT '{}'::jsonb
 jobs.run_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.status text NOT NULL DEFAULT 'queued'::text
 jobs.user_id text NOT NULL
@@ -221,6 +223,7 @@ CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
 CREATE INDEX ix_headings_user_id_document_id ON stepwell.headings USING btree (user_id, document_id)
+CREATE INDEX ix_jobs_user_id_created_at_job_id ON stepwell.jobs USING btree (user_id, created_at, job_id)
 CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]))
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)

@@ -59,6 +59,14 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     assert (await client.stats()).documents == 2
 
 
+async def test_jobs_are_listed_read_and_cancelled(client: AsyncClient, database: Database) -> None:
+    await client.add(LIME, uri="notes/lime.md", metadata={"people": ["Ana Silva"]})
+    [job] = (await client.jobs(limit=1)).jobs
+    assert (await client.job(job.job_id)).kind == "relink"
+    with pytest.raises(ApiError, match="409 conflict"):
+        await client.cancel_job(job.job_id)
+
+
 async def test_tools_are_defined_and_called(client: AsyncClient) -> None:
     await client.add(LIME, uri="notes/lime.md")
     assert "search_documents" in {tool.name for tool in await client.tools()}

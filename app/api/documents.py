@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Path, Query, Request, Response
+from fastapi import APIRouter, Body, Query, Request, Response
 
 from app import errors
 from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads, wire
+from app.api import document_examples as examples
 from app.api.document_models import (
-    MAX_DOCUMENTS,
     MAX_URI_LENGTH,
     ChunkPage,
     DocumentChange,
     DocumentDeletion,
     DocumentFailure,
-    DocumentForm,
     DocumentInput,
     DocumentPage,
     DocumentResult,
@@ -36,93 +35,6 @@ router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
 )
 
-_NOTE = {
-    "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
-    "uri": "notes/lime.md",
-    "metadata": {"team": "masonry"},
-}
-_REWRITTEN = {
-    "content": "# Reimbursement of journeys\n\nSend tickets and bills within a fortnight.",
-    "uri": "sample/howto/travel-claims.md",
-    "metadata": {"team": "Front Office"},
-}
-_EXAMPLES = {
-    "one": {"summary": "One document", "value": _NOTE},
-    "several": {
-        "summary": "Several at once",
-        "value": [_NOTE, {"content": "Tide tables come from the harbour office."}],
-    },
-}
-_CHANGES: Any = {
-    "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
-    "title": {"summary": "Another title", "value": {"title": "Travel claims"}},
-}
-_STORED = {
-    "document_id": "878e25ce-7f70-5583-8924-4e42a6fa1199",
-    "status": "added",
-    "uri": "notes/lime.md",
-    "title": "Lime mortar",
-    "chunk_count": 1,
-    "embedded": 1,
-    "warnings": [],
-}
-_BODY: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "application/json": {
-                "schema": {
-                    "anyOf": [
-                        {"$ref": "#/components/schemas/DocumentInput"},
-                        {
-                            "type": "array",
-                            "items": {"$ref": "#/components/schemas/DocumentInput"},
-                            "maxItems": MAX_DOCUMENTS,
-                        },
-                    ]
-                },
-                "examples": _EXAMPLES,
-            },
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["files"],
-                    "properties": {
-                        "files": {
-                            "type": "array",
-                            "items": {"type": "string", "format": "binary"},
-                            "maxItems": uploads.MAX_FILES,
-                            "description": "Text and Markdown files. Each file's name, or relative path, is its URI.",
-                        },
-                        **DocumentForm.form_schemas(),
-                    },
-                }
-            },
-        },
-    }
-}
-
-
-def _shown(example: dict[str, Any]) -> dict[str, Any]:
-    """The example of a response with the status of one document."""
-    return {"content": {"application/json": {"example": example}}}
-
-
-def _id_of(summary: str, document_id: str) -> Any:
-    """The path parameter with a sample note as its example. The ids of sample notes follow from their URIs."""
-    return Path(
-        description="Id of the document, from a search or a listing.",
-        openapi_examples={
-            "sample": {"summary": summary, "value": document_id},
-            "unknown": {"summary": "Id that does not exist", "value": "7f1e3c52-94a1-5b7e-9f0e-0d6a3b8f5c11"},
-        },
-    )
-
-
-_PERSON = _id_of("sample/people/cliff-clarke.md", "2b56f55c-0252-563e-a42f-637a9ec777cc")
-_HOWTO = _id_of("sample/howto/travel-claims.md", "3ca18639-7c59-5be9-8c04-b2e18146fd31")
-_VENDOR = _id_of("sample/vendors/nimbleford.md", "66d87b9c-4457-52dc-96f3-a63c5d5cf3d6")
-
 
 @router.post(
     "/documents",
@@ -134,11 +46,11 @@ _VENDOR = _id_of("sample/vendors/nimbleford.md", "66d87b9c-4457-52dc-96f3-a63c5d
         200: {
             "model": DocumentResult | DocumentResultList,
             "description": "Nothing was added or replaced.",
-            **_shown({**_STORED, "status": "unchanged", "embedded": 0}),
+            **examples.shown({**examples.STORED, "status": "unchanged", "embedded": 0}),
         },
-        201: {"description": "At least one document was added or replaced.", **_shown(_STORED)},
+        201: {"description": "At least one document was added or replaced.", **examples.shown(examples.STORED)},
     },
-    openapi_extra=_BODY,
+    openapi_extra=examples.BODY,
 )
 async def add(
     request: Request, response: Response, user_id: auth.Writer, use: auth.Use
@@ -181,7 +93,7 @@ async def page(
     response_model=StoredDocument,
     responses=problems.responses(404),
 )
-async def get(document_id: Annotated[UUID, _PERSON], user_id: auth.Searcher, use: auth.Use) -> Response:
+async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.Use) -> Response:
     """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
     return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
@@ -194,8 +106,8 @@ async def get(document_id: Annotated[UUID, _PERSON], user_id: auth.Searcher, use
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def replace(
-    document_id: Annotated[UUID, _HOWTO],
-    document: Annotated[DocumentInput, Body(openapi_examples={"one": {"summary": "A new text", "value": _REWRITTEN}})],
+    document_id: Annotated[UUID, examples.HOWTO],
+    document: Annotated[DocumentInput, Body(openapi_examples=examples.NEW_TEXT)],
     request: Request,
     user_id: auth.Writer,
     use: auth.Use,
@@ -221,8 +133,8 @@ async def replace(
     responses={**problems.WRITE, **problems.responses(404, 409)},
 )
 async def change(
-    document_id: Annotated[UUID, _HOWTO],
-    changed: Annotated[DocumentChange, Body(openapi_examples=_CHANGES)],
+    document_id: Annotated[UUID, examples.HOWTO],
+    changed: Annotated[DocumentChange, Body(openapi_examples=examples.CHANGES)],
     request: Request,
     user_id: auth.Writer,
     use: auth.Use,
@@ -281,7 +193,7 @@ async def delete_by_uri(
     responses=problems.responses(404, 507),
 )
 async def delete(
-    document_id: Annotated[UUID, _VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
+    document_id: Annotated[UUID, examples.VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> DocumentDeletion:
     """Delete a document with its chunks, vectors, postings and mentions, and return their numbers."""
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
@@ -296,7 +208,7 @@ async def delete(
     responses=problems.responses(404),
 )
 async def chunks(
-    document_id: Annotated[UUID, _PERSON],
+    document_id: Annotated[UUID, examples.PERSON],
     user_id: auth.Searcher,
     use: auth.Use,
     limit: Annotated[int, Query(ge=1, le=500, description="Chunks per page.")] = 100,

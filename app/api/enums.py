@@ -81,6 +81,7 @@ HopMerge = TypeAliasType(
         Field(description="Score of the hits of all hops: by their links, or by RRF with a bonus for hop 1."),
     ],
 )
+JobStatus = TypeAliasType("JobStatus", Annotated[shapes.JobStatus, Field(description="State of a background job.")])
 LinkKind = TypeAliasType(
     "LinkKind",
     Annotated[

@@ -76,10 +76,10 @@ class Metrics:
         self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
         self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
-        self.relink_jobs = Counter(
-            "stepwell_relink_jobs", "Jobs that refreshed mentions after a change of names.", registry=registry
+        self.jobs = Counter("stepwell_jobs", "Background jobs that this process has run.", ["kind"], registry=registry)
+        self.job_chunks = Counter(
+            "stepwell_job_chunks", "Chunks that those jobs read or stored.", ["kind"], registry=registry
         )
-        self.relink_chunks = Counter("stepwell_relink_chunks", "Chunks read by those jobs.", registry=registry)
         self.loop_lag = Histogram(
             "stepwell_event_loop_lag_seconds",
             "How late the event loop was, measured every 50 ms.",
@@ -132,10 +132,10 @@ class Metrics:
             self._longest_lag = seconds
             self.longest_loop_lag.set(seconds)
 
-    def relinked(self, chunks: int) -> None:
-        """Count a job that linked stored texts to changed names."""
-        self.relink_jobs.inc()
-        self.relink_chunks.inc(chunks)
+    def job_done(self, kind: str, chunks: int) -> None:
+        """Count a background job and the chunks that it read or stored."""
+        self.jobs.labels(kind).inc()
+        self.job_chunks.labels(kind).inc(chunks)
 
 
 def install(app: FastAPI, *, access: str) -> None:

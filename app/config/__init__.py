@@ -106,6 +106,10 @@ class Settings(ProviderSettings):
         description="Maximum number of requests per minute and key, in each process; others get 429; 0: no limit.",
     )
 
+    worker: bool = Field(
+        True, description="Run background jobs inside the service; false: only `stepwell worker` runs them."
+    )
+
     # logs, metrics and traces
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Lowest level that is logged; query text is logged at debug only."

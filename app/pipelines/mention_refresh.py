@@ -2,8 +2,7 @@
 
 The chunks that may contain a changed name are matched again with the current names, a slice per transaction, under the
 user's lock. Documents that are stored meanwhile are matched with the names of their own transaction. Afterwards every
-chunk has the mentions that it would have if it were stored now. If a worker dies, another one takes over its job when
-the lease has expired.
+chunk has the mentions that it would have if it were stored now. See `workers` for how a job survives its worker.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ import asyncio
 import itertools
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
-from app import errors
-from app.pipelines import gazetteers, mention_extraction
+from app.pipelines import gazetteers, mention_extraction, workers
+from app.pipelines.workers import Handler, Run
 from app.store import headings, jobs, mentions, name_changes, stale_mentions
 from app.store.db import Database, Reading, Writing
-from app.store.jobs import Job
 from app.store.mentions import ChunkText, Mention
 from app.store.name_changes import NameChange
 from app.text import headings as text_headings
@@ -35,23 +33,13 @@ SLICE = 256
 """Chunks that are matched in one transaction."""
 MAX_NAMES = 200
 """Changed names up to which the chunks that may contain them are looked up; for more, all chunks are matched."""
-LEASE_S = 60.0
-RETRY_S = 5.0
-IDLE_S = 1.0
-"""Pause of a worker between two looks for jobs."""
+WAIT_S = 0.2
+"""Pause between two looks at the jobs of other processes."""
 
 
-async def run_forever(db: Database, *, keys: Sequence[str], count_chunks: Callable[[int], None]) -> None:
-    """Run the jobs of all users until cancelled; `count_chunks` is called after each with its number of chunks."""
-    while True:
-        await asyncio.sleep(IDLE_S)
-        try:
-            while (done := await run_next(db, keys=keys)) is not None:
-                count_chunks(done)
-        except errors.StepwellError as error:
-            log.warning("refresh of mentions postponed: %s", error.code, extra={"action": "refresh_postponed"})
-        except Exception:
-            log.exception("refresh of mentions failed", extra={"action": "refresh_failed"})
+def handlers(keys: Sequence[str]) -> dict[str, Handler]:
+    """The handler of the jobs that refresh mentions; `keys` are the metadata keys whose values name entities."""
+    return {name_changes.JOB: partial(_refresh, keys=keys)}
 
 
 async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
@@ -70,7 +58,7 @@ async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
         async with db.shared() as shared:
             if not await jobs.count(shared, user_id, name_changes.JOB):
                 return chunks
-        await asyncio.sleep(IDLE_S / 5)
+        await asyncio.sleep(WAIT_S)
 
 
 async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
@@ -78,21 +66,8 @@ async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = N
 
     A job that fails is retried later, and its exception is raised.
     """
-    async with db.shared() as shared:
-        job = await jobs.claim(shared, kinds=[name_changes.JOB], lease_s=LEASE_S, user_id=user_id)
-    if job is None:
-        return None
-    try:
-        return await _refresh(db, job, keys)
-    except asyncio.CancelledError:
-        with suppress(errors.StepwellError):
-            async with db.shared() as shared:
-                await jobs.release(shared, job)
-        raise
-    except Exception as error:
-        async with db.shared() as shared:
-            await jobs.retry_later(shared, job, error=type(error).__name__, after_s=RETRY_S)
-        raise
+    ran = await workers.run_next(db, handlers(keys), user_id=user_id)
+    return None if ran is None else ran[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +92,18 @@ class _PlainName:
     any_case: bool
 
 
-async def _refresh(db: Database, job: Job, keys: Sequence[str]) -> int:
+async def _refresh(run: Run, *, keys: Sequence[str]) -> int:
+    db, job = run.db, run.job
     refresh = await _plan(db, job.user_id)
     resumed = job.progress.get("version") == refresh.version
     waiting = [no for no in sorted(refresh.chunk_nos) if not resumed or no > job.progress["after"]]
     for start in range(0, len(waiting), SLICE):
         chunk_nos = waiting[start : start + SLICE]
         await _refresh_slice(db, job.user_id, refresh.no_metadata, chunk_nos, keys)
-        progress = {"version": refresh.version, "after": chunk_nos[-1], "done": start + len(chunk_nos)}
+        done = {"done": start + len(chunk_nos), "total": len(waiting), "unit": "chunks"}
+        progress = {"version": refresh.version, "after": chunk_nos[-1], **done}
         async with db.shared() as shared:
-            if not await jobs.renew(shared, job, progress=progress, lease_s=LEASE_S):
+            if not await jobs.advance(shared, job, progress=progress, lease_s=workers.LEASE_S):
                 return start + len(chunk_nos)
     async with db.writing(job.user_id) as writing:
         await mentions.lock(writing, job.user_id)

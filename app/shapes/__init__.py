@@ -16,6 +16,7 @@ from app.shapes.entities import (
     Origin,
 )
 from app.shapes.filters import OPERATORS, Filters, is_operator_object
+from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
     Confidence,
     Degraded,
@@ -92,6 +93,8 @@ __all__ = [
     "HybridResult",
     "IndexText",
     "IngestResult",
+    "JobState",
+    "JobStatus",
     "Json",
     "LexicalQuery",
     "Link",

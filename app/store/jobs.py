@@ -1,8 +1,8 @@
 """Stores background jobs and hands each to one worker at a time.
 
-The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. A worker
-holds a job until its lease expires and renews the lease while it works. Another worker can claim a job with an expired
-lease, so a job survives the process that started it.
+The table has no row-level security, because a worker takes the next job of any user; only `claim` does that. So a job
+holds ids, counts and codes, and no text of a user. A worker holds a job until its lease expires and renews the lease
+while it works. Another worker can claim a job with an expired lease, so a job survives the process that started it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,34 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
 
+from app.shapes import JobState, JobStatus
 from app.store import sql, tables
 from app.store.db import Reading, Writing
 
 _j = tables.jobs.c
-MAX_ATTEMPTS = 5
+MAX_FAILURES = 8
+"""Failed attempts without progress after which a job has failed."""
+MAX_ATTEMPTS = 1_000
+"""Attempts after which a job has failed, also if none of them ended in an error."""
+_LISTED = (
+    _j.job_id,
+    _j.kind,
+    _j.status,
+    _j.payload,
+    _j.progress,
+    _j.result,
+    _j.error,
+    _j.attempts,
+    _j.created_at,
+    _j.run_at,
+    _j.finished_at,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +50,50 @@ class Job:
     payload: Mapping[str, Any]
     progress: Mapping[str, Any]
     attempts: int
+    failures: int = 0
 
 
 async def enqueue(db: Writing, user_id: str, kind: str) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
-        await db.execute(sa.insert(tables.jobs).values(job_id=uuid4(), user_id=user_id, kind=kind))
+        await add(db, user_id, kind, {})
+
+
+async def add(db: Writing, user_id: str, kind: str, payload: Mapping[str, Any]) -> UUID:
+    """Queue a job, in the transaction that records its work; returns its id."""
+    job_id = uuid4()
+    values = {"job_id": job_id, "user_id": user_id, "kind": kind, "payload": dict(payload)}
+    await db.execute(sa.insert(tables.jobs).values(**values))
+    return job_id
+
+
+async def get(db: Reading, user_id: str, job_id: UUID) -> JobState | None:
+    """One of the user's jobs."""
+    row = (await db.execute(sa.select(*_LISTED).where(_j.user_id == user_id, _j.job_id == job_id))).one_or_none()
+    return None if row is None else JobState(**row._mapping)
+
+
+async def page(
+    db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None, status: JobStatus | None
+) -> list[JobState]:
+    """The user's jobs, newest first, continuing after the position `after`."""
+    query = sa.select(*_LISTED).where(_j.user_id == user_id)
+    if after is not None:
+        query = query.where(sa.tuple_(_j.created_at, _j.job_id) < sa.tuple_(*map(sa.literal, after)))
+    if status is not None:
+        query = query.where(_j.status == status)
+    query = query.order_by(_j.created_at.desc(), _j.job_id.desc()).limit(limit)
+    return [JobState(**row._mapping) for row in await db.execute(query)]
+
+
+async def cancel(db: Writing, user_id: str, job_id: UUID) -> bool:
+    """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal."""
+    change = sa.update(tables.jobs).where(
+        _j.user_id == user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
+    )
+    ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
+    return await db.scalar(ended.returning(_j.job_id)) is not None
 
 
 async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None) -> Job | None:
@@ -47,18 +102,29 @@ async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: s
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
     if row is None:
         return None
-    return Job(row.job_id, row.user_id, row.kind, _loaded(row.payload), _loaded(row.progress), row.attempts)
+    payload, progress = _loaded(row.payload), _loaded(row.progress)
+    return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
 
 
-async def renew(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
+async def renew(db: Writing, job: Job, *, lease_s: float) -> bool:
+    """Extend the lease of a job; false if the claim was lost."""
+    return await _change(db, job, leased_until=_after(lease_s))
+
+
+async def advance(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
     """Store the progress of a job and extend its lease; false if the claim was lost."""
-    leased = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, lease_s)
-    return await _change(db, job, progress=dict(progress), leased_until=leased)
+    return await _change(db, job, progress=dict(progress), failures=0, leased_until=_after(lease_s))
 
 
-async def finish(db: Writing, job: Job) -> bool:
+async def finish(db: Writing, job: Job, *, result: Mapping[str, Any] | None = None) -> bool:
     """Mark a job as done; false if the claim was lost."""
-    return await _change(db, job, status="done", leased_until=None, finished_at=sa.func.now())
+    ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
+    return await _change(db, job, **ended, result=dict(result or {}))
+
+
+async def fail(db: Writing, job: Job, *, error: str) -> bool:
+    """Mark a job as failed; false if the claim was lost."""
+    return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
 
 
 async def release(db: Writing, job: Job) -> bool:
@@ -67,11 +133,9 @@ async def release(db: Writing, job: Job) -> bool:
 
 
 async def retry_later(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
-    """Queue a failed job for its next attempt, or mark it as failed after MAX_ATTEMPTS."""
-    if job.attempts >= MAX_ATTEMPTS:
-        return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
-    later = sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, after_s)
-    return await _change(db, job, status="queued", error=error, leased_until=None, run_at=later)
+    """Queue a job for its next attempt after a failure; false if the claim was lost."""
+    changed = {"status": "queued", "error": error, "leased_until": None, "failures": _j.failures + 1}
+    return await _change(db, job, **changed, run_at=_after(after_s))
 
 
 async def delete_finished(db: Writing, user_id: str, kind: str) -> None:
@@ -90,6 +154,10 @@ async def count(db: Reading, user_id: str, kind: str) -> int:
 async def _change(db: Writing, job: Job, **values: Any) -> bool:
     change = sa.update(tables.jobs).where(_j.job_id == job.job_id, _j.status == "running", _j.attempts == job.attempts)
     return await db.scalar(change.values(**values).returning(_j.job_id)) is not None
+
+
+def _after(seconds: float) -> Any:
+    return sa.func.now() + sa.func.make_interval(0, 0, 0, 0, 0, 0, seconds)
 
 
 def _loaded(value: Any) -> dict[str, Any]:

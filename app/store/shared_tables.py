@@ -69,8 +69,11 @@ jobs = Table(
     Column("leased_until", DateTime(timezone=True)),
     columns.moment("created_at"),
     Column("finished_at", DateTime(timezone=True)),
+    Column("failures", SmallInteger, nullable=False, server_default="0"),
+    columns.json("result"),
     CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     PrimaryKeyConstraint("job_id"),
+    Index(None, "user_id", "created_at", "job_id"),
     Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
 )
 

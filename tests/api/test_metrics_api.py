@@ -217,10 +217,10 @@ async def test_texts_that_follow_a_new_name_are_counted(client, services):
     for _ in range(5_000):
         await client.get("/api/rag/entities")
         found = await counts(client)
-        if found["stepwell_relink_jobs_total"]:
+        if found.get('stepwell_jobs_total{kind="relink"}'):
             break
-    assert found["stepwell_relink_jobs_total"] == 1
-    assert found["stepwell_relink_chunks_total"] == 1
+    assert found['stepwell_jobs_total{kind="relink"}'] == 1
+    assert found['stepwell_job_chunks_total{kind="relink"}'] == 1
 
 
 async def test_searches_guided_by_entities_are_counted(client):

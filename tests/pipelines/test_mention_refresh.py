@@ -11,7 +11,7 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.pipelines import documents, entities, mention_extraction, mention_refresh
+from app.pipelines import documents, entities, mention_extraction, mention_refresh, workers
 from app.pipelines.chunking_options import ChunkingOptions
 from app.store import jobs, mentions, name_changes
 from app.text import tags
@@ -225,8 +225,10 @@ async def test_a_worker_that_lost_its_lease_stops(tenant: Tenant, owner: Any, mo
     assert await owner.fetchval(pending, tenant.user_id) == 1
 
 
-async def test_a_failing_job_is_retried_five_times(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mention_refresh, "RETRY_S", 0.0)
+async def test_a_failing_job_is_retried_a_few_times(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
     await tenant.add("Ana.", "a")
     await linking.add_entity(tenant, "Ana")
 
@@ -235,12 +237,12 @@ async def test_a_failing_job_is_retried_five_times(tenant: Tenant, owner: Any, m
 
     with monkeypatch.context() as broken:
         broken.setattr(mention_refresh, "_refresh_slice", failing)
-        for _ in range(5):
+        for _ in range(jobs.MAX_FAILURES):
             with pytest.raises(errors.DatabaseUnavailable):
                 await linking.refresh(tenant)
         assert await linking.refresh(tenant) == 0
     row = await owner.fetchrow("SELECT status, error, attempts FROM stepwell.jobs WHERE user_id = $1", tenant.user_id)
-    assert tuple(row) == ("failed", "DatabaseUnavailable", 5)
+    assert tuple(row) == ("failed", "database_unavailable", jobs.MAX_FAILURES)
     await linking.add_entity(tenant, "Otto")
     await linking.refresh(tenant)
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1, "the next change brings the old one with it"

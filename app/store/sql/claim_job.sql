@@ -1,6 +1,6 @@
 -- Claims the job that has waited longest, including running jobs whose lease has expired. SKIP LOCKED prevents two
--- workers from claiming the same job.
--- Columns: job_id, user_id, kind, payload, progress, attempts.
+-- workers from claiming the same job. A user's jobs of one kind run one after the other.
+-- Columns: job_id, user_id, kind, payload, progress, attempts, failures.
 -- :kinds text[]  kinds of jobs to claim
 -- :lease_s float8  duration of the lease in seconds
 -- :of_user text  only jobs of this user; null: of any user
@@ -10,8 +10,11 @@ WHERE j.job_id = (
     SELECT w.job_id FROM stepwell.jobs AS w
     WHERE w.kind = ANY (:kinds) AND (:of_user IS NULL OR w.user_id = :of_user)
       AND ((w.status = 'queued' AND w.run_at <= now()) OR (w.status = 'running' AND w.leased_until < now()))
+      AND NOT EXISTS (
+          SELECT FROM stepwell.jobs AS o
+          WHERE o.user_id = w.user_id AND o.kind = w.kind AND o.status = 'running' AND o.leased_until >= now())
     ORDER BY w.run_at, w.job_id
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-RETURNING j.job_id, j.user_id, j.kind, j.payload, j.progress, j.attempts
+RETURNING j.job_id, j.user_id, j.kind, j.payload, j.progress, j.attempts, j.failures

@@ -17,6 +17,7 @@ from stepwell_client.operations import Operation
 from stepwell_client.options import (
     DocumentId,
     DocumentOptions,
+    JobOptions,
     ListOptions,
     MultihopOptions,
     SearchOptions,
@@ -126,6 +127,18 @@ class Client:
     def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""
         return self.run(operations.delete(document_id))
+
+    def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
+        """A page of background jobs, newest first."""
+        return self.run(operations.jobs(options))
+
+    def job(self, job_id: DocumentId) -> models.Job:
+        """A background job with its progress and result."""
+        return self.run(operations.job(job_id))
+
+    def cancel_job(self, job_id: DocumentId) -> models.Job:
+        """Cancel a background job that waits or runs."""
+        return self.run(operations.cancel_job(job_id))
 
     def stats(self) -> models.Stats:
         """Numbers of what is stored."""
@@ -244,6 +257,18 @@ class AsyncClient:
     async def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""
         return await self.run(operations.delete(document_id))
+
+    async def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
+        """A page of background jobs, newest first."""
+        return await self.run(operations.jobs(options))
+
+    async def job(self, job_id: DocumentId) -> models.Job:
+        """A background job with its progress and result."""
+        return await self.run(operations.job(job_id))
+
+    async def cancel_job(self, job_id: DocumentId) -> models.Job:
+        """Cancel a background job that waits or runs."""
+        return await self.run(operations.cancel_job(job_id))
 
     async def stats(self) -> models.Stats:
         """Numbers of what is stored."""

@@ -90,6 +90,27 @@ class DocumentPage(Model):
     next_cursor: str | None = None
 
 
+class Job(Model):
+    """A background job; `result` says what it has stored once it is done."""
+
+    job_id: UUID
+    kind: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+    document_id: UUID | None = None
+    progress: dict[str, Any] = Field(default_factory=dict)
+    result: dict[str, Any] = Field(default_factory=dict)
+    error: str | None = None
+    created_at: datetime
+    finished_at: datetime | None = None
+
+
+class JobPage(Model):
+    """A page of jobs, newest first."""
+
+    jobs: list[Job]
+    next_cursor: str | None = None
+
+
 class Stats(Model):
     """Numbers of what is stored."""
 

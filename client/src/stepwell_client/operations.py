@@ -83,6 +83,21 @@ def delete(document_id: UUID | str) -> Operation[dict[str, int]]:
     return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(dict[str, int]))
 
 
+def jobs(parameters: Mapping[str, Any]) -> Operation[models.JobPage]:
+    """A page of background jobs."""
+    return Operation("GET", f"{API}/jobs", TypeAdapter(models.JobPage), parameters=_given(parameters))
+
+
+def job(job_id: UUID | str) -> Operation[models.Job]:
+    """A background job."""
+    return Operation("GET", f"{API}/jobs/{job_id}", TypeAdapter(models.Job))
+
+
+def cancel_job(job_id: UUID | str) -> Operation[models.Job]:
+    """Cancel a background job."""
+    return Operation("POST", f"{API}/jobs/{job_id}/cancel", TypeAdapter(models.Job))
+
+
 def stats() -> Operation[models.Stats]:
     """Numbers of what is stored."""
     return Operation("GET", f"{API}/stats", TypeAdapter(models.Stats))

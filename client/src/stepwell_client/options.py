@@ -59,4 +59,12 @@ class ListOptions(TypedDict, total=False):
     uri: str
 
 
+class JobOptions(TypedDict, total=False):
+    """Options of a listing of background jobs."""
+
+    limit: int
+    cursor: str
+    status: Literal["queued", "running", "done", "failed", "cancelled"]
+
+
 DocumentId = UUID | str
