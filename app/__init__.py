@@ -4,6 +4,8 @@ A query passes through the layers once, and a response is returned:
 
     HTTP / MCP / CLI → pipelines → ( text · providers · store → SQL ) → ranking → response
 
+and a file, before it is stored: HTTP / CLI → pipelines → parsing (in a process of its own) → text → providers → store
+
 app/
 ├── __main__.py      python -m app
 ├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: one file per command group
@@ -18,6 +20,7 @@ app/
 ├── pipelines/       use cases: search, multihop, linked search, rerank, merge lists, ingest, entities; one per file
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
 ├── text/            pure text processing: query analysis, cleaning, chunking, name matching
+├── parsing/         reads files of every format in a process with limits; the only package with parser libraries
 ├── store/           the only package that knows Postgres, including the embedded server; ranked reads are .sql files
 │   └── sql/         the header of each file states its purpose, binds and columns
 ├── providers/       the only package that calls other services or loads a model; one vendor per file

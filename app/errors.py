@@ -5,7 +5,8 @@ StepwellError                      500  internal_error
 │   ├── BlankQuery                 400  blank_query
 │   ├── InvalidVector              422  invalid_vector
 │   ├── InvalidCursor              422  invalid_cursor
-│   └── DuplicateUri               422  duplicate_uri
+│   ├── DuplicateUri               422  duplicate_uri
+│   └── UnreadableFile             422  unsupported_format, encrypted, damaged, no_text or parse_limit
 ├── MalformedRequest               400  malformed_request
 ├── UpgradeRefused                 400  upgrade_refused
 ├── RequestTimeout                 408  request_timeout
@@ -44,6 +45,9 @@ from typing import Literal
 ProviderFault = Literal["address", "tls", "time", "key", "model", "limit", "request", "server", "answer", "vectors"]
 """What was wrong with a call to a provider: its address, certificate, response time, API key, model name, rate limit,
 the request, its server, the form of its answer, or the number or content of the vectors in it."""
+
+UnreadableReason = Literal["unsupported_format", "encrypted", "damaged", "no_text", "parse_limit"]
+"""Why a file cannot be read: its format, a password, invalid content, no text in it, or the limits of parsing."""
 
 
 class StepwellError(Exception):
@@ -95,6 +99,14 @@ class DuplicateUri(BadRequest):
     """Two files of one form have the same name."""
 
     code = "duplicate_uri"
+
+
+class UnreadableFile(BadRequest):
+    """A file cannot be read; the code is the reason."""
+
+    def __init__(self, reason: UnreadableReason, message: str) -> None:
+        super().__init__(message)
+        self.code = reason
 
 
 class MalformedRequest(StepwellError):

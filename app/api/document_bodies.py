@@ -13,20 +13,21 @@ from app import errors
 from app.api import bodies, problems, strict_json, uploads, validation_errors
 from app.api.document_models import MAX_DOCUMENTS, MAX_URI_LENGTH, DocumentInput, RefusedItem
 from app.pipelines import offload
+from app.pipelines.file_reading import ParseLimits
 from app.shapes import Upload
 
 
-async def read(request: Request) -> Upload | list[Upload | RefusedItem]:
-    """The body's one document, or the items of its list or form.
+async def read(request: Request, limits: ParseLimits) -> Upload | list[tuple[int, Upload | RefusedItem]]:
+    """The body's one document, or the items of its list or form with their indices; `limits` are those of each file.
 
     Raises BadRequest or RequestValidationError if the body is no document, list or form, and for an invalid document
     that is not in a list.
     """
     if uploads.is_multipart(request):
-        return await uploads.read(request)
+        return await uploads.read(request, limits)
     value, size = await _json(request)
     if isinstance(value, list):
-        return await offload.run(size, _items, value)
+        return list(enumerate(await offload.run(size, _items, value)))
     document = await offload.run(size, _validated, value)
     return document.shape()
 

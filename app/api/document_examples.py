@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Path
 
 from app.api import uploads
-from app.api.document_models import MAX_DOCUMENTS, DocumentForm
+from app.api.document_models import MAX_DOCUMENTS
 
 NOTE = {
     "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
@@ -61,21 +61,7 @@ BODY: dict[str, Any] = {
                 },
                 "examples": EXAMPLES,
             },
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["files"],
-                    "properties": {
-                        "files": {
-                            "type": "array",
-                            "items": {"type": "string", "format": "binary"},
-                            "maxItems": uploads.MAX_FILES,
-                            "description": "Text and Markdown files. Each file's name, or relative path, is its URI.",
-                        },
-                        **DocumentForm.form_schemas(),
-                    },
-                }
-            },
+            uploads.FORM: uploads.SCHEMA,
         },
     }
 }

@@ -101,6 +101,11 @@ class DocumentForm(wire.WireModel):
         None, description="JSON object that searches can filter by, added to the metadata of every file."
     )
     language: Language | None = Field(None, description="BCP 47 tag, ISO 639 code or name of every file's language.")
+    text_field: Title | None = Field(
+        None,
+        description="Column of CSV files and sheets, or field of JSON lines, that holds the text; the others become "
+        "metadata. By default `text`, `content` or `body` if there is one, else all columns are the text.",
+    )
 
     @classmethod
     def form_schemas(cls) -> dict[str, Any]:
@@ -117,7 +122,8 @@ class DocumentForm(wire.WireModel):
     def applied_to(self, upload: Upload) -> Upload:
         """An upload of the form with these fields."""
         metadata = {**upload.metadata, **(self.metadata or {})}
-        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=self.language)
+        language = self.language or upload.language
+        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -148,7 +154,7 @@ class DocumentResult(BaseModel):
 class DocumentFailure(BaseModel):
     """A document of a list that was not stored."""
 
-    index: int = Field(description="Index of the document in the request, from 0.")
+    index: int = Field(description="Index of the document, or of its file, in the request, from 0.")
     uri: str | None = Field(description="URI of the document.")
     field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
     code: str = Field(description="Stable code of the error.")

@@ -9,26 +9,22 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Request, Response
 
-from app import errors
-from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, uploads, wire
+from app.api import auditing, auth, bodies, disconnects, document_bodies, problems, replies, storing, uploads, wire
 from app.api import document_examples as examples
 from app.api.document_models import (
     MAX_URI_LENGTH,
     ChunkPage,
     DocumentChange,
     DocumentDeletion,
-    DocumentFailure,
     DocumentInput,
     DocumentPage,
     DocumentResult,
     DocumentResultList,
-    RefusedItem,
     StorageStats,
     StoredChunk,
     StoredDocument,
 )
 from app.pipelines import cursors, document_changes, documents, ingest
-from app.pipelines.services import Services
 from app.shapes import Chunk, Upload
 
 router = APIRouter(
@@ -62,10 +58,31 @@ async def add(
     stored, the status is 422.
     """
     async with request.app.state.ingest_gate.turn(user_id):
-        uploaded = await document_bodies.read(request)
+        uploaded = await document_bodies.read(request, use.parse_limits)
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
-        store = partial(_add_one, uploaded) if isinstance(uploaded, Upload) else partial(_add_several, uploaded)
+        store = (
+            partial(storing.add_one, uploaded)
+            if isinstance(uploaded, Upload)
+            else partial(storing.add_several, uploaded)
+        )
         return await disconnects.cancel_on_disconnect(request, partial(store, request, response, user_id, use))
+
+
+@router.post(
+    "/documents/upload",
+    operation_id="upload_documents",
+    summary="Upload files",
+    status_code=201,
+    responses={**problems.WRITE, 200: {"model": DocumentResultList, "description": "Nothing was added or replaced."}},
+    response_model=DocumentResultList,
+    openapi_extra={"requestBody": {"required": True, "content": {uploads.FORM: uploads.SCHEMA_WITH_EXAMPLE}}},
+)
+async def upload(
+    request: Request, response: Response, user_id: auth.Writer, use: auth.Use
+) -> DocumentResult | DocumentResultList:
+    """Store the documents of files of any supported format. The same as a form sent to `/documents`."""
+    bodies.require(request, uploads.FORM)
+    return await add(request, response, user_id, use)
 
 
 @router.get("/documents", operation_id="list_documents", summary="List documents")
@@ -235,43 +252,3 @@ async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
     """Numbers of the user's documents and chunks, and the embedding model."""
     stored = await documents.stats(user_id, db=use.db)
     return StorageStats(**{name: getattr(stored, name) for name in stored.__dataclass_fields__})
-
-
-async def _add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
-    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S)
-    request.state.stored = [stored]
-    response.status_code = 200 if stored.status == "unchanged" else 201
-    return DocumentResult.of(stored)
-
-
-async def _add_several(
-    items: Sequence[Upload | RefusedItem], request: Request, response: Response, user_id: str, use: Services
-) -> DocumentResultList:
-    """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
-    stored: list[DocumentResult] = []
-    failed = [DocumentFailure.of(i, item) for i, item in enumerate(items) if isinstance(item, RefusedItem)]
-    request.state.stored = done = []
-    indices = {id(item): index for index, item in enumerate(items)}
-    readable = [item for item in items if isinstance(item, Upload)]
-    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S):
-        if outcome.stored is not None:
-            done.append(outcome.stored)
-            stored.append(DocumentResult.of(outcome.stored))
-        elif outcome.error is not None:
-            refused = RefusedItem(outcome.error, outcome.upload.uri)
-            failed.append(DocumentFailure.of(indices[id(outcome.upload)], refused))
-    request.state.refused = len(failed)
-    failed.sort(key=lambda refused: refused.index)
-    if not stored:
-        raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
-    count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
-    response.status_code = 201 if count["added"] or count["replaced"] else 200
-    return DocumentResultList(documents=stored, failed=failed, **count)
-
-
-def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:
-    """The error of a request of which no document is stored: that of its first document."""
-    item = f"{form}[{first.index}]"
-    refused = errors.BadRequest(first.detail, field=f"{item}.{first.field}" if first.field else item)
-    refused.code = first.code
-    return refused

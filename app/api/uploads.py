@@ -10,6 +10,7 @@ import dataclasses
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -21,27 +22,55 @@ from starlette.requests import Request
 from app import errors
 from app.api import strict_json, validation_errors
 from app.api.document_models import DocumentForm, RefusedItem
-from app.pipelines import offload
+from app.pipelines import file_reading
+from app.pipelines.file_reading import FileReader, NamedFile, ParseLimits
 from app.shapes import Upload
-from app.text import cleaning
 
 MAX_FILES = 100
 MAX_FIELDS = 16
-MARKDOWN = (".md", ".markdown", ".mdown", ".mkd")
-TEXT = (".txt", ".text", ".log", "")
+FORM = "multipart/form-data"
+MAX_FILE_DOCUMENTS = 1_000
+"""Documents that one file of a form may hold, such as rows of a table."""
+SCHEMA: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "required": ["files"],
+        "properties": {
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "format": "binary"},
+                "maxItems": MAX_FILES,
+                "description": f"Files: {file_reading.SUPPORTED}. The URI of a file is its name, or its relative path.",
+            },
+            **DocumentForm.form_schemas(),
+        },
+    }
+}
+"""The form in the OpenAPI document."""
+_EXAMPLE = {"summary": "One file", "value": {"files": ["Lime mortar dries slowly."], "uri": "notes/lime.txt"}}
+SCHEMA_WITH_EXAMPLE = {**SCHEMA, "examples": {"one": _EXAMPLE}}
 _USAGE = f"Send 1 to {MAX_FILES} files as multipart/form-data in the field `files`."
-_FIELDS = "Use the form fields files, uri, title, metadata and language."
+_FIELDS = "Use the form fields files, uri, title, metadata, language and text_field."
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
 
 
 def is_multipart(request: Request) -> bool:
     """Whether the body is a multipart form."""
-    return request.headers.get("content-type", "").lower().startswith("multipart/form-data")
+    return request.headers.get("content-type", "").lower().startswith(FORM)
 
 
-async def read(request: Request) -> list[Upload | RefusedItem]:
-    """The form's files as uploads, or why one cannot be read.
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Form:
+    """A form: its text fields, the reader of its files, and the uris of the files that were read."""
+
+    fields: DocumentForm
+    reader: FileReader
+    seen: set[str] = dataclasses.field(default_factory=set)
+
+
+async def read(request: Request, limits: ParseLimits) -> list[tuple[int, Upload | RefusedItem]]:
+    """The documents of the form's files, or why one cannot be read, each with the index of its file.
 
     Raises BadRequest and RequestValidationError naming the field if the form itself is invalid.
     """
@@ -49,8 +78,9 @@ async def read(request: Request) -> list[Upload | RefusedItem]:
         async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
             files = _files(form)
             fields = _fields(form, len(files))
-            seen: set[str] = set()
-            return [await _item(file, fields, seen) for file in files]
+            async with file_reading.opened(limits) as reader:
+                read = _Form(fields, reader)
+                return [(index, item) for index, file in enumerate(files) for item in await _items(file, read)]
     except HTTPException as error:
         # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
         if error.status_code != 400:
@@ -104,36 +134,36 @@ def _metadata(text: str) -> object:
         raise RequestValidationError([{**e, "loc": ("body", "metadata", *e["loc"][1:])} for e in located]) from error
 
 
-async def _item(file: UploadFile, fields: DocumentForm, seen: set[str]) -> Upload | RefusedItem:
-    """A file as an upload, unless it cannot be read or an earlier file has its uri."""
-    uri = fields.uri
+async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
+    """The documents of a file, unless it cannot be read or an earlier file has its uri."""
+    uri = form.fields.uri
     try:
         path = relative_path(file.filename or "")
         uri = uri or path
-        if uri in seen:
+        if uri in form.seen:
             raise errors.DuplicateUri(
                 "An earlier file of this form has this name: send relative paths as file names, or one file a request."
             )
         if uri is not None:
-            seen.add(uri)
-        return dataclasses.replace(fields.applied_to(await _upload(file, path or "")), uri=uri)
+            form.seen.add(uri)
+        return [form.fields.applied_to(upload) for upload in await _uploads(file, path or "", uri, form)]
     except errors.BadRequest as error:
-        return RefusedItem(error, uri)
+        return [RefusedItem(error, uri)]
 
 
-async def _upload(file: UploadFile, path: str) -> Upload:
-    """The file's text with its name. Raises BadRequest."""
+async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload]:
+    """The documents of a file. Raises BadRequest."""
     name = path.rpartition("/")[2][-200:]
-    suffix = "." + name.rpartition(".")[2].lower() if "." in name else ""
-    if suffix not in (*MARKDOWN, *TEXT):
-        kinds = ", ".join((*MARKDOWN, *TEXT[:-1]))
-        raise errors.BadRequest(f"Only text and Markdown can be read ({kinds}).")
-    raw = await file.read()
-    decoded = await offload.run(len(raw), cleaning.decode, raw)
-    if await offload.run(len(raw), cleaning.is_blank, decoded.text):
-        raise errors.BadRequest("The file contains no text.")
-    metadata = {"filename": name} if name else {}
-    return Upload(decoded.text, default_title=name, metadata=metadata, markdown=suffix in MARKDOWN)
+    named = NamedFile(await file.read(), name, uri=uri, default_title=name, text_field=form.fields.text_field)
+    found: list[Upload] = []
+    async with aclosing(form.reader.uploads(named)) as uploads:
+        async for upload in uploads:
+            found.append(upload)
+            if len(found) > MAX_FILE_DOCUMENTS:
+                raise errors.BadRequest(
+                    f"The file holds more than {MAX_FILE_DOCUMENTS:,} documents: split it, or use `stepwell ingest`."
+                )
+    return found
 
 
 def relative_path(filename: str) -> str | None:

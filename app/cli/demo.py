@@ -63,9 +63,8 @@ async def ingest_samples(services: Services, user: str) -> None:
 
 def _notes(paths: list[Path]) -> Iterator[Upload]:
     for path in paths:
-        yield ingest.upload(
-            path, path.read_text(encoding="utf-8"), uri=f"sample/{path.relative_to(samples.NOTES).as_posix()}"
-        )
+        uri = f"sample/{path.relative_to(samples.NOTES).as_posix()}"
+        yield Upload(path.read_text(encoding="utf-8"), uri=uri, metadata={"filename": path.name})
 
 
 def _with_free_port(settings: Settings) -> Settings:

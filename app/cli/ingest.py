@@ -1,11 +1,11 @@
-"""Implements `stepwell ingest`: stores files and folders of text and Markdown."""
+"""Implements `stepwell ingest`: stores files and folders of every supported format."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
@@ -18,16 +18,14 @@ from rich.text import Text
 from app import errors, runtime
 from app.cli import folders, options
 from app.config import Settings
+from app.pipelines import file_reading, mention_refresh
 from app.pipelines import ingest as pipeline
-from app.pipelines import mention_refresh
+from app.pipelines.file_reading import NamedFile, ParseLimits
 from app.pipelines.services import Services
 from app.providers import scope
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import IngestResult, Upload, Vector
-from app.text import cleaning
 
-MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
-READABLE = MARKDOWN | {".txt", ".text"}
 LARGEST_FILE = 50_000_000
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
@@ -41,6 +39,14 @@ class Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The average since the start."""
         return Text(f"{task.speed:.0f}/s" if task.speed else "–/s")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files to read, and the field of their records that holds the text (None: chosen by name)."""
+
+    paths: Sequence[Path]
+    text_field: str | None = None
 
 
 @dataclass(slots=True)
@@ -126,7 +132,10 @@ class CountingEmbedder:
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of text and Markdown.")],
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of files.")],
+    text_field: Annotated[
+        str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
+    ] = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
@@ -136,7 +145,7 @@ def ingest(
     In folders, hidden files and folders, node_modules and whatever .gitignore files exclude are skipped.
     """
     summary = Summary()
-    files = find(paths, summary)
+    files = Files(find(paths, summary), text_field)
     options.run(_ingest(files, summary, options.checked_user(user), options.settings(data_dir)))
     if as_json:
         typer.echo(json.dumps(summary.as_json()))
@@ -155,7 +164,7 @@ def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
     for path in paths:
         if path.is_dir():
             for file in folders.files(path, summary.fail):
-                if file.suffix.lower() in READABLE:
+                if file.suffix.lower().removeprefix(".") in file_reading.SUFFIXES:
                     found[file] = None
                 else:
                     summary.unsupported[file.suffix.lower()] += 1
@@ -166,36 +175,37 @@ def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
     return list(found)
 
 
-def read(files: Sequence[Path], summary: Summary) -> Iterator[Upload]:
-    """Yields the files as uploads; records those that cannot be read as failed."""
-    for path in files:
-        try:
-            if path.stat().st_size > LARGEST_FILE:
-                raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
-            text = cleaning.decode(path.read_bytes()).text
-        except OSError as error:
-            summary.fail(path, error)
-        except errors.BadRequest as error:
-            summary.failures.append((str(path), error.message))
-        else:
-            yield upload(path, text, uri=path.resolve().as_uri())
+async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGenerator[Upload, None]:
+    """Yields the documents of the files; records files that cannot be read as failed."""
+    async with file_reading.opened(limits) as reader:
+        for path in files.paths:
+            try:
+                if path.stat().st_size > LARGEST_FILE:
+                    raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
+                uri = path.resolve().as_uri()
+                file = NamedFile(path.read_bytes(), path.name, uri=uri, text_field=files.text_field)
+                async for upload in reader.uploads(file):
+                    yield upload
+            except OSError as error:
+                summary.fail(path, error)
+            except errors.BadRequest as error:
+                summary.failures.append((str(path), error.message))
 
 
-def upload(path: Path, text: str, *, uri: str) -> Upload:
-    """Returns a file's text as an upload with the file's name in its metadata."""
-    markdown = path.suffix.lower() in MARKDOWN
-    return Upload(text, uri=uri, markdown=markdown, metadata={"filename": path.name})
-
-
-async def _ingest(files: Sequence[Path], summary: Summary, user_id: str, settings: Settings) -> None:
+async def _ingest(files: Files, summary: Summary, user_id: str, settings: Settings) -> None:
     async with runtime.open_services(settings) as services:
         with scope.retrying_bulk(PROVIDER_RETRY_S):
-            await store(read(files, summary), _bytes(files), summary, user_id, services)
+            async with aclosing(read(files, summary, services.parse_limits)) as uploads:
+                await store(uploads, _bytes(files.paths), summary, user_id, services)
         await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
 
 
 async def store(
-    uploads: Iterator[Upload], total_bytes: int, summary: Summary, user_id: str, services: Services
+    uploads: Iterable[Upload] | AsyncIterable[Upload],
+    total_bytes: int,
+    summary: Summary,
+    user_id: str,
+    services: Services,
 ) -> None:
     """Stores uploads of `total_bytes` and shows a progress bar with the rate in chunks and the time left."""
     columns = (TextColumn("Ingesting chunks"), BarColumn(), MofNCompleteColumn(), Rate(), TimeRemainingColumn())
@@ -229,6 +239,6 @@ def _show(summary: Summary) -> None:
     )
     for suffix, count in sorted(summary.unsupported.items()):
         kind = f"{suffix} files" if suffix else "files without a suffix"
-        options.err.print(f"Skipped {count} {escape(kind)}: not text or Markdown.")
+        options.err.print(f"Skipped {count} {escape(kind)}: the format is not supported.")
     for path, reason in summary.failures:
         options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}")

@@ -152,6 +152,14 @@ class Settings(ProviderSettings):
     chunk_tokens: int = Field(160, ge=40, le=400, description="Target size of a chunk in tokens.")
     chunk_overlap: int = Field(24, ge=0, le=100, description="Overlap of neighbouring chunks of a section, in tokens.")
 
+    # files
+    parse_memory_mb: int = Field(
+        1024, ge=256, description="Memory that the process which parses a file may use, in MB of address space."
+    )
+    parse_timeout_s: float = Field(
+        90.0, ge=1, description="Time that parsing a file may take; its CPU time is limited to two thirds of it."
+    )
+
     # entities
     entity_keys: str = Field(
         "attendees,people,participants,speakers,author,project,team,tags",

@@ -16,7 +16,7 @@ from app.pipelines import cancellable
 from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, Upload
-from app.text import chunking, cleaning, languages, lexical, markdown, tokens
+from app.text import chunking, cleaning, languages, lexical, markdown, structure, tokens
 
 MAX_TITLE_LENGTH = 500
 MAX_URI_LENGTH = 2_048
@@ -57,7 +57,7 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
     check()
     cleaned = cleaning.clean(upload.content)
     check()
-    parsed = markdown.parse(cleaned.text) if upload.markdown else markdown.ParsedMarkdown(cleaned.text)
+    parsed = _parsed(upload, cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document contains no text.", field="content")
     config, notes = _config(upload, parsed)
@@ -69,7 +69,7 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
         config=config,
         created_at=upload.created_at or parsed.created_at,
         markdown=upload.markdown,
-        warnings=(*cleaned.warnings, *parsed.warnings, *notes),
+        warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *notes),
     )
 
 
@@ -135,6 +135,13 @@ def config_for(language: str) -> str:
     if config is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
     return config
+
+
+def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
+    """The text with what its frontmatter and its first heading say about it."""
+    if upload.markdown and upload.frontmatter:
+        return markdown.parse(text)
+    return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
 
 
 def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:

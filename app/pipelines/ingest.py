@@ -10,7 +10,7 @@ import asyncio
 import dataclasses
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -77,7 +77,11 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
 
 
 async def many(
-    uploads: Iterable[Upload], user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S
+    uploads: Iterable[Upload] | AsyncIterable[Upload],
+    user_id: str,
+    services: Services,
+    *,
+    retry_s: float = BULK_RETRY_S,
 ) -> AsyncIterator[IngestOutcome]:
     """Store several documents in their order, each on its own, while the next ones are embedded together.
 
@@ -88,7 +92,7 @@ async def many(
     ready: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=2)
 
     async def embed_ahead() -> None:
-        for group in _groups(uploads):
+        async for group in _groups(_each(uploads)):
             characters = sum(len(upload.content) for upload in group)
             work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
             batch = _Batch(await cancellable.run(characters, work), retry_s=retry_s)
@@ -196,11 +200,20 @@ class _Batch:
         return await caller((errors.DatabaseUnavailable, errors.Busy), step, *args, **kwargs)
 
 
-def _groups(uploads: Iterable[Upload]) -> Iterable[list[Upload]]:
+async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:
+    if isinstance(uploads, AsyncIterable):
+        async for upload in uploads:
+            yield upload
+    else:
+        for upload in uploads:
+            yield upload
+
+
+async def _groups(uploads: AsyncIterable[Upload]) -> AsyncIterator[list[Upload]]:
     """The uploads in groups of about BATCH_CHARACTERS."""
     group: list[Upload] = []
     characters = 0
-    for upload in uploads:
+    async for upload in uploads:
         group.append(upload)
         characters += max(len(upload.content), MIN_DOCUMENT_CHARACTERS)
         if characters >= BATCH_CHARACTERS:

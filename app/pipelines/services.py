@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from app.parsing.process import ParseLimits
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.entity_cache import EntityCache
@@ -27,6 +28,7 @@ class Services:
     embedder: Embedder
     owner: Database | None = None
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)
     candidates: int = 100
     rrf_k: int = 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 
 from app import config, errors
 from app.config import Settings
+from app.parsing.process import ParseLimits
 from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
@@ -53,6 +55,7 @@ async def open_services(
             owner=owner,
             embedder=embedder,
             chunking_options=chunking_options(settings),
+            parse_limits=parse_limits(settings),
             budget=Budget(
                 settings.embed_timeout_s + PROVIDER_GRACE_S,
                 settings.search_timeout_s,
@@ -180,6 +183,12 @@ def chunking_options(settings: Settings) -> ChunkingOptions:
 def entity_keys(settings: Settings) -> tuple[str, ...]:
     """Returns the metadata keys whose values name entities."""
     return tuple(key for part in settings.entity_keys.split(",") if (key := part.strip()))
+
+
+def parse_limits(settings: Settings) -> ParseLimits:
+    """Returns the limits of reading one file."""
+    cpu_s = math.ceil(settings.parse_timeout_s * 2 / 3)
+    return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, settings.parse_timeout_s)
 
 
 def data_dir(settings: Settings) -> Path:

@@ -1,7 +1,7 @@
 """Exports the core types that are passed between the packages.
 
-Reading: Query → Candidate → Hit → Answer. Writing: Upload → DocumentDraft → Passage → Chunk. All are frozen
-dataclasses, each constructed in one package.
+Reading: Query → Candidate → Hit → Answer. Writing: ExtractedDocument → Upload → DocumentDraft →
+Passage → Chunk. All are frozen dataclasses, each constructed in one package.
 """
 
 from app.shapes.entities import (
@@ -59,6 +59,7 @@ from app.shapes.writing import (
     DeletionResult,
     Document,
     DocumentDraft,
+    ExtractedDocument,
     IngestResult,
     Passage,
     Stats,
@@ -83,6 +84,7 @@ __all__ = [
     "EntityDraft",
     "EntityFilter",
     "EntityMatch",
+    "ExtractedDocument",
     "Filters",
     "Fusion",
     "Guidance",

@@ -1,4 +1,4 @@
-"""Types of the write path: Upload → DocumentDraft → Chunk, and the results of writes."""
+"""Types of the write path: ExtractedDocument → Upload → DocumentDraft → Chunk, and the results of writes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,30 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class ExtractedDocument:
+    """A document that a parser read from a file: its text as Markdown, not cleaned yet.
+
+    `page_starts` has the offset of each page if the file has pages. `fragment` identifies the document within a file
+    of several, such as `row=5`.
+    """
+
+    text: str
+    title: str = ""
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    page_starts: tuple[int, ...] = ()
+    fragment: str = ""
+    markdown: bool = True
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Upload:
     """A document of a request, as plain text or Markdown.
 
-    `default_title` is its title if neither the request nor the text has one.
+    `default_title` is its title if neither the request nor the text has one. `frontmatter` is false for Markdown that
+    was converted from another format.
     """
 
     content: str
@@ -36,6 +56,8 @@ class Upload:
     created_at: datetime | None = None
     markdown: bool = True
     default_title: str = ""
+    frontmatter: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,12 @@ async def send(client: httpx.AsyncClient, operation_id: str, path: str, *body: s
     """The response to an example, which must have a documented status and be as its schema says."""
     kind, content = body
     method, _path, operation = OPERATIONS[operation_id]
-    response = await client.request(method, path, content=content, headers={"Content-Type": kind} if kind else {})
+    if kind == "multipart/form-data":
+        fields = json.loads(content or "{}")
+        files = [("files", (f"{number}.txt", text)) for number, text in enumerate(fields.pop("files"))]
+        response = await client.request(method, path, files=files, data=fields)
+    else:
+        response = await client.request(method, path, content=content, headers={"Content-Type": kind} if kind else {})
     said = operation["responses"][str(response.status_code)].get("content", {})
     if "schema" in (declared := said.get(response.headers["content-type"], {})):
         schema = {**declared["schema"], "components": DOCUMENT["components"]}

@@ -6,6 +6,7 @@ import unicodedata
 from typing import Any
 
 import httpx
+import made_files
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
@@ -154,7 +155,7 @@ async def test_the_uri_or_title_of_one_file_does_not_apply_to_two(caller: Caller
 
 @pytest.mark.parametrize(
     ("name", "raw"),
-    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a.exe", b"MZ")],
+    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a", b"MZ\x90\x00")],
 )
 async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, raw: bytes) -> None:
     response = await _upload(caller, (name, raw))
@@ -174,7 +175,7 @@ async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Calle
     assert response.status_code == 201, response.text
     answer = response.json()
     assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
-    assert "text and Markdown" in answer["failed"][0]["detail"]
+    assert [one["code"] for one in answer["failed"]] == ["damaged", "no_text", "invalid_request"]
     assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", "d.txt"])
     assert (await _upload(caller, *files)).status_code == 200
 
@@ -196,3 +197,46 @@ async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller)
     broken = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "multipart/form-data"})
     assert broken.status_code in (400, 422)
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_pdf_word_and_html_files_are_searchable_under_their_titles(caller: Caller) -> None:
+    page = b"<html><head><title>Clay</title></head><body><main><p>Clay pipes drain the yard.</p></main></body></html>"
+    response = await _upload(
+        caller,
+        ("a.pdf", made_files.pdf([["Lime mortar dries slowly."]], title="Lime")),
+        ("b.docx", made_files.word("# Sand", "Sharp sand comes from the pit.", author="Ana Veit")),
+        ("c.html", page),
+        ("d.py", b"def stir(bucket):\n    return bucket\n"),
+    )
+    stored = await _stored(caller, response)
+    assert [document["title"] for document in stored] == ["Lime", "Sand", "Clay", "d.py"]
+    assert [document["content"] for document in stored[:3]] == [
+        "Lime mortar dries slowly.",
+        "# Sand\n\nSharp sand comes from the pit.",
+        "Clay pipes drain the yard.",
+    ]
+    assert stored[1]["metadata"] == {"filename": "b.docx", "author": "Ana Veit"}
+    answer = await caller.client.post("/api/rag/search", json={"query": "Which sand comes from the pit?"})
+    assert answer.json()["results"][0]["uri"] == "b.docx"
+
+
+async def test_a_file_that_cannot_be_read_is_refused_alone_with_its_reason(caller: Caller) -> None:
+    files = (
+        ("a.pdf", made_files.image_only_pdf()),
+        ("b.pdf", made_files.pdf([["Secret."]], password="x")),
+        ("c.docx", made_files.archive({"word/document.xml": b" " * 50_000_000})),
+        ("d.png", b"\x89PNG\r\n\x1a\n"),
+        ("e.pdf", made_files.pdf([["Lime."]])[:-300]),
+        ("f.pdf", b""),
+        ("g.txt", made_files.pdf([["Lime."]])),
+    )
+    answer = (await _upload(caller, *files)).json()
+    assert [document["uri"] for document in answer["documents"]] == ["g.txt"]
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [
+        (0, "a.pdf", "no_text"),
+        (1, "b.pdf", "encrypted"),
+        (2, "c.docx", "parse_limit"),
+        (3, "d.png", "unsupported_format"),
+        (4, "e.pdf", "damaged"),
+        (5, "f.pdf", "no_text"),
+    ]

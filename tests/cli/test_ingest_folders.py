@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import harness
+import made_files
 import pytest
 from rich.progress import Progress
 
@@ -76,13 +77,13 @@ def test_the_repositorys_gitignore_applies_to_a_folder_in_it(tmp_path: Path, mon
 
 
 def test_unsupported_files_are_counted_once_for_each_suffix(stepwell: Stepwell, tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "Lime.", "b.png": "", "c.PNG": "", "d.pdf": "", "LICENSE": ""})
+    write(tmp_path, {"a.md": "Lime.", "b.png": "", "c.PNG": "", "d.zip": "", "LICENSE": ""})
     user = harness.new_user()
     counted = stepwell("ingest", tmp_path, "--user", user, "--json")
-    assert (counted.code, counted.json["unsupported"]) == (0, {"": 1, ".pdf": 1, ".png": 2})
+    assert (counted.code, counted.json["unsupported"]) == (0, {"": 1, ".zip": 1, ".png": 2})
     shown = stepwell("ingest", tmp_path, "--user", user).err
-    assert "Skipped 2 .png files: not text or Markdown." in shown
-    assert "Skipped 1 files without a suffix: not text or Markdown." in shown
+    assert "Skipped 2 .png files: the format is not supported." in shown
+    assert "Skipped 1 files without a suffix: the format is not supported." in shown
     assert shown.count("Skipped") == 3
 
 
@@ -118,3 +119,19 @@ def _stored(*, chunks: int, embedded: int) -> IngestResult:
 
 def _never(path: Path, error: OSError) -> None:
     raise error
+
+
+def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwell: Stepwell, tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "Lime.", "b.py": "def stir(): ...", "c.html": "<html><p>Clay pipes.</p></html>"})
+    (tmp_path / "d.pdf").write_bytes(made_files.pdf([["Sharp sand."]]))
+    (tmp_path / "e.docx").write_bytes(made_files.word("Cement."))
+    (tmp_path / "f.pdf").write_bytes(made_files.image_only_pdf())
+    (tmp_path / "g.docx").write_bytes(b"PK\x03\x04 broken")
+    user = harness.new_user()
+    ran = stepwell("ingest", tmp_path, "--user", user, "--json")
+    assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 5, 2)
+    assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["f.pdf", "g.docx"]
+    again = stepwell("ingest", tmp_path, "--user", user)
+    failed = [line for line in again.err.splitlines() if line.startswith("failed")]
+    assert len(failed) == 2
+    assert "Traceback" not in again.err

@@ -1,0 +1,60 @@
+"""Stores the documents of a request and sets the status of its response."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app import errors
+from app.api import uploads
+from app.api.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
+from app.pipelines import ingest
+from app.pipelines.services import Services
+from app.shapes import Upload
+
+
+async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
+    """Store the document of a request."""
+    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S)
+    request.state.stored = [stored]
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return DocumentResult.of(stored)
+
+
+async def add_several(
+    items: Sequence[tuple[int, Upload | RefusedItem]],
+    request: Request,
+    response: Response,
+    user_id: str,
+    use: Services,
+) -> DocumentResultList:
+    """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
+    stored: list[DocumentResult] = []
+    failed = [DocumentFailure.of(i, item) for i, item in items if isinstance(item, RefusedItem)]
+    request.state.stored = done = []
+    indices = {id(item): index for index, item in items}
+    readable = [item for _index, item in items if isinstance(item, Upload)]
+    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S):
+        if outcome.stored is not None:
+            done.append(outcome.stored)
+            stored.append(DocumentResult.of(outcome.stored))
+        elif outcome.error is not None:
+            refused = RefusedItem(outcome.error, outcome.upload.uri)
+            failed.append(DocumentFailure.of(indices[id(outcome.upload)], refused))
+    request.state.refused = len(failed)
+    failed.sort(key=lambda refused: refused.index)
+    if not stored:
+        raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
+    count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
+    response.status_code = 201 if count["added"] or count["replaced"] else 200
+    return DocumentResultList(documents=stored, failed=failed, **count)
+
+
+def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:
+    """The error of a request of which no document is stored: that of its first document."""
+    item = f"{form}[{first.index}]"
+    refused = errors.BadRequest(first.detail, field=f"{item}.{first.field}" if first.field else item)
+    refused.code = first.code
+    return refused

@@ -1,0 +1,15 @@
+"""Reads files of every supported format in a separate process with limits of memory and time.
+
+Only `formats`, `process` and `frames` are imported by the service. The other modules run in the process that
+`process.Parser` starts: `worker` selects one of them by format, so that a process imports the libraries it needs only.
+
+    formats        the format of a file, by its first bytes and its name
+    process        starts the process, passes files to it and enforces the limits
+    frames         the messages between the two processes
+    worker         main function of the process
+    archives       checks on ZIP archives, and the kind of document in one
+    html_text      HTML as Markdown
+    pdf, page_layout, headings
+                   PDF
+    …              one module per further format
+"""

@@ -1,0 +1,107 @@
+"""Checks ZIP archives by their directory before anything is unpacked, and recognises the kind of document in one."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from datetime import UTC, datetime
+from typing import Any
+
+from lxml import etree
+
+from app.errors import UnreadableFile
+from app.parsing import formats
+from app.parsing.formats import Format
+
+MAX_ENTRIES = 10_000
+MAX_BYTES = 300_000_000
+"""Unpacked size of all entries."""
+MAX_RATIO = 100
+RATIO_FROM = 10_000_000
+"""Unpacked size from which the ratio counts: small repetitive files compress as well and are harmless."""
+_KINDS: tuple[tuple[str, Format], ...] = (
+    ("word/document.xml", "word"),
+    ("ppt/presentation.xml", "slides"),
+    ("xl/workbook.xml", "sheets"),
+    ("xl/workbook.bin", "sheets"),
+)
+_MIMETYPES: dict[bytes, Format] = {
+    b"application/epub+zip": "book",
+    b"application/vnd.oasis.opendocument.spreadsheet": "sheets",
+}
+_CORE = "docProps/core.xml"
+_NAMESPACES = {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "dcterms": "http://purl.org/dc/terms/",
+}
+
+
+def check(raw: bytes) -> Format:
+    """The format of the document in an archive.
+
+    Raises UnreadableFile for other archives, for damaged ones, and for entries that are links, that lie outside the
+    archive, or that unpack to more than the limits.
+    """
+    with opened(raw) as archive:
+        entries = archive.infolist()
+        _check_entries(entries, len(raw))
+        names = {entry.filename for entry in entries}
+        for name, kind in _KINDS:
+            if name in names:
+                return kind
+        if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
+            kind_of_mimetype = _MIMETYPES.get(archive.read("mimetype").strip())
+            if kind_of_mimetype:
+                return kind_of_mimetype
+    raise formats.unsupported()
+
+
+def opened(raw: bytes) -> zipfile.ZipFile:
+    """An archive. Raises UnreadableFile if it is damaged."""
+    try:
+        return zipfile.ZipFile(io.BytesIO(raw))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise UnreadableFile("damaged", "The archive of the file is damaged or incomplete.") from error
+
+
+def xml(raw: bytes) -> Any:
+    """The root element of an XML file; entities are not expanded and nothing else is loaded. Raises XMLSyntaxError."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    return etree.fromstring(raw, parser)
+
+
+def core_properties(raw: bytes) -> tuple[str, dict[str, Any], datetime | None]:
+    """The title, the author as metadata, and the creation time of an Office file; empty where they are missing."""
+    with opened(raw) as archive:
+        if _CORE not in archive.namelist():
+            return "", {}, None
+        root = xml(archive.read(_CORE))
+    title, author, created = (
+        (root.findtext(name, namespaces=_NAMESPACES) or "").strip()
+        for name in ("dc:title", "dc:creator", "dcterms:created")
+    )
+    return title, {"author": author} if author else {}, moment(created)
+
+
+def moment(text: str) -> datetime | None:
+    """An ISO 8601 time in UTC, None if the text is none; a time without a zone is taken as UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], packed: int) -> None:
+    if len(entries) > MAX_ENTRIES:
+        raise UnreadableFile("parse_limit", f"The archive of the file has more than {MAX_ENTRIES:,} entries.")
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > MAX_BYTES or (unpacked > RATIO_FROM and unpacked > MAX_RATIO * packed):
+        raise UnreadableFile("parse_limit", "The archive of the file unpacks to more than is allowed.")
+    for entry in entries:
+        if entry.flag_bits & 1:
+            raise UnreadableFile("encrypted", "The file is protected by a password: save it without one.")
+        parts = entry.filename.replace("\\", "/").split("/")
+        if ".." in parts or parts[0] == "" or stat.S_ISLNK(entry.external_attr >> 16):
+            raise UnreadableFile("damaged", "The archive of the file has links or entries outside of it.")

@@ -1,0 +1,58 @@
+"""Encodes the messages between the service and the process that parses files.
+
+A message is its length in four bytes, then JSON in UTF-8. JSON and not pickle, because the service must not trust a
+process that reads hostile files.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from app.shapes import ExtractedDocument
+
+LENGTH_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ParseRequest:
+    """A file to parse: its sniffed format, its name and the field of a record that holds its text.
+
+    The file's `size` bytes follow the message. Limits are those of one file: seconds of CPU time, and bytes of memory.
+    """
+
+    format: str
+    name: str
+    size: int
+    text_field: str | None
+    cpu_s: int
+    memory_bytes: int
+
+
+def encode(message: dict[str, Any]) -> bytes:
+    """A message with its length."""
+    body = json.dumps(message, ensure_ascii=True, separators=(",", ":"), default=str).encode()
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The message in the bytes after its length. Raises ValueError, TypeError."""
+    return dict(json.loads(body))
+
+
+def from_document(document: ExtractedDocument) -> dict[str, Any]:
+    """A document as a message."""
+    fields = asdict(document)
+    fields["created_at"] = document.created_at.isoformat() if document.created_at else None
+    return {"document": fields}
+
+
+def to_document(fields: dict[str, Any]) -> ExtractedDocument:
+    """The document of a message. Raises TypeError, ValueError, KeyError."""
+    created_at = fields["created_at"]
+    fields |= {"page_starts": tuple(map(int, fields["page_starts"])), "warnings": tuple(map(str, fields["warnings"]))}
+    return ExtractedDocument(
+        **{**fields, "created_at": datetime.fromisoformat(created_at) if created_at is not None else None}
+    )

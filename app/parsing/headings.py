@@ -1,0 +1,143 @@
+"""Finds the headings of a PDF: the lines that its outline names, else those in a larger font than its text."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from app.parsing.page_layout import PageLine
+
+LARGER = 1.15
+"""Size of a heading as a multiple of that of the text."""
+TITLE_LARGER = 1.3
+MAX_HEADING = 200
+MAX_SHARE = 0.3
+"""Share of lines in larger fonts from which they are not headings."""
+MAX_LINES = 3
+"""Lines that a heading may take."""
+FONT_LEVELS = 4
+TITLE_LEVEL, FIRST_LEVEL, LAST_LEVEL = 1, 2, 6
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """An entry of a PDF's outline: its title, its level from 0, and the index of its page."""
+
+    title: str
+    level: int
+    page: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that takes `count` lines from one on; level 1 is the title of the document."""
+
+    level: int
+    count: int
+
+
+Found = dict[tuple[int, int], Heading]
+"""Headings by the index of their page and of their first line."""
+
+
+def find(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
+    """The headings of the pages, and the title of the document where its font shows it."""
+    body = _body_size(pages)
+    found = _outlined(pages, outline) or _larger(pages, body)
+    title = _title(pages, body)
+    if title is not None and (title[0] not in found or _is_only_first(found, title[0])):
+        found[title[0]] = title[1]
+    return found
+
+
+def _is_only_first(found: Found, place: tuple[int, int]) -> bool:
+    """Whether the heading is the only one of the first level, as the title of a document is."""
+    return [key for key, heading in found.items() if heading.level == FIRST_LEVEL] == [place]
+
+
+def _outlined(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntry]) -> Found:
+    found: Found = {}
+    for entry in outline:
+        if not (0 <= entry.page < len(pages)) or not (wanted := _key(entry.title)):
+            continue
+        for index in range(len(pages[entry.page])):
+            place = (entry.page, index)
+            if place not in found and (count := _lines_of(pages[entry.page], index, wanted)):
+                found[place] = Heading(min(FIRST_LEVEL + entry.level, LAST_LEVEL), count)
+                break
+    return found
+
+
+def _lines_of(lines: Sequence[PageLine], first: int, wanted: str) -> int:
+    """The number of lines from `first` on that together are a title; 0 if they are not."""
+    key = ""
+    for count, line in enumerate(lines[first : first + MAX_LINES], 1):
+        key += "" if line.is_block else _key(line.text)
+        if key == wanted:
+            return count
+        if not key or not wanted.startswith(key):
+            return 0
+    return 0
+
+
+def _key(text: str) -> str:
+    """Letters and digits of a title, by which an entry of an outline and a line are compared."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
+
+
+def _larger(pages: Sequence[Sequence[PageLine]], body: float) -> Found:
+    """Runs of lines in a larger font; the largest fonts have the first levels."""
+    candidates: Found = {}
+    sizes: dict[tuple[int, int], float] = {}
+    for page, lines in enumerate(pages):
+        index = 0
+        while index < len(lines):
+            count = _larger_lines(lines, index, LARGER * body)
+            if count:
+                candidates[page, index] = Heading(0, count)
+                sizes[page, index] = _rounded(lines[index].size)
+            index += max(1, count)
+    total = sum(len(lines) for lines in pages)
+    if sum(heading.count for heading in candidates.values()) > MAX_SHARE * total:
+        return {}
+    ranked = sorted(set(sizes.values()), reverse=True)
+    level = {size: FIRST_LEVEL + min(rank, FONT_LEVELS - 1) for rank, size in enumerate(ranked)}
+    return {place: Heading(level[sizes[place]], heading.count) for place, heading in candidates.items()}
+
+
+def _larger_lines(lines: Sequence[PageLine], first: int, least: float) -> int:
+    """The number of lines from `first` on that are one heading in a larger font; 0 if there is none."""
+    count = characters = 0
+    for line in lines[first : first + MAX_LINES]:
+        same = count == 0 or (not line.begins and _rounded(line.size) == _rounded(lines[first].size))
+        if line.is_block or line.size < least or not any(map(str.isalpha, line.text)) or not same:
+            break
+        count, characters = count + 1, characters + len(line.text)
+    return count if 0 < characters <= MAX_HEADING else 0
+
+
+def _title(pages: Sequence[Sequence[PageLine]], body: float) -> tuple[tuple[int, int], Heading] | None:
+    """The lines of the first page in the largest font of the document, if no other page has that font."""
+    sizes = [(_rounded(line.size), page) for page, lines in enumerate(pages) for line in lines if not line.is_block]
+    if not sizes or (largest := max(sizes)[0]) < TITLE_LARGER * body:
+        return None
+    if any(size == largest and page > 0 for size, page in sizes):
+        return None
+    first = next(index for index, line in enumerate(pages[0]) if not line.is_block and _rounded(line.size) == largest)
+    count = _larger_lines(pages[0], first, largest - 0.5)
+    return ((0, first), Heading(TITLE_LEVEL, count)) if count else None
+
+
+def _body_size(pages: Sequence[Sequence[PageLine]]) -> float:
+    """The size in which most characters are set."""
+    characters: Counter[float] = Counter()
+    for lines in pages:
+        for line in lines:
+            characters[_rounded(line.size)] += len(line.text) * (not line.is_block)
+    return characters.most_common(1)[0][0] if characters else 0.0
+
+
+def _rounded(size: float) -> float:
+    return round(size * 2) / 2

@@ -1,0 +1,91 @@
+"""Reads HTML: the main text of a page without navigation, and fragments of HTML as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import markdownify
+from bs4 import BeautifulSoup
+from bs4.dammit import UnicodeDammit
+
+from app.errors import UnreadableFile
+from app.parsing import archives
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+MAIN_SHARE = 0.25
+"""Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""
+_NOT_TEXT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object", "form")
+_NOT_CONTENT = ("nav", "footer", "aside")
+_AUTHOR = frozenset({"author", "article:author", "dc.creator"})
+_DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The main text of a page, with its title, author, language and date."""
+    html = decoded(file.raw)
+    soup = BeautifulSoup(html, "lxml")
+    title, root = " ".join(soup.title.get_text().split()) if soup.title is not None else "", soup.html
+    language = root.get("lang") if root is not None else None
+    author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
+    text = _main_text(soup, html)
+    if not text.strip():
+        raise UnreadableFile("no_text", "The page contains no text.")
+    yield ExtractedDocument(
+        text,
+        title=title,
+        metadata={"author": author} if author else {},
+        language=str(language) if language else None,
+        created_at=archives.moment(date),
+    )
+
+
+def _main_text(soup: BeautifulSoup, html: str) -> str:
+    """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page."""
+    for element in soup.find_all(_NOT_TEXT):
+        element.decompose()
+    everything = markdown(str(soup))
+    for element in soup.find_all(_NOT_CONTENT):
+        element.decompose()
+    whole = markdown(str(soup)) if soup.get_text(strip=True) else everything
+    marked = soup.find_all("main") or soup.find_all("article")
+    if len(marked) == 1 and len(main := markdown(str(marked[0]))) >= MAIN_SHARE * len(whole):
+        return main
+    import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
+
+    found = trafilatura.extract(
+        html, output_format="markdown", include_comments=False, include_tables=True, favor_recall=True
+    )
+    return found if found and len(found) >= MAIN_SHARE * len(whole) else whole
+
+
+def _declared(soup: BeautifulSoup, names: frozenset[str]) -> str:
+    """The content of the first `meta` element with one of these names; empty if there is none."""
+    for element in soup.find_all("meta"):
+        name = element.get("name") or element.get("property") or element.get("itemprop") or ""
+        content = element.get("content")
+        if str(name).lower() in names and content:
+            return str(content).strip()
+    return ""
+
+
+def markdown(html: str) -> str:
+    """Trusted structure as Markdown: headings, lists, tables and code, without links, images and escapes."""
+    return markdownify.markdownify(
+        html,
+        heading_style="ATX",
+        bullets="-",
+        strip=["a", "img"],
+        escape_asterisks=False,
+        escape_underscores=False,
+        escape_misc=False,
+        table_infer_header=True,
+    )
+
+
+def decoded(raw: bytes) -> str:
+    """The text of an HTML file, in the encoding that it declares, else UTF-8, else Windows-1252."""
+    found = UnicodeDammit(raw, is_html=True, known_definite_encodings=[], user_encodings=["utf-8"]).unicode_markup
+    if found is None:
+        raise UnreadableFile("damaged", "The encoding of the page is unknown: save it in UTF-8.")
+    return found

@@ -1,0 +1,160 @@
+"""Orders the text of a page as it is read: columns from left to right, lines from top to bottom, paragraphs apart.
+
+Coordinates are those of PDF: points, with y upwards.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+SAME_LINE = 0.5
+"""Share of the lower run's height by which two runs of one line overlap."""
+PARAGRAPH_LEADING = 1.35
+"""Distance to the line above, as a multiple of the page's median, from which a line begins a paragraph."""
+SIZE_CHANGE = 1.15
+COLUMN_RUNS = 5
+"""Lines that a column has at least."""
+COLUMN_TEXT = 18
+"""Median characters of a column's lines; less is a column of a table, whose rows are read across."""
+CROSSING = 0.25
+"""Largest share of a page's runs that may cross the space between two columns."""
+SHARED_HEIGHT = 0.4
+MAX_DEPTH = 2
+_SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Text on one line without a wide gap, its box, and whether it is a block of its own, such as a table."""
+
+    text: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    is_block: bool = False
+
+    @property
+    def size(self) -> float:
+        """The height of the box, which is proportional to the font size."""
+        return self.y1 - self.y0
+
+
+@dataclass(frozen=True, slots=True)
+class PageLine:
+    """A line of a page, the size of its text, and whether a paragraph begins with it."""
+
+    text: str
+    size: float
+    begins: bool = False
+    is_block: bool = False
+
+
+def lines(runs: Sequence[Run]) -> list[PageLine]:
+    """The lines of a page in reading order."""
+    rows = list(_ordered(runs, 0))
+    leading = _leading(rows)
+    found: list[PageLine] = []
+    for place, row in enumerate(rows):
+        begins = place == 0 or _begins(rows[place - 1], row, leading)
+        found.append(PageLine(row.text, row.size, begins, row.is_block))
+    return found
+
+
+def _ordered(runs: Sequence[Run], depth: int) -> Iterator[Run]:
+    """The lines of a region: where it has columns, those between two lines that cross them column by column."""
+    gutter = _gutter(runs) if depth < MAX_DEPTH else None
+    if gutter is None:
+        yield from _rows(runs)
+        return
+    crossing = _rows([run for run in runs if run.x0 < gutter < run.x1])
+    for top, bottom, row in _bands(crossing):
+        inside = [run for run in runs if not run.x0 < gutter < run.x1 and bottom < (run.y0 + run.y1) / 2 <= top]
+        yield from _ordered([run for run in inside if run.x1 <= gutter], depth + 1)
+        yield from _ordered([run for run in inside if run.x0 >= gutter], depth + 1)
+        if row is not None:
+            yield row
+
+
+def _bands(crossing: Sequence[Run]) -> Iterator[tuple[float, float, Run | None]]:
+    """The heights between crossing lines from the top, each with the line that ends it."""
+    top = float("inf")
+    for row in crossing:
+        middle = (row.y0 + row.y1) / 2
+        yield top, middle, row
+        top = middle
+    yield top, float("-inf"), None
+
+
+def _gutter(runs: Sequence[Run]) -> float | None:
+    """The x of the space between two columns of text; None if there is none."""
+    if len(runs) < 2 * COLUMN_RUNS:
+        return None
+    left, right = min(run.x0 for run in runs), max(run.x1 for run in runs)
+    width = right - left
+    best: tuple[int, float, float] | None = None
+    for place in range(int(left + 0.2 * width), int(left + 0.8 * width), 2):
+        crossing = sum(run.x0 < place < run.x1 for run in runs)
+        if crossing > CROSSING * len(runs):
+            continue
+        rank = (crossing, abs(place - (left + right) / 2), float(place))
+        if (best is None or rank < best) and _separates(runs, place):
+            best = rank
+    return best[2] if best else None
+
+
+def _separates(runs: Sequence[Run], place: float) -> bool:
+    """Whether there are columns of text on both sides of an x, next to each other."""
+    sides = [run for run in runs if run.x1 <= place], [run for run in runs if run.x0 >= place]
+    if any(len(side) < COLUMN_RUNS or _typical_length(side) < COLUMN_TEXT for side in sides):
+        return False
+    (low, high), (other_low, other_high) = ((min(r.y0 for r in s), max(r.y1 for r in s)) for s in sides)
+    shared = min(high, other_high) - max(low, other_low)
+    return shared >= SHARED_HEIGHT * min(high - low, other_high - other_low)
+
+
+def _typical_length(runs: Sequence[Run]) -> float:
+    return statistics.median(len(run.text) for run in runs)
+
+
+def _rows(runs: Sequence[Run]) -> list[Run]:
+    """The runs joined to lines, from top to bottom."""
+    rows: list[list[Run]] = []
+    for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
+        if rows and _same_line(rows[-1], run):
+            rows[-1].append(run)
+        else:
+            rows.append([run])
+    return [_joined(row) for row in rows]
+
+
+def _same_line(row: Sequence[Run], run: Run) -> bool:
+    first = row[0]
+    if first.is_block or run.is_block:
+        return False
+    shared = min(first.y1, run.y1) - max(first.y0, run.y0)
+    return shared >= SAME_LINE * min(first.size, run.size)
+
+
+def _joined(row: Sequence[Run]) -> Run:
+    across = sorted(row, key=lambda run: run.x0)
+    largest = max(across, key=lambda run: len(run.text))
+    joined = replace(largest, text=" ".join(run.text.strip() for run in across).strip())
+    return replace(joined, x0=across[0].x0, x1=max(run.x1 for run in across))
+
+
+def _leading(rows: Sequence[Run]) -> float:
+    """The median distance of a line from the line above it."""
+    steps = [above.y1 - row.y1 for above, row in itertools.pairwise(rows) if above.y1 > row.y1]
+    return statistics.median(steps) if steps else 0.0
+
+
+def _begins(above: Run, row: Run, leading: float) -> bool:
+    if above.is_block or row.is_block or max(above.size, row.size) > SIZE_CHANGE * min(above.size, row.size):
+        return True
+    if row.y1 >= above.y1:  # the top of the next column
+        return above.text.endswith(_SENTENCE_ENDS)
+    return above.y1 - row.y1 > PARAGRAPH_LEADING * leading

@@ -1,0 +1,165 @@
+"""Passes files to a process that parses them, and ends it when a file exceeds the limits of memory or time.
+
+The process inherits neither sockets nor environment variables, and so no keys. It parses one file after the other and
+is replaced after a failure. A parser serves one user only, so that a hostile file cannot read another user's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from app.errors import UnreadableFile, UnreadableReason
+from app.parsing import frames
+from app.parsing.formats import Sniffed
+from app.shapes import ExtractedDocument
+
+FILES_PER_PROCESS = 200
+"""Files after which a process is replaced, because libraries may leak memory."""
+_STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
+_REASONS: dict[str, UnreadableReason] = {
+    "unsupported_format": "unsupported_format",
+    "encrypted": "encrypted",
+    "damaged": "damaged",
+    "no_text": "no_text",
+    "parse_limit": "parse_limit",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ParseLimits:
+    """Limits of reading one file.
+
+    Attributes:
+        memory_bytes: Address space of the process.
+        cpu_s: CPU time, in whole seconds.
+        wall_s: Time for which the service waits for documents of the file.
+        text_bytes: Size of all documents as JSON.
+    """
+
+    memory_bytes: int = 1_024_000_000
+    cpu_s: int = 60
+    wall_s: float = 90.0
+    text_bytes: int = 200_000_000
+
+
+class Parser:
+    """Parses files in a process of its own, which is started with the first file; a context manager."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        self._limits = limits
+        self._process: asyncio.subprocess.Process | None = None
+        self._files = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def documents(
+        self, raw: bytes, format: Sniffed, *, name: str = "", text_field: str | None = None
+    ) -> AsyncGenerator[ExtractedDocument, None]:
+        """The documents of a file. Raises UnreadableFile; documents that were yielded before are complete."""
+        limits = self._limits
+        request = frames.ParseRequest(format, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes)
+        budget = _Budget(limits)
+        finished = False
+        try:
+            async with aclosing(self._messages(request, raw, budget)) as messages:
+                async for message in messages:
+                    if "document" not in message:
+                        finished = True
+                        _check(message)
+                    else:
+                        yield frames.to_document(message["document"])
+        except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
+            raise UnreadableFile("parse_limit", _STOPPED) from error
+        finally:
+            if not finished or self._files >= FILES_PER_PROCESS:
+                await self.stop()
+
+    async def _messages(
+        self, request: frames.ParseRequest, raw: bytes, budget: _Budget
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """The messages about a file up to the one on its end. Raises EOFError if the process ends before it."""
+        process = await self._started()
+        self._files += 1
+        assert process.stdin is not None
+        assert process.stdout is not None
+        async with budget.waiting():
+            process.stdin.write(frames.encode(asdict(request)))
+            process.stdin.write(raw)
+            await process.stdin.drain()
+        while True:
+            async with budget.waiting():
+                length = int.from_bytes(await process.stdout.readexactly(frames.LENGTH_BYTES), "big")
+                budget.take(length)
+                message = frames.decode(await process.stdout.readexactly(length))
+            yield message
+            if "document" not in message:
+                return
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is None or self._process.returncode is not None:
+            self._files = 0
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-I",
+                "-m",
+                "app.parsing.worker",
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+                cwd="/",
+            )
+        return self._process
+
+    async def stop(self) -> None:
+        """End the process; the next file starts another."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            process.kill()
+        if process.stdin is not None:
+            process.stdin.close()
+        await process.wait()
+
+
+class _Budget:
+    """The time for which the service may still wait for a file's documents, and the size that they may still have."""
+
+    def __init__(self, limits: ParseLimits) -> None:
+        self._seconds = limits.wall_s
+        self._bytes = limits.text_bytes
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Count the time of the block. Raises TimeoutError when none is left."""
+        began = asyncio.get_running_loop().time()
+        async with asyncio.timeout(max(0.0, self._seconds)):
+            yield
+        self._seconds -= asyncio.get_running_loop().time() - began
+
+    def take(self, size: int) -> None:
+        """Count a message. Raises ValueError when all together are too large."""
+        self._bytes -= size
+        if self._bytes < 0:
+            raise ValueError("the documents of the file are too large")
+
+
+def _check(message: dict[str, Any]) -> None:
+    """Raises UnreadableFile if the file could not be read."""
+    code = message.get("code")
+    if code is not None:
+        raise UnreadableFile(_REASONS[str(code)], str(message.get("message")))

@@ -1,0 +1,78 @@
+"""Main function of the process that parses files: reads files from standard input and writes their documents.
+
+The limits of memory and of CPU time are set before a file is read. Whatever libraries print is discarded.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from app.errors import UnreadableFile
+from app.parsing import archives, frames
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+_MODULES = {
+    "pdf": "pdf",
+    "html": "html_text",
+    "word": "word",
+}
+DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
+OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
+
+
+def main() -> None:
+    """Parse files until standard input ends."""
+    source = sys.stdin.buffer
+    target = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(null, descriptor)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    while length := source.read(frames.LENGTH_BYTES):
+        request = frames.ParseRequest(**frames.decode(source.read(int.from_bytes(length, "big"))))
+        _limit(request)
+        raw = source.read(request.size)
+        for message in _messages(request, raw):
+            target.write(frames.encode(message))
+        target.flush()
+
+
+def _limit(request: frames.ParseRequest) -> None:
+    """Set the limits of a file; that of CPU time counts from now."""
+    resource.setrlimit(resource.RLIMIT_AS, (request.memory_bytes, resource.RLIM_INFINITY))
+    seconds = int(time.process_time()) + 1 + request.cpu_s
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+def _messages(request: frames.ParseRequest, raw: bytes) -> Iterator[dict[str, Any]]:
+    """The documents of a file, then one message on how reading ended."""
+    try:
+        for document in read(InputFile(raw, request.name, request.text_field), request.format):
+            yield frames.from_document(document)
+    except UnreadableFile as error:
+        yield {"code": error.code, "message": error.message}
+    except MemoryError:
+        yield {"code": "parse_limit", "message": OUT_OF_MEMORY}
+    except Exception:  # any failure of a library on a hostile file
+        yield {"code": "damaged", "message": DAMAGED}
+    else:
+        yield {"code": None}
+
+
+def read(file: InputFile, sniffed: str) -> Iterator[ExtractedDocument]:
+    """The documents of a file. Raises UnreadableFile, and whatever the libraries raise."""
+    format = archives.check(file.raw) if sniffed == "archive" else sniffed
+    module = importlib.import_module(f"app.parsing.{_MODULES[format]}")
+    documents: Iterator[ExtractedDocument] = module.read(file)
+    return documents
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Reads a file of any supported format as uploads: text is decoded here, other formats are parsed in their own process.
+
+A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from app import errors
+from app.errors import UnreadableFile
+from app.parsing import formats, process
+from app.parsing.process import ParseLimits, Parser
+from app.pipelines import offload
+from app.shapes import ExtractedDocument, Upload
+from app.text import cleaning, languages
+
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "opened"]
+SUFFIXES = formats.SUFFIXES
+SUPPORTED = formats.SUPPORTED
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file to read: its content, its name, and the uri of its document.
+
+    `default_title` is the title of a text without one; other formats then have the file's name. `text_field` is the
+    field of a record that holds its text (None: chosen by name).
+    """
+
+    raw: bytes
+    name: str
+    uri: str | None = None
+    default_title: str = ""
+    text_field: str | None = None
+
+
+@asynccontextmanager
+async def opened(limits: ParseLimits) -> AsyncIterator[FileReader]:
+    """A reader of one user's files; its process ends with the block."""
+    async with process.Parser(limits) as parser:
+        yield FileReader(parser)
+
+
+class FileReader:
+    """Reads the files of one user."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+
+    async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload, None]:
+        """The documents of a file. Raises UnreadableFile; uploads that were yielded before are complete."""
+        format = formats.sniff(file.raw, file.name)
+        if format in formats.DECODED:
+            yield await _decoded(file, markdown=format == "markdown")
+            return
+        async for document in self._parser.documents(file.raw, format, name=file.name, text_field=file.text_field):
+            yield _upload(document, file)
+
+
+async def _decoded(file: NamedFile, *, markdown: bool) -> Upload:
+    """A file of text as an upload. Raises UnreadableFile."""
+    size = len(file.raw)
+    try:
+        decoded = await offload.run(size, cleaning.decode, file.raw)
+    except errors.BadRequest as error:
+        raise formats.unsupported() from error
+    if await offload.run(size, cleaning.is_blank, decoded.text):
+        raise UnreadableFile("no_text", "The file contains no text.")
+    return Upload(
+        decoded.text,
+        uri=file.uri,
+        markdown=markdown,
+        metadata=_named(file),
+        default_title=file.default_title,
+        warnings=decoded.warnings,
+    )
+
+
+def _upload(document: ExtractedDocument, file: NamedFile) -> Upload:
+    known = document.language is not None and languages.config_for(document.language) is not None
+    fragment = f"#{document.fragment}" if document.fragment else ""
+    return Upload(
+        document.text,
+        uri=file.uri + fragment if file.uri is not None else None,
+        markdown=document.markdown,
+        frontmatter=False,
+        metadata={**document.metadata, **_named(file)},
+        language=document.language if known else None,
+        created_at=document.created_at,
+        default_title=document.title or file.default_title or file.name,
+        warnings=document.warnings,
+    )
+
+
+def _named(file: NamedFile) -> dict[str, str]:
+    return {"filename": file.name} if file.name else {}

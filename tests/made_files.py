@@ -1,0 +1,150 @@
+"""Makes files of the supported formats, and damaged and hostile ones."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import docx
+from reportlab.lib.pagesizes import A4
+from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.pdfgen import canvas
+from reportlab.pdfgen.canvas import Canvas
+
+LEFT, TOP, LEADING = 60, 780, 14
+
+
+def pdf(pages: Sequence[Iterable[str]], *, title: str = "", author: str = "", password: str = "") -> bytes:
+    """A PDF of lines: `# ` gives a larger font, `## ` also an entry of the outline, `### ` the largest font."""
+    target = io.BytesIO()
+    encrypt = StandardEncryption(password, canPrint=0) if password else None
+    drawn = canvas.Canvas(target, pagesize=A4, encrypt=encrypt)
+    drawn.setTitle(title)
+    drawn.setAuthor(author)
+    for number, lines in enumerate(pages):
+        y = TOP
+        for line in lines:
+            _draw(drawn, line, y, number)
+            y -= 2 * LEADING if line.startswith("#") else LEADING
+        drawn.showPage()
+    drawn.save()
+    return target.getvalue()
+
+
+def _draw(drawn: Canvas, line: str, y: float, number: int) -> None:
+    words = line.lstrip("#").strip() if line.startswith("#") else line
+    drawn.setFont("Helvetica", 18 if line.startswith("###") else 14 if line.startswith("#") else 10)
+    drawn.drawString(LEFT, y, words)
+    if line.startswith("## "):
+        drawn.bookmarkPage(f"{number}-{words}")
+        drawn.addOutlineEntry(words, f"{number}-{words}", level=0)
+
+
+def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:
+    """A PDF whose content is drawn line by line across two columns under a heading over both."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn.setFont("Helvetica", 18)
+    drawn.drawString(LEFT, TOP, heading)
+    drawn.setFont("Helvetica", 10)
+    for number, (left, right) in enumerate(rows):
+        drawn.drawString(LEFT, TOP - 40 - LEADING * number, left)
+        drawn.drawString(310, TOP - 40 - LEADING * number, right)
+    drawn.save()
+    return target.getvalue()
+
+
+def ruled_table(rows: Sequence[Sequence[str]]) -> bytes:
+    """A PDF with a sentence above and below a table with lines around its cells."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn.drawString(LEFT, TOP, "The table below lists the tides.")
+    width, height, top = 100, 20, TOP - 40
+    for number in range(len(rows) + 1):
+        drawn.line(LEFT, top - height * number, LEFT + width * len(rows[0]), top - height * number)
+    for number in range(len(rows[0]) + 1):
+        drawn.line(LEFT + width * number, top, LEFT + width * number, top - height * len(rows))
+    for y, row in enumerate(rows):
+        for x, cell in enumerate(row):
+            drawn.drawString(LEFT + width * x + 5, top - height * (y + 1) + 6, cell)
+    drawn.drawString(LEFT, top - height * len(rows) - 30, "Tides come twice a day.")
+    drawn.save()
+    return target.getvalue()
+
+
+def image_only_pdf() -> bytes:
+    """A PDF as a scanner makes it: a drawing and no text."""
+    target = io.BytesIO()
+    drawn = canvas.Canvas(target, pagesize=A4)
+    drawn.rect(50, 50, 400, 600, fill=1)
+    drawn.save()
+    return target.getvalue()
+
+
+def pdf_of_streams(content: bytes, *, pages: int = 1, filters: str = "/FlateDecode") -> bytes:
+    """A PDF whose pages all have one content stream, which is stored as given."""
+    kids = " ".join(f"{number} 0 R" for number in range(5, 5 + pages))
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {pages} >>".encode(),
+        b"<< /Length %d /Filter %s >>\nstream\n%s\nendstream" % (len(content), filters.encode(), content),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    fonts = b"/Resources << /Font << /F1 4 0 R >> >>"
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 3 0 R %s >>" % fonts
+    objects += [page] * pages
+    return _assembled(objects)
+
+
+def _assembled(objects: Sequence[bytes]) -> bytes:
+    out = bytearray(b"%PDF-1.7\n")
+    places = []
+    for number, body in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n%s" % (len(objects) + 1, table)
+    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+    return bytes(out)
+
+
+def flate_bomb(megabytes: int) -> bytes:
+    """A zlib stream that unpacks to this many megabytes of spaces: one block, which a full flush allows to repeat."""
+    packer = zlib.compressobj(9)
+    header = packer.compress(b"") + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    return header + block * megabytes + packer.flush()
+
+
+def word(*paragraphs: str, table: Sequence[Sequence[str]] = (), title: str = "", author: str = "") -> bytes:
+    """A DOCX; paragraphs that begin with `# ` are headings and those with `- ` items of a list."""
+    document = docx.Document()
+    document.core_properties.title, document.core_properties.author = title, author
+    for paragraph in paragraphs:
+        if paragraph.startswith("#"):
+            marks, _, words = paragraph.partition(" ")
+            document.add_heading(words, level=len(marks))
+        elif paragraph.startswith("- "):
+            document.add_paragraph(paragraph[2:], style="List Bullet")
+        else:
+            document.add_paragraph(paragraph)
+    if table:
+        cells = document.add_table(rows=len(table), cols=len(table[0]))
+        for row, values in zip(cells.rows, table, strict=True):
+            for cell, value in zip(row.cells, values, strict=True):
+                cell.text = value
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+def archive(entries: Mapping[str, bytes | str]) -> bytes:
+    """A ZIP archive of these entries, compressed."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+        for name, content in entries.items():
+            made.writestr(name, content)
+    return target.getvalue()

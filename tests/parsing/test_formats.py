@@ -1,0 +1,97 @@
+"""A file's format is recognised by its content; its name only distinguishes formats that are plain text."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from collections.abc import Callable
+
+import made_files
+import pytest
+
+from app.errors import UnreadableFile
+from app.parsing import archives, formats
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize(
+    ("raw", "name", "format"),
+    [
+        (b"%PDF-1.4\n", "notes.txt", "pdf"),
+        (b"\n\n%PDF-1.4\n", "notes.md", "pdf"),
+        (b"<!DOCTYPE html><p>a", "report.pdf", "html"),
+        (b"\xef\xbb\xbf <!-- made by hand --> <HTML>", "a.md", "html"),
+        (b'<?xml version="1.0"?>\n<html xmlns="x">', "a.txt", "html"),
+        (b"PK\x03\x04", "a.pdf", "archive"),
+        (b"<p>a fragment", "a.htm", "html"),
+        (b"Lime.", "a.pdf", "text"),
+        (b"Lime.", "a.unknown", "text"),
+        (b"Lime.", "", "text"),
+        (b"# Lime", "a.MD", "markdown"),
+        (b"def f(): ...", "a.py", "code"),
+        (b"a,b", "a.csv", "csv"),
+        (b"{}", "a.jsonl", "json_lines"),
+        (b"Title\n=====", "a.rst", "rst"),
+        (b"Subject: a", "a.eml", "email"),
+        (b"Lime.", ".md", "text"),
+    ],
+)
+def test_content_decides_and_the_name_distinguishes_texts(raw: bytes, name: str, format: str) -> None:
+    assert formats.sniff(raw, name) == format
+
+
+@pytest.mark.parametrize("raw", [b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"{\\rtf1 a}", OLD_OFFICE])
+def test_other_formats_are_refused(raw: bytes) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        formats.sniff(raw, "a.txt")
+    assert refused.value.code == "unsupported_format"
+
+
+def test_an_encrypted_office_file_is_refused_as_such() -> None:
+    raw = OLD_OFFICE + b"\x00" * 1_000 + "EncryptedPackage".encode("utf-16-le")
+    with pytest.raises(UnreadableFile) as refused:
+        formats.sniff(raw, "a.docx")
+    assert refused.value.code == "encrypted"
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        (made_files.archive({"word/document.xml": b" " * 50_000_000}), "parse_limit"),
+        (made_files.archive({"a.zip": made_files.archive({"b.zip": b"x"})}), "unsupported_format"),
+        (made_files.archive({f"word/{number}.xml": b"" for number in range(10_001)}), "parse_limit"),
+        (made_files.archive({"word/document.xml": b"", "../evil.xml": b""}), "damaged"),
+        (made_files.archive({"word/document.xml": b"", "/etc/passwd": b""}), "damaged"),
+        (made_files.archive({"word/document.xml": b""})[:-10], "damaged"),
+        (b"PK\x03\x04 and nothing else", "damaged"),
+    ],
+    ids=["ratio", "nested", "entries", "parent", "absolute", "truncated", "header only"],
+)
+def test_a_hostile_archive_is_refused_before_it_is_unpacked(raw: bytes, code: str) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        archives.check(raw)
+    assert refused.value.code == code
+
+
+def test_an_archive_with_a_symbolic_link_is_refused() -> None:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as made:
+        link = zipfile.ZipInfo("word/document.xml")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        made.writestr(link, "/etc/passwd")
+    with pytest.raises(UnreadableFile):
+        archives.check(target.getvalue())
+
+
+def test_a_nested_archive_in_an_office_file_is_not_unpacked(read: Read) -> None:
+    """Spreadsheets are embedded in documents as archives; the bomb in this one would take a gigabyte."""
+    bomb = made_files.archive({"xl/workbook.xml": b" " * 9_000_000})
+    raw = io.BytesIO(made_files.word("Lime mortar."))
+    with zipfile.ZipFile(raw, "a") as made:
+        made.writestr("word/embeddings/sheet.xlsx", bomb)
+    (document,) = read(raw.getvalue())
+    assert document.text == "Lime mortar."

@@ -1,0 +1,108 @@
+"""Files are parsed in a process of their own, whose limits a hostile file cannot exceed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import made_files
+import psutil
+import pytest
+
+from app.errors import UnreadableFile
+from app.parsing import formats
+from app.parsing.process import ParseLimits, Parser
+from app.shapes import ExtractedDocument
+
+LIMITS = ParseLimits(memory_bytes=512_000_000, cpu_s=1, wall_s=30.0)
+NOTE = made_files.pdf([["Lime mortar."]])
+SLOW = made_files.pdf_of_streams(b"BT /F1 12 Tf 50 700 Td (Lime.) Tj ET " * 500, pages=5_000, filters="[]")
+
+
+@pytest.fixture
+async def parser() -> AsyncIterator[Parser]:
+    async with Parser(LIMITS) as started:
+        yield started
+
+
+async def _read(parser: Parser, raw: bytes, name: str = "") -> list[ExtractedDocument]:
+    return [document async for document in parser.documents(raw, formats.sniff(raw, name), name=name)]
+
+
+async def _refused(parser: Parser, raw: bytes) -> str:
+    with pytest.raises(UnreadableFile) as refused:
+        await _read(parser, raw)
+    return refused.value.code
+
+
+def _children() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "app.parsing.worker" in child.cmdline()]
+
+
+async def test_one_process_reads_one_file_after_the_other_and_ends_with_the_parser() -> None:
+    async with Parser(LIMITS) as parser:
+        assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+        (process,) = _children()
+        assert await _refused(parser, made_files.image_only_pdf()) == "no_text"
+        assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+        assert _children() == [process]
+    assert _children() == []
+
+
+@pytest.mark.parametrize("megabytes", [50, 300, 2_000])
+async def test_a_decompression_bomb_is_refused_without_memory_of_the_service(parser: Parser, megabytes: int) -> None:
+    raw = made_files.pdf_of_streams(made_files.flate_bomb(megabytes))
+    before = psutil.Process().memory_info().rss
+    assert await _refused(parser, raw) in ("parse_limit", "no_text")
+    assert psutil.Process().memory_info().rss - before < 50_000_000
+    assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+
+
+async def test_a_file_that_takes_too_much_processor_time_is_refused(parser: Parser) -> None:
+    assert await _refused(parser, SLOW) == "parse_limit"
+    assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+
+
+async def test_a_process_that_does_not_respond_is_ended() -> None:
+    async with Parser(replace(LIMITS, wall_s=3.0)) as parser:
+        await _read(parser, NOTE)
+        (process,) = _children()
+        process.suspend()
+        async with Parser(replace(LIMITS, wall_s=0.2)) as impatient:
+            assert await _refused(impatient, SLOW) == "parse_limit"
+        assert _children() == [process]
+        assert await _refused(parser, NOTE) == "parse_limit"
+        assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
+
+
+async def test_more_text_than_allowed_is_refused() -> None:
+    async with Parser(replace(LIMITS, text_bytes=10_000)) as parser:
+        assert await _refused(parser, made_files.pdf([["Lime mortar. " * 5] * 50] * 5)) == "parse_limit"
+
+
+async def test_a_cancelled_reading_leaves_no_process() -> None:
+    async with Parser(LIMITS) as parser:
+        await _read(parser, NOTE)
+        reading = asyncio.ensure_future(_read(parser, SLOW))
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    assert _children() == []
+
+
+async def test_the_process_inherits_no_keys_and_no_files(parser: Parser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEPWELL_EMBEDDER_API_KEY", "secret")
+    inheritable = os.open(os.devnull, os.O_RDONLY)
+    os.set_inheritable(inheritable, True)
+    try:
+        await _read(parser, NOTE)
+        (process,) = _children()
+        assert not any("STEPWELL" in name for name in process.environ())
+        assert process.open_files() == []
+        assert process.net_connections() == []
+        assert process.num_fds() <= 6
+    finally:
+        os.close(inheritable)
