@@ -6,7 +6,7 @@ StepwellError                      500  internal_error
 │   ├── InvalidVector              422  invalid_vector
 │   ├── InvalidCursor              422  invalid_cursor
 │   ├── DuplicateUri               422  duplicate_uri
-│   └── UnreadableFile             422  unsupported_format, encrypted, damaged, no_text or parse_limit
+│   └── UnreadableFile             422  (the code is an UnreadableReason)
 ├── MalformedRequest               400  malformed_request
 ├── UpgradeRefused                 400  upgrade_refused
 ├── RequestTimeout                 408  request_timeout
@@ -46,8 +46,9 @@ ProviderFault = Literal["address", "tls", "time", "key", "model", "limit", "requ
 """What was wrong with a call to a provider: its address, certificate, response time, API key, model name, rate limit,
 the request, its server, the form of its answer, or the number or content of the vectors in it."""
 
-UnreadableReason = Literal["unsupported_format", "encrypted", "damaged", "no_text", "parse_limit"]
-"""Why a file cannot be read: its format, a password, invalid content, no text in it, or the limits of parsing."""
+UnreadableReason = Literal["unsupported_format", "encrypted", "damaged", "no_text", "unknown_text_field", "parse_limit"]
+"""Why a file cannot be read: its format, a password, invalid content, no text in it, no field of
+the requested name, or the limits of parsing."""
 
 
 class StepwellError(Exception):

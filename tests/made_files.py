@@ -6,8 +6,11 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote
 
 import docx
+import pptx
+import xlsxwriter
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen import canvas
@@ -139,6 +142,60 @@ def word(*paragraphs: str, table: Sequence[Sequence[str]] = (), title: str = "",
     target = io.BytesIO()
     document.save(target)
     return target.getvalue()
+
+
+def sheets(tables: Mapping[str, Sequence[Sequence[object]]]) -> bytes:
+    """An XLSX with a sheet for each table."""
+    target = io.BytesIO()
+    with xlsxwriter.Workbook(target, {"default_date_format": "yyyy-mm-dd"}) as book:
+        for name, rows in tables.items():
+            sheet = book.add_worksheet(name)
+            for number, row in enumerate(rows):
+                sheet.write_row(number, 0, row)
+    return target.getvalue()
+
+
+def slides(*texts: tuple[str, Sequence[str], str], table: Sequence[Sequence[str]] = ()) -> bytes:
+    """A PPTX of slides with a title, paragraphs (`- ` for an indented one) and notes; the last one has the table."""
+    made = pptx.Presentation()
+    for title, paragraphs, notes in texts:
+        slide = made.slides.add_slide(made.slide_layouts[1])
+        slide.shapes.title.text = title
+        frame = slide.placeholders[1].text_frame
+        frame.text = paragraphs[0]
+        for paragraph in paragraphs[1:]:
+            added = frame.add_paragraph()
+            added.text, added.level = paragraph.removeprefix("- "), int(paragraph.startswith("- "))
+        if notes:
+            slide.notes_slide.notes_text_frame.text = notes
+    if table:
+        shape = made.slides[-1].shapes.add_table(len(table), len(table[0]), 0, 5_000_000, 5_000_000, 1_000_000)
+        for row, values in zip(shape.table.rows, table, strict=True):
+            for cell, value in zip(row.cells, values, strict=True):
+                cell.text = value
+    target = io.BytesIO()
+    made.save(target)
+    return target.getvalue()
+
+
+def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str = "") -> bytes:
+    """An EPUB of chapters in HTML; `encrypted` is the name of one that is marked as encrypted."""
+    items = "".join(f'<item id="c{number}" href="{quote(name)}"/>' for number, name in enumerate(chapters))
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters)))
+    package = f"""<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">
+<metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
+<dc:language>de</dc:language><dc:date>2021-05-06</dc:date></metadata>
+<manifest>{items}</manifest><spine>{spine}</spine></package>"""
+    container = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
+<rootfile full-path="OEBPS/content.opf" media-type="application/oebps-package+xml"/></rootfiles></container>"""
+    entries: dict[str, bytes | str] = {"mimetype": "application/epub+zip", "META-INF/container.xml": container}
+    entries |= {"OEBPS/content.opf": package, **{f"OEBPS/{name}": text for name, text in chapters.items()}}
+    if encrypted:
+        entries["META-INF/encryption.xml"] = (
+            '<encryption><EncryptedData xmlns="http://www.w3.org/2001/04/xmlenc#"><CipherData>'
+            f'<CipherReference URI="OEBPS/{encrypted}"/></CipherData></EncryptedData></encryption>'
+        )
+    return archive(entries)
 
 
 def archive(entries: Mapping[str, bytes | str]) -> bytes:

@@ -8,8 +8,11 @@ Only `formats`, `process` and `frames` are imported by the service. The other mo
     frames         the messages between the two processes
     worker         main function of the process
     archives       checks on ZIP archives, and the kind of document in one
-    html_text      HTML as Markdown
-    pdf, page_layout, headings
-                   PDF
-    …              one module per further format
+    files          the file that a parser reads
+    pdf            PDF, with page_layout (reading order) and headings
+    html_text      HTML as Markdown; also the chapters of books and messages
+    word, slides, book, mail
+                   DOCX, PPTX, EPUB, EML
+    csv_rows, sheets, json_lines
+                   tables and JSON lines, whose records are turned into documents by records
 """

@@ -14,8 +14,10 @@ Format = Literal[
 Sniffed = Format | Literal["archive"]
 """What the first bytes show: Office files and books are ZIP archives, which only their content distinguishes."""
 
-DECODED: tuple[Sniffed, ...] = ("text", "markdown", "code")
+DECODED: tuple[Sniffed, ...] = ("text", "markdown", "code", "rst")
 """Formats that need no parser."""
+TEXTUAL: tuple[Sniffed, ...] = ("csv", "json_lines")
+"""Formats that are parsed and that are plain text: the parser takes them as UTF-8."""
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
     "scala sh sql swift ts tsx vb zig"

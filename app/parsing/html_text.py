@@ -17,6 +17,7 @@ MAIN_SHARE = 0.25
 """Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""
 _NOT_TEXT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object", "form")
 _NOT_CONTENT = ("nav", "footer", "aside")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _AUTHOR = frozenset({"author", "article:author", "dc.creator"})
 _DATE = frozenset({"article:published_time", "date", "dc.date", "datepublished", "dcterms.created"})
 
@@ -67,6 +68,16 @@ def _declared(soup: BeautifulSoup, names: frozenset[str]) -> str:
         if str(name).lower() in names and content:
             return str(content).strip()
     return ""
+
+
+def chapter(raw: bytes) -> str:
+    """The text of a page below a title that is known from elsewhere: its headings are one level deeper."""
+    soup = BeautifulSoup(decoded(raw), "lxml")
+    for element in soup.find_all(_NOT_TEXT):
+        element.decompose()
+    for element in soup.find_all(_HEADINGS):
+        element.name = f"h{min(6, int(element.name[1]) + 1)}"
+    return markdown(str(soup)).strip()
 
 
 def markdown(html: str) -> str:

@@ -28,6 +28,7 @@ _REASONS: dict[str, UnreadableReason] = {
     "encrypted": "encrypted",
     "damaged": "damaged",
     "no_text": "no_text",
+    "unknown_text_field": "unknown_text_field",
     "parse_limit": "parse_limit",
 }
 

@@ -22,6 +22,12 @@ _MODULES = {
     "pdf": "pdf",
     "html": "html_text",
     "word": "word",
+    "slides": "slides",
+    "sheets": "sheets",
+    "csv": "csv_rows",
+    "json_lines": "json_lines",
+    "book": "book",
+    "email": "mail",
 }
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."

@@ -5,6 +5,8 @@ Every function takes time linear in the length of its input, because documents a
     characters        classes of visible, invisible and combining characters
     cleaning          decoding and cleaning
     markdown          frontmatter, title, language and date
+    plain_json        values as JSON within limits
+    restructured      reStructuredText as Markdown
     structure         headings, fences, tables and lists
     sentences         sentences and lines
     tokens            estimated word pieces

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import yaml
 
 from app.shapes import Json
-from app.text import structure
+from app.text import plain_json, structure
 
 MAX_FRONTMATTER_BYTES = 65_536
-MAX_DEPTH = 32
-MAX_VALUES = 10_000
 MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
-MAX_INTEGER = 2**63
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _OPENING = re.compile(r"-{3}[ \t]*\n")
 _CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
@@ -95,7 +91,10 @@ def _load(block: str) -> dict[str, Any] | None:
         return {}
     if not isinstance(loaded, dict):
         return None
-    return _Plain().mapping(loaded, 1)
+    try:
+        return plain_json.mapping(loaded)
+    except plain_json.TooLargeError as error:
+        raise _RefusedError(f"frontmatter {error}: left out") from error
 
 
 def _check_events(block: str) -> None:
@@ -104,53 +103,10 @@ def _check_events(block: str) -> None:
     for event in yaml.parse(block, Loader=yaml.SafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         aliases += isinstance(event, yaml.AliasEvent)
-        if depth > MAX_DEPTH:
+        if depth > plain_json.MAX_DEPTH:
             raise _RefusedError("frontmatter is nested deeper than 32: left out")
         if aliases > MAX_ALIASES:
             raise _RefusedError("frontmatter has more than 16 aliases: left out")
-
-
-class _Plain:
-    """Converts the objects of YAML to plain JSON and limits their number, because aliases can multiply them."""
-
-    def __init__(self) -> None:
-        self._left = MAX_VALUES
-
-    def mapping(self, value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
-        """Returns a dictionary with string keys; entries without a JSON value are dropped."""
-        entries = ((self._key(key), self._value(item, depth + 1)) for key, item in value.items())
-        return {key: item for key, item in entries if item is not ...}
-
-    def _key(self, key: object) -> str:
-        return str(self._value(key, MAX_DEPTH)) if key is not None else "null"
-
-    def _value(self, value: object, depth: int) -> Any:
-        self._left -= 1
-        if self._left < 0:
-            raise _RefusedError("frontmatter has more than 10,000 values: left out")
-        if depth > MAX_DEPTH + 1:
-            raise _RefusedError("frontmatter is nested deeper than 32: left out")
-        if isinstance(value, Mapping):
-            return self.mapping(value, depth)
-        if isinstance(value, list | tuple | set | frozenset):
-            items = (self._value(item, depth + 1) for item in value)
-            return [item for item in items if item is not ...]
-        return _scalar(value)
-
-
-def _scalar(value: object) -> object:
-    """Returns a JSON scalar, or `...` for values without one (NaN and infinities)."""
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else ...
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value if abs(value) < MAX_INTEGER else hex(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace").replace("\x00", "")
-    if isinstance(value, str):
-        return re.sub("[\x00\ud800-\udfff]", "", value)
-    return value if value is None or isinstance(value, bool) else str(value)
 
 
 def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str, ...]]:

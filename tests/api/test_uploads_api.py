@@ -240,3 +240,43 @@ async def test_a_file_that_cannot_be_read_is_refused_alone_with_its_reason(calle
         (4, "e.pdf", "damaged"),
         (5, "f.pdf", "no_text"),
     ]
+
+
+async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(caller: Caller) -> None:
+    lines = b'{"id": 1, "note": "Clay pipes drain.", "year": 1900}\n{"id": 2, "note": "\\u0000Sand.", "big": 1e999}\n'
+    response = await _upload(
+        caller, ("tides.csv", b"port,note\nLindau,High at noon.\n"), ("a.jsonl", lines), data={"text_field": "note"}
+    )
+    stored = await _stored(caller, response)
+    assert [(document["uri"], document["content"]) for document in stored] == [
+        ("tides.csv#row=2", "High at noon."),
+        ("a.jsonl#id=1", "Clay pipes drain."),
+        ("a.jsonl#id=2", "Sand."),
+    ]
+    assert stored[2]["metadata"] == {"filename": "a.jsonl", "id": 2}
+    query = {"query": "pipes", "filters": {"metadata": {"year": {"lt": 1950}}}}
+    answer = (await caller.client.post("/api/rag/search", json=query)).json()
+    assert [hit["uri"] for hit in answer["results"]] == ["a.jsonl#id=1"]
+    again = await _upload(caller, ("a.jsonl", lines), data={"text_field": "note"})
+    assert (again.status_code, again.json()["unchanged"]) == (200, 2)
+
+
+async def test_a_file_of_too_many_rows_is_refused_whole(caller: Caller) -> None:
+    rows = "\n".join(["text", *(f"Note {number}." for number in range(uploads.MAX_FILE_DOCUMENTS + 1))])
+    response = await _upload(caller, ("a.csv", rows.encode()))
+    assert_problem(response, 422, "invalid_request", "files[0]")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_a_file_that_breaks_after_its_first_rows_is_refused_whole(caller: Caller) -> None:
+    response = await _upload(caller, ("a.jsonl", b'{"text": "Lime."}\n{'))
+    assert_problem(response, 422, "damaged", "files[0]")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_the_upload_route_takes_forms_only(caller: Caller) -> None:
+    files = [("files", ("a.md", b"# Lime", "text/plain"))]
+    assert (await caller.client.post(f"{DOCUMENTS}/upload", files=files)).status_code == 201
+    assert_problem(
+        await caller.client.post(f"{DOCUMENTS}/upload", json={"content": "Lime."}), 415, "unsupported_media_type"
+    )

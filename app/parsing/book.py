@@ -1,0 +1,67 @@
+"""Reads EPUB: the chapters in their order, under the title of the book."""
+
+from __future__ import annotations
+
+import posixpath
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from app.errors import UnreadableFile
+from app.parsing import archives, html_text
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+_CONTAINER = "META-INF/container.xml"
+_ENCRYPTION = "META-INF/encryption.xml"
+_DC = "{http://purl.org/dc/elements/1.1/}"
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The book with its title, author, language and date. Raises UnreadableFile for one with copy protection."""
+    with archives.opened(file.raw) as archive:
+        place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
+        package = archives.xml(archive.read(place))
+        chapters = list(_chapters(package, posixpath.dirname(place)))
+        _check_encryption(archive, chapters)
+        present = set(archive.namelist())
+        texts = [html_text.chapter(archive.read(name)) for name in chapters if name in present]
+    text = "\n\n".join(text for text in texts if text)
+    if not text:
+        raise UnreadableFile("no_text", "The book contains no text.")
+    author = _property(package, "creator")
+    yield ExtractedDocument(
+        text,
+        title=_property(package, "title"),
+        metadata={"author": author} if author else {},
+        language=_property(package, "language") or None,
+        created_at=archives.moment(_property(package, "date")),
+    )
+
+
+def _chapters(package: Any, folder: str) -> Iterator[str]:
+    """The names of the chapters' entries in reading order."""
+    items = {item.get("id"): item for item in package.iter("{*}item")}
+    for reference in package.iter("{*}itemref"):
+        item = items.get(reference.get("idref"))
+        if item is not None and "nav" not in (item.get("properties") or "").split():
+            yield posixpath.normpath(posixpath.join(folder, unquote(item.get("href", "").partition("#")[0])))
+
+
+def _check_encryption(archive: zipfile.ZipFile, chapters: list[str]) -> None:
+    """Raises UnreadableFile if a chapter is encrypted; fonts often are, without being protected."""
+    if _ENCRYPTION in archive.namelist():
+        root = archives.xml(archive.read(_ENCRYPTION))
+        encrypted = {unquote(reference.get("URI", "")) for reference in root.iter("{*}CipherReference")}
+        if encrypted & set(chapters):
+            raise UnreadableFile("encrypted", "The book has copy protection and cannot be read.")
+
+
+def _first(root: Any, name: str) -> Any:
+    return next(root.iter(f"{{*}}{name}"))
+
+
+def _property(package: Any, name: str) -> str:
+    found = next(package.iter(f"{_DC}{name}"), None)
+    return " ".join((found.text or "").split()) if found is not None else ""

@@ -1,0 +1,45 @@
+"""Reads CSV and TSV: each row below the first is a document."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.errors import UnreadableFile
+from app.parsing.files import InputFile
+from app.parsing.records import RecordReader
+from app.shapes import ExtractedDocument
+
+DELIMITERS = ",;\t|"
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The rows. Raises UnreadableFile for a file without rows below the first, which names the columns."""
+    csv.field_size_limit(sys.maxsize)
+    text = file.raw.decode()
+    first = text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count))
+    header = columns(next(rows, []))
+    found = False
+    for document in RecordReader(file.text_field).documents(_records(rows, header), shared={}):
+        found = True
+        yield document
+    if not found:
+        raise UnreadableFile("no_text", "The table has no rows below the names of its columns.")
+
+
+def columns(names: Sequence[str]) -> list[str]:
+    """The names of columns: blank and repeated ones get their number."""
+    found: list[str] = []
+    for number, name in enumerate(names, 1):
+        stripped = name.strip()
+        found.append(stripped if stripped and stripped not in found else f"{stripped} {number}".strip())
+    return found
+
+
+def _records(rows: Iterator[list[str]], header: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    for number, row in enumerate(rows, 2):
+        names = [*header, *(f"{place}" for place in range(len(header) + 1, len(row) + 1))]
+        yield f"row={number}", dict(zip(names, [*row, *[""] * (len(header) - len(row))], strict=True))

@@ -1,0 +1,72 @@
+"""Reads EML: the text of a message with its subject, participants and date."""
+
+from __future__ import annotations
+
+import email
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email import policy
+from email.message import EmailMessage
+from email.utils import getaddresses
+from typing import Any
+
+from app.errors import UnreadableFile
+from app.parsing import html_text
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+_PEOPLE = ("from", "to", "cc")
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The message: its plain text if it has one, else its HTML; attachments are named in the metadata."""
+    message = email.message_from_bytes(file.raw, policy=policy.default)
+    assert isinstance(message, EmailMessage)
+    text = _body(message)
+    if not text.strip():
+        raise UnreadableFile("no_text", "The message contains no text.")
+    html = message.get_body(("plain", "html"))
+    yield ExtractedDocument(
+        text,
+        title=_header(message, "subject"),
+        metadata=_metadata(message),
+        created_at=_sent(message),
+        markdown=html is not None and html.get_content_type() == "text/html",
+    )
+
+
+def _body(message: EmailMessage) -> str:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return ""
+    content = part.get_content()
+    text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+    return html_text.chapter(text.encode()) if part.get_content_type() == "text/html" else text
+
+
+def _metadata(message: EmailMessage) -> dict[str, Any]:
+    people = {name: getaddresses([str(value) for value in message.get_all(name, [])]) for name in _PEOPLE}
+    names = [name or address for found in people.values() for name, address in found if name or address]
+    attached = [part.get_filename() for part in message.iter_attachments()]
+    metadata: dict[str, Any] = {
+        name: [address for _name, address in found if address] for name, found in people.items() if found
+    }
+    metadata |= {"participants": list(dict.fromkeys(names)), "attachments": [name for name in attached if name]}
+    if people["from"]:
+        metadata["author"] = people["from"][0][0] or people["from"][0][1]
+    return {name: value for name, value in metadata.items() if value}
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    return " ".join(str(message.get(name, "")).split())
+
+
+def _sent(message: EmailMessage) -> datetime | None:
+    header = message.get("date")
+    moment = getattr(header, "datetime", None)
+    if not isinstance(moment, datetime):
+        return None
+    try:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,62 @@
+"""Reads PPTX: the title, texts, tables and notes of each slide, which counts as a page."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pptx
+from pptx.enum.shapes import MSO_SHAPE_TYPE
+
+from app.errors import UnreadableFile
+from app.parsing import archives
+from app.parsing.files import InputFile
+from app.shapes import ExtractedDocument
+
+
+def read(file: InputFile) -> Iterator[ExtractedDocument]:
+    """The presentation with its title, author and creation time."""
+    texts = [_text(slide) for slide in pptx.Presentation(io.BytesIO(file.raw)).slides]
+    if not any(texts):
+        raise UnreadableFile("no_text", "The slides contain no text; text in images is not read.")
+    starts = [0]
+    for text in texts:
+        starts.append(starts[-1] + len(text) + 2)
+    title, metadata, created_at = archives.core_properties(file.raw)
+    yield ExtractedDocument(
+        "\n\n".join(texts), title=title, metadata=metadata, created_at=created_at, page_starts=tuple(starts[:-1])
+    )
+
+
+def _text(slide: Any) -> str:
+    """The Markdown of a slide."""
+    title = slide.shapes.title
+    heading = " ".join(title.text_frame.text.split()) if title is not None else ""
+    others = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+    blocks = [f"## {heading}" if heading else "", *_blocks(others)]
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        blocks.append(slide.notes_slide.notes_text_frame.text)
+    return "\n\n".join(block.strip() for block in blocks if block.strip())
+
+
+def _blocks(shapes: Iterable[Any]) -> Iterator[str]:
+    """The texts and tables of shapes from top to bottom, those in groups included."""
+    for shape in sorted(shapes, key=lambda shape: (shape.top or 0, shape.left or 0)):
+        if shape.shape_type == MSO_SHAPE_TYPE.GROUP:
+            yield from _blocks(shape.shapes)
+        elif getattr(shape, "has_table", False):
+            yield _table([[cell.text for cell in row.cells] for row in shape.table.rows])
+        elif shape.has_text_frame:
+            yield "\n".join(_line(paragraph) for paragraph in shape.text_frame.paragraphs if paragraph.text.strip())
+
+
+def _line(paragraph: Any) -> str:
+    """A paragraph; one that is indented is an item of a list."""
+    text = " ".join(paragraph.text.split())
+    return f"{'  ' * (paragraph.level - 1)}- {text}" if paragraph.level else text
+
+
+def _table(rows: list[list[str]]) -> str:
+    head, *rest = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join([head, "|" + " --- |" * len(rows[0]), *rest])

@@ -1,0 +1,114 @@
+"""Converts the structure of reStructuredText to Markdown: headings, literal blocks and the field list at the top.
+
+All other markup is kept as it is, so that no text is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+_RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")
+_FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(.+)$")
+_CODE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")
+_LITERAL = re.compile(r"\s*(?!\.\. ).*::[ \t]*$")
+_OPTION = re.compile(r"\s*:[\w-]+:")
+_TOP = 60  # lines in which the field list ends
+MAX_LEVEL = 6
+
+
+@dataclass(slots=True)
+class _Converter:
+    """Converts line by line; levels of headings follow from the order in which their underlines first occur."""
+
+    lines: list[str]
+    at: int = 0
+    out: list[str] = field(default_factory=list)
+    styles: list[str] = field(default_factory=list)
+
+    def run(self) -> str:
+        while self.at < len(self.lines):
+            if not (self._heading() or self._literal()):
+                self.out.append(_escaped(self.lines[self.at]))
+                self.at += 1
+        return "\n".join(self.out)
+
+    def _heading(self) -> bool:
+        """Convert a heading with an underline, and maybe a line above it, if one begins here."""
+        line = self.lines[self.at]
+        over = bool(_RULE.match(line)) and self._is_underlined(self.at + 1, line.strip())
+        if not over and not self._is_underlined(self.at, ""):
+            return False
+        title, rule = self.lines[self.at + over].strip(), self.lines[self.at + over + 1].strip()
+        style = rule[0] * (1 + over)
+        if style not in self.styles:
+            self.styles.append(style)
+        level = min(MAX_LEVEL, self.styles.index(style) + 1)
+        self.out += ["", f"{'#' * level} {title}", ""]
+        self.at += 2 + over
+        return True
+
+    def _is_underlined(self, at: int, over: str) -> bool:
+        """Whether a line is a title: text, then a line of one punctuation character as long as it."""
+        if at + 1 >= len(self.lines):
+            return False
+        title, rule = self.lines[at].rstrip(), self.lines[at + 1].rstrip()
+        if not title.strip() or (title[0].isspace() and not over) or _RULE.match(title) or not _RULE.match(rule):
+            return False
+        return len(rule) >= max(2, len(title.strip())) and over in ("", rule) and (bool(over) or self._is_apart(at))
+
+    def _is_apart(self, at: int) -> bool:
+        return at == 0 or not self.lines[at - 1].strip()
+
+    def _literal(self) -> bool:
+        """Convert an indented block after `::` or a code directive to a fenced one, if one begins here."""
+        line = self.lines[self.at]
+        is_code = bool(_CODE.match(line))
+        if not is_code and not _LITERAL.match(line):
+            return False
+        end = self._end_of_block(self.at + 1, len(line) - len(line.lstrip()))
+        block = self.lines[self.at + 1 : end]
+        if not any(map(str.strip, block)):
+            return False
+        while block and (not block[0].strip() or (is_code and _OPTION.match(block[0]))):
+            block.pop(0)
+        while block and not block[-1].strip():
+            block.pop()
+        fence = "`" * (3 + max((len(run) for text in block for run in re.findall("`{3,}", text)), default=0))
+        indent = min((len(text) - len(text.lstrip()) for text in block if text.strip()), default=0)
+        self.out += [_escaped(line), "", fence, *(text[indent:] for text in block), fence, ""]
+        self.at = end
+        return True
+
+    def _end_of_block(self, at: int, indent: int) -> int:
+        while at < len(self.lines):
+            line = self.lines[at]
+            if line.strip() and len(line) - len(line.lstrip()) <= indent:
+                break
+            at += 1
+        return at
+
+
+def to_markdown(text: str) -> tuple[str, dict[str, str]]:
+    """Returns the Markdown of a text with line feeds, and the fields of the list after its title. Takes linear time."""
+    lines = text.split("\n")
+    return _Converter(lines).run().strip("\n"), _fields(lines)
+
+
+def _fields(lines: list[str]) -> dict[str, str]:
+    """Returns the field list that begins the text or that is the first block after the title."""
+    found: dict[str, str] = {}
+    above = ""
+    for line in lines[:_TOP]:
+        match = _FIELD.match(line)
+        if match and (found or not above or _RULE.match(above)):
+            found[match[1].lower()] = match[2].strip()
+        elif found:
+            break
+        above = line.strip() or above
+    return found
+
+
+def _escaped(line: str) -> str:
+    """Returns a line that Markdown would read as a heading or a fence with a backslash before it."""
+    return re.sub(r"^( {0,3})(?=#{1,6}\s|```|~~~)", r"\1\\", line)

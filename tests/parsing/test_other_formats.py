@@ -1,0 +1,94 @@
+"""Presentations, books and messages become Markdown with their properties."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import made_files
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+CHAPTERS = {
+    "one.xhtml": "<html><head><title>x</title></head><body><h1>Lime</h1><p>Lime dries slowly.</p></body></html>",
+    "two words.xhtml": "<html><body><h1>Clay</h1><ul><li>pipes</li></ul></body></html>",
+}
+
+
+def test_each_slide_is_a_page_with_its_title_texts_tables_and_notes(read: Read) -> None:
+    raw = made_files.slides(
+        ("Tides", ["High water", "- twice a day"], "Ask the harbour office."),
+        ("Ports", ["All ports"], ""),
+        table=[["port", "high"], ["Lindau", "3.5"]],
+    )
+    (document,) = read(raw, "a.pptx")
+    first, second = document.text[: document.page_starts[1]].strip(), document.text[document.page_starts[1] :]
+    assert first == "## Tides\n\nHigh water\n- twice a day\n\nAsk the harbour office."
+    assert second == "## Ports\n\nAll ports\n\n| port | high |\n| --- | --- |\n| Lindau | 3.5 |"
+
+
+def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:
+    raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit")
+    (document,) = read(raw, "a.epub")
+    assert document.text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
+    assert (document.title, document.metadata, document.language) == ("Mortar", {"author": "Ana Veit"}, "de")
+    assert document.created_at == datetime(2021, 5, 6, tzinfo=UTC)
+
+
+def test_a_protected_book_is_refused(read: Read) -> None:
+    raw = made_files.book({"one.xhtml": CHAPTERS["one.xhtml"]}, title="x", author="y", encrypted="one.xhtml")
+    with pytest.raises(UnreadableFile) as refused:
+        read(raw, "a.epub")
+    assert refused.value.code == "encrypted"
+
+
+MESSAGE = """From: =?utf-8?q?Ana_M=C3=BCller?= <ana@example.org>
+To: Bo Lund <bo@example.org>, cy@example.org
+Subject: =?utf-8?q?H=C3=B6he_der_Flut?=
+Date: Fri, 01 Mar 2024 10:00:00 +0100
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: {kind}; charset=utf-8
+Content-Transfer-Encoding: 8bit
+
+{body}
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename="tides.pdf"
+Content-Transfer-Encoding: base64
+
+JVBERi0=
+--b--
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/plain", "Die Flut kommt.", "Die Flut kommt."),
+        ("text/html", "<html><h1>Flut</h1><p>Sie kommt.</p></html>", "## Flut\n\nSie kommt."),
+    ],
+)
+def test_a_message_has_its_subject_people_and_date(read: Read, kind: str, body: str, text: str) -> None:
+    (document,) = read(MESSAGE.format(kind=kind, body=body).encode(), "a.eml")
+    assert (document.text.strip(), document.title) == (text, "Höhe der Flut")
+    assert document.metadata == {
+        "from": ["ana@example.org"],
+        "to": ["bo@example.org", "cy@example.org"],
+        "participants": ["Ana Müller", "Bo Lund", "cy@example.org"],
+        "author": "Ana Müller",
+        "attachments": ["tides.pdf"],
+    }
+    assert document.created_at == datetime(2024, 3, 1, 9, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("raw", [b"Subject: a\n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
+def test_a_message_without_text_is_refused(read: Read, raw: bytes) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        read(raw, "a.eml")
+    assert refused.value.code == "no_text"

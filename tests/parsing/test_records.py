@@ -1,0 +1,95 @@
+"""Rows of tables and sheets, and lines of JSON, are documents with a text, metadata and a place in their file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+
+import made_files
+import pytest
+
+from app.errors import UnreadableFile
+from app.shapes import ExtractedDocument
+
+Read = Callable[..., list[ExtractedDocument]]
+
+
+def test_a_row_without_a_text_column_has_all_columns_as_its_text(read: Read) -> None:
+    first, second = read(b"port,high\nLindau,3.5\nBregenz,\n", "a.csv")
+    assert (first.text, first.metadata, first.fragment) == (
+        "port: Lindau\nhigh: 3.5",
+        {"port": "Lindau", "high": "3.5"},
+        "row=2",
+    )
+    assert (second.text, second.metadata, second.fragment) == ("port: Bregenz", {"port": "Bregenz"}, "row=3")
+    assert not first.markdown
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_column_named_text_is_the_text_and_the_others_are_metadata(read: Read, delimiter: str) -> None:
+    rows = [["title", "Text", "team"], ["Lime", '"Mix it\nwell."', "masons"]]
+    (document,) = read("\n".join(delimiter.join(row) for row in rows).encode(), "a.csv")
+    assert (document.title, document.text, document.metadata) == ("Lime", "Mix it\nwell.", {"team": "masons"})
+
+
+def test_the_text_column_can_be_chosen(read: Read) -> None:
+    (document,) = read(b"text,abstract\nfull,short\n", "a.csv", "abstract")
+    assert (document.text, document.metadata) == ("short", {"text": "full"})
+    with pytest.raises(UnreadableFile) as refused:
+        read(b"text,abstract\nfull,short\n", "a.csv", "summary")
+    assert refused.value.code == "unknown_text_field"
+
+
+def test_rows_with_ids_keep_their_place_when_rows_move_and_equal_ids_stay_apart(read: Read) -> None:
+    rows = ["7,Lime", "8,Clay", "7,Sand"]
+    fragments = {document.text: document.fragment for document in read("\n".join(["id,text", *rows]).encode(), "a.csv")}
+    assert fragments == {"Lime": "id=7", "Clay": "id=8", "Sand": "row=4"}
+    moved = read("\n".join(["id,text", "9,Stone", *rows[:2]]).encode(), "a.csv")
+    assert [document.fragment for document in moved] == ["id=9", "id=7", "id=8"]
+
+
+def test_ragged_rows_and_unnamed_and_repeated_columns_lose_nothing(read: Read) -> None:
+    documents = read(b"a,,a\n1,2,3,4\n5\n,,\n", "a.csv")
+    assert [document.metadata for document in documents] == [{"a": "1", "2": "2", "a 3": "3", "4": "4"}, {"a": "5"}]
+
+
+@pytest.mark.parametrize("raw", [b"a,b\n", b"\n", b"a,b\n,\n"])
+def test_a_table_without_rows_is_refused(read: Read, raw: bytes) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        read(raw, "a.csv")
+    assert refused.value.code == "no_text"
+
+
+def test_each_line_of_json_is_a_document_with_its_values_as_metadata(read: Read) -> None:
+    lines = [{"_id": "a/1", "title": "Lime", "text": "Mix.", "tags": ["x"], "year": 2024}, {"content": "Clay."}]
+    first, second = read("\n\n".join(map(json.dumps, lines)).encode(), "a.jsonl")
+    assert (first.title, first.text, first.fragment) == ("Lime", "Mix.", "id=a%2F1")
+    assert first.metadata == {"_id": "a/1", "tags": ["x"], "year": 2024}
+    assert (second.text, second.fragment) == ("Clay.", "line=3")
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000])
+def test_a_line_that_is_no_object_is_refused_by_its_number(read: Read, line: str) -> None:
+    with pytest.raises(UnreadableFile, match="Line 2 ") as refused:
+        read(f'{{"text": "Lime."}}\n{line}\n'.encode(), "a.jsonl")
+    assert refused.value.code == "damaged"
+
+
+def test_rows_of_all_sheets_are_documents_with_typed_values(read: Read) -> None:
+    raw = made_files.sheets(
+        {
+            "Tides": [["port", "high", "day"], ["Lindau", 3.5, datetime.date(2024, 3, 1)], ["Bregenz", 4, ""]],
+            "Notes & more": [["text"], ["Lime mortar."]],
+            "Empty": [],
+        }
+    )
+    documents = read(raw, "a.xlsx")
+    assert [document.fragment for document in documents] == [
+        "row=2&sheet=Tides",
+        "row=3&sheet=Tides",
+        "row=2&sheet=Notes%20%26%20more",
+    ]
+    assert documents[0].metadata == {"sheet": "Tides", "port": "Lindau", "high": 3.5, "day": "2024-03-01"}
+    assert documents[1].metadata == {"sheet": "Tides", "port": "Bregenz", "high": 4}
+    assert documents[2].text == "Lime mortar."
