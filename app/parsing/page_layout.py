@@ -27,7 +27,7 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "。", "”", '"', ")")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TextRun:
     """Text on one line without a wide gap, its box, and whether it is a block of its own, such as a table."""
 
     text: str
@@ -53,7 +53,7 @@ class PageLine:
     is_block: bool = False
 
 
-def lines(runs: Sequence[Run]) -> list[PageLine]:
+def lines(runs: Sequence[TextRun]) -> list[PageLine]:
     """The lines of a page in reading order."""
     rows = list(_ordered(runs, 0))
     leading = _leading(rows)
@@ -64,7 +64,7 @@ def lines(runs: Sequence[Run]) -> list[PageLine]:
     return found
 
 
-def _ordered(runs: Sequence[Run], depth: int) -> Iterator[Run]:
+def _ordered(runs: Sequence[TextRun], depth: int) -> Iterator[TextRun]:
     """The lines of a region: where it has columns, those between two lines that cross them column by column."""
     gutter = _gutter(runs) if depth < MAX_DEPTH else None
     if gutter is None:
@@ -79,7 +79,7 @@ def _ordered(runs: Sequence[Run], depth: int) -> Iterator[Run]:
             yield row
 
 
-def _bands(crossing: Sequence[Run]) -> Iterator[tuple[float, float, Run | None]]:
+def _bands(crossing: Sequence[TextRun]) -> Iterator[tuple[float, float, TextRun | None]]:
     """The heights between crossing lines from the top, each with the line that ends it."""
     top = float("inf")
     for row in crossing:
@@ -89,7 +89,7 @@ def _bands(crossing: Sequence[Run]) -> Iterator[tuple[float, float, Run | None]]
     yield top, float("-inf"), None
 
 
-def _gutter(runs: Sequence[Run]) -> float | None:
+def _gutter(runs: Sequence[TextRun]) -> float | None:
     """The x of the space between two columns of text; None if there is none."""
     if len(runs) < 2 * COLUMN_RUNS:
         return None
@@ -106,7 +106,7 @@ def _gutter(runs: Sequence[Run]) -> float | None:
     return best[2] if best else None
 
 
-def _separates(runs: Sequence[Run], place: float) -> bool:
+def _separates(runs: Sequence[TextRun], place: float) -> bool:
     """Whether there are columns of text on both sides of an x, next to each other."""
     sides = [run for run in runs if run.x1 <= place], [run for run in runs if run.x0 >= place]
     if any(len(side) < COLUMN_RUNS or _typical_length(side) < COLUMN_TEXT for side in sides):
@@ -116,13 +116,13 @@ def _separates(runs: Sequence[Run], place: float) -> bool:
     return shared >= SHARED_HEIGHT * min(high - low, other_high - other_low)
 
 
-def _typical_length(runs: Sequence[Run]) -> float:
+def _typical_length(runs: Sequence[TextRun]) -> float:
     return statistics.median(len(run.text) for run in runs)
 
 
-def _rows(runs: Sequence[Run]) -> list[Run]:
+def _rows(runs: Sequence[TextRun]) -> list[TextRun]:
     """The runs joined to lines, from top to bottom."""
-    rows: list[list[Run]] = []
+    rows: list[list[TextRun]] = []
     for run in sorted(runs, key=lambda run: (-(run.y0 + run.y1) / 2, run.x0)):
         if rows and _same_line(rows[-1], run):
             rows[-1].append(run)
@@ -131,7 +131,7 @@ def _rows(runs: Sequence[Run]) -> list[Run]:
     return [_joined(row) for row in rows]
 
 
-def _same_line(row: Sequence[Run], run: Run) -> bool:
+def _same_line(row: Sequence[TextRun], run: TextRun) -> bool:
     first = row[0]
     if first.is_block or run.is_block:
         return False
@@ -139,20 +139,20 @@ def _same_line(row: Sequence[Run], run: Run) -> bool:
     return shared >= SAME_LINE * min(first.size, run.size)
 
 
-def _joined(row: Sequence[Run]) -> Run:
+def _joined(row: Sequence[TextRun]) -> TextRun:
     across = sorted(row, key=lambda run: run.x0)
     largest = max(across, key=lambda run: len(run.text))
     joined = replace(largest, text=" ".join(run.text.strip() for run in across).strip())
     return replace(joined, x0=across[0].x0, x1=max(run.x1 for run in across))
 
 
-def _leading(rows: Sequence[Run]) -> float:
+def _leading(rows: Sequence[TextRun]) -> float:
     """The median distance of a line from the line above it."""
     steps = [above.y1 - row.y1 for above, row in itertools.pairwise(rows) if above.y1 > row.y1]
     return statistics.median(steps) if steps else 0.0
 
 
-def _begins(above: Run, row: Run, leading: float) -> bool:
+def _begins(above: TextRun, row: TextRun, leading: float) -> bool:
     if above.is_block or row.is_block or max(above.size, row.size) > SIZE_CHANGE * min(above.size, row.size):
         return True
     if row.y1 >= above.y1:  # the top of the next column

@@ -16,7 +16,7 @@ from app.errors import UnreadableFile
 from app.parsing import headings, page_layout
 from app.parsing.files import InputFile
 from app.parsing.headings import OutlineEntry
-from app.parsing.page_layout import PageLine, Run
+from app.parsing.page_layout import PageLine, TextRun
 from app.shapes import ExtractedDocument
 
 END_WINDOW = 2_048
@@ -72,10 +72,10 @@ def _opened(raw: bytes) -> pdfium.PdfDocument:
     return document
 
 
-def _runs(document: pdfium.PdfDocument, index: int) -> list[Run]:
+def _runs(document: pdfium.PdfDocument, index: int) -> list[TextRun]:
     """The runs of a page in the order of its content."""
     text_page = document[index].get_textpage()
-    found: list[Run] = []
+    found: list[TextRun] = []
     characters: list[str] = []
     box = [0.0, 0.0, 0.0, 0.0]
     rect = pdfium_c.FS_RECTF()
@@ -85,7 +85,7 @@ def _runs(document: pdfium.PdfDocument, index: int) -> list[Run]:
         text = _text_of(characters)
         if text.strip():
             left, bottom, right, top = box
-            found.append(Run(text.strip(), left, bottom, right, top))
+            found.append(TextRun(text.strip(), left, bottom, right, top))
         characters.clear()
 
     for place in range(text_page.count_chars()):
@@ -133,7 +133,7 @@ def _has_rules(page: pdfium.PdfPage) -> bool:
     return thin >= RULES and page.get_rotation() == 0 and page.get_mediabox()[:2] == (0, 0)
 
 
-def _insert_tables(raw: bytes, pages: list[list[Run]], ruled: Sequence[int]) -> None:
+def _insert_tables(raw: bytes, pages: list[list[TextRun]], ruled: Sequence[int]) -> None:
     """Replace the runs of each ruled table by the table in Markdown."""
     import pdfplumber  # takes a quarter of a second to import, and most files have no ruled table
 
@@ -144,7 +144,7 @@ def _insert_tables(raw: bytes, pages: list[list[Run]], ruled: Sequence[int]) -> 
             page.close()
 
 
-def _with_tables(runs: list[Run], tables: Iterable[Any], height: float) -> list[Run]:
+def _with_tables(runs: list[TextRun], tables: Iterable[Any], height: float) -> list[TextRun]:
     for table in tables:
         rows = [[" ".join((cell or "").split()) for cell in row] for row in table.extract()]
         filled = sum(bool(cell) for row in rows for cell in row)
@@ -153,11 +153,11 @@ def _with_tables(runs: list[Run], tables: Iterable[Any], height: float) -> list[
         left, top, right, bottom = table.bbox
         box = (left, height - bottom, right, height - top)
         runs = [run for run in runs if not _is_inside(run, box)]
-        runs.append(Run(_markdown(rows), *box, is_block=True))
+        runs.append(TextRun(_markdown(rows), *box, is_block=True))
     return runs
 
 
-def _is_inside(run: Run, box: tuple[float, float, float, float]) -> bool:
+def _is_inside(run: TextRun, box: tuple[float, float, float, float]) -> bool:
     x, y = (run.x0 + run.x1) / 2, (run.y0 + run.y1) / 2
     return box[0] <= x <= box[2] and box[1] <= y <= box[3]
 
