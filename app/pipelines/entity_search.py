@@ -12,7 +12,7 @@ import itertools
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from app.pipelines import entity_cache, entity_evidence
@@ -56,13 +56,14 @@ LITERAL_WITHIN = 10
 class GuidedResult:
     """What was retrieved, and how entities are applied.
 
-    `matches` have an aboutness. `links` are the parents of chunks (none if the search is not guided, because of
-    `fallback_reason`), `weight` is that of the parent scores, `mentions` how often each chunk mentions each entity, and
-    `protected` are chunks that stay among the first ten.
+    `fusion` is that of the scores. `matches` have an aboutness. `links` are the parents of chunks (none if the search
+    is not guided, because of `fallback_reason`), `weight` is that of the parent scores, `mentions` how often each chunk
+    mentions each entity, and `protected` are chunks that stay among the first ten.
     """
 
     result: HybridResult
     fallback_reason: str | None = None
+    fusion: Literal["rrf", "convex"] = "convex"
     matches: Sequence[EntityMatch] = ()
     links: Mapping[UUID, Link] = field(default_factory=dict)
     weight: float = 0.0
@@ -98,8 +99,11 @@ async def run(
         return GuidedResult(result, matches.fallback_reason or "literal_match")
     ids = [match.entity_id for match in applied]
     strengths = await entity_cache.linked_documents(db, query.user_id, ids, cache=cache)
-    weighed = entity_evidence.weighed(applied, result, strengths, forced=guidance.hierarchy == "force")
-    guided = GuidedResult(result, matches.fallback_reason, weighed)
+    exponent = blending.EXPONENTS[request.fusion]
+    weighed = entity_evidence.weighed(
+        applied, result, strengths, exponent=exponent, forced=guidance.hierarchy == "force"
+    )
+    guided = GuidedResult(result, matches.fallback_reason, request.fusion, weighed)
     if guiding:
         guided = await _guided(db, query, request, guided, _Guides(guiding, strengths))
     return await _with_mentions(db, guided, query, strengths)
@@ -134,7 +138,7 @@ async def _guided(
     links = {one.chunk_id: parents[one.document_id] for one in linkable if one.document_id in parents}
     missing = {} if strict else _missing(chosen, guides.strengths, guided.result, request)
     added: list[Candidate] = []
-    if missing and _could_enter(missing, links, guided.result, weight=weight, needed=request.limit):
+    if missing and _could_enter(missing, links, replace(guided, weight=weight), needed=request.limit):
         added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
     links |= {one.chunk_id: missing[one.document_id] for one in added}
     report = {"linked_documents": guides.documents, "added": len(added), "weight": round(weight, 6)}
@@ -193,17 +197,16 @@ def _missing(
 
 
 def _could_enter(
-    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], result: HybridResult, *, weight: float, needed: int
+    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], guided: GuidedResult, *, needed: int
 ) -> bool:
     """Whether a document with score 0 and the best of these parents would be among the best `needed` hits."""
-    finals = sorted(
-        (
-            (1 - weight) * one.score + weight * (links[one.chunk_id].score if one.chunk_id in links else 0.0)
-            for one in result.candidates
-        ),
-        reverse=True,
-    )
-    best = weight * next(iter(missing.values())).score
+
+    def final(score: float, link: Link | None) -> float:
+        parent = link.score if link else 0.0
+        return blending.final_score(score, parent, weight=guided.weight, fusion=guided.fusion)
+
+    finals = sorted((final(one.score, links.get(one.chunk_id)) for one in guided.result.candidates), reverse=True)
+    best = final(0.0, next(iter(missing.values())))
     return len(finals) < needed or finals[needed - 1] < best
 
 
@@ -232,14 +235,16 @@ def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> li
     """The hits boosted by what they mention, then blended with the scores of their parents."""
     if guided.mentions:
         factors = {
-            chunk_id: blending.boost_factor(_lifts(counts, guided.effective, guidance))
+            chunk_id: blending.boost_factor(_lifts(counts, guided.effective, guidance), guided.fusion)
             for chunk_id, counts in guided.mentions.items()
         }
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in guided.mentions.items()}
         hits = blending.boosted(hits, totals, factors)
     if not guided.links:
         return list(hits)
-    return blending.kept(blending.blended(hits, guided.links, weight=guided.weight), guided.protected)
+    return blending.kept(
+        blending.blended(hits, guided.links, weight=guided.weight, fusion=guided.fusion), guided.protected
+    )
 
 
 def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], guidance: Guidance) -> list[Lift]:

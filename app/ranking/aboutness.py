@@ -28,6 +28,9 @@ SHARE_OF_QUERY, USUAL_SHARE, MAX_SHARE = 12.0, 0.25, 0.5
 """Times the name's share of the query's idf, at most MAX_SHARE, minus USUAL_SHARE."""
 SHARE_OF_CORPUS = -8.0
 """Times the number of linked documents as a share of the corpus's chunks."""
+SHARE_OF_CANDIDATES, USUAL_SHARE_OF_CANDIDATES = -12.0, 0.6
+"""Times the share of the candidates that are linked, from USUAL_SHARE_OF_CANDIDATES: an entity of nearly every document
+tells none from the others."""
 WRITTEN_SMALL, WORD_WRITTEN_SMALL = -4.0, -8.0
 """Times the share of lower-case occurrences in the best candidates, of a name of several words and of others, if the
 query does not show by a capital that it is a name."""
@@ -38,7 +41,8 @@ class Evidence:
     """What is known of an entity that a query refers to.
 
     `lead` (−1 to 1) is the score of the best linked candidate minus that of the best other one, `share_of_query` (0 to
-    1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus, and
+    1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus,
+    `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name, and
     `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates.
     """
 
@@ -47,6 +51,7 @@ class Evidence:
     lead: float
     share_of_query: float
     share_of_corpus: float
+    share_of_candidates: float
     written_small: float
 
 
@@ -66,6 +71,7 @@ def _logit(evidence: Evidence) -> float:
         + LEAD * min(evidence.lead, MAX_LEAD)
         + SHARE_OF_QUERY * (min(evidence.share_of_query, MAX_SHARE) - USUAL_SHARE)
         + SHARE_OF_CORPUS * evidence.share_of_corpus
+        + SHARE_OF_CANDIDATES * max(0.0, evidence.share_of_candidates - USUAL_SHARE_OF_CANDIDATES)
         + _written_small(evidence)
     )
 

@@ -4,12 +4,18 @@
 its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
 entities. `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. A boosted score may exceed 1, which keeps
 hits in order; it is capped where it is shown.
+
+RRF scores fall slowly: rank 10 of both legs has 0.87 of rank 1, about a fifth of the logarithm of its share of a convex
+score. They are therefore blended as a power mean with exponent p = 5: `final^p = (1 − w) · doc_score^p + w · parent`,
+and boosted by the p-th root of the factor. With p = 1 both are the formulas above.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
 from uuid import UUID
 
 from app.shapes import Boost, EntityMatch, Hit, Link, Parent
@@ -17,6 +23,8 @@ from app.shapes import Boost, EntityMatch, Hit, Link, Parent
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
 """The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
+EXPONENTS: Mapping[Literal["rrf", "convex"], float] = MappingProxyType({"rrf": 5.0, "convex": 1.0})
+"""The exponent p by fusion."""
 KEPT_WITHIN = 10
 """Rank within which the best unguided hits stay."""
 
@@ -52,16 +60,25 @@ def link_factor(strength: float) -> float:
     return WEAKEST_LINK + (1 - WEAKEST_LINK) * min(1.0, strength / FULL_STRENGTH)
 
 
-def blended(hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float) -> list[Hit]:
+def blended(
+    hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: Literal["rrf", "convex"] = "convex"
+) -> list[Hit]:
     """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
-    scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight) for hit in hits]
+    scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
     return sorted(scored, key=_order)
 
 
-def _blended(hit: Hit, link: Link | None, weight: float) -> Hit:
+def final_score(doc_score: float, parent: float, *, weight: float, fusion: Literal["rrf", "convex"]) -> float:
+    """Returns the blend of a score and its parent's score."""
+    exponent = EXPONENTS[fusion]
+    powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * parent
+    return powered if exponent == 1 else powered ** (1 / exponent)
+
+
+def _blended(hit: Hit, link: Link | None, weight: float, fusion: Literal["rrf", "convex"]) -> Hit:
     doc_score = hit.candidate.score
     parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
-    final = (1 - weight) * doc_score + weight * parent.score
+    final = final_score(doc_score, parent.score, weight=weight, fusion=fusion)
     return replace(hit, candidate=replace(hit.candidate, score=final), parent=parent)
 
 
@@ -96,11 +113,12 @@ class Lift:
     most: float = MAX_LIFT
 
 
-def boost_factor(lifts: Iterable[Lift]) -> float:
+def boost_factor(lifts: Iterable[Lift], fusion: Literal["rrf", "convex"] = "convex") -> float:
     """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
     lifts = list(lifts)
     total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)
-    return 1 + min(total, max((lift.most for lift in lifts), default=0.0))
+    factor: float = (1 + min(total, max((lift.most for lift in lifts), default=0.0))) ** (1 / EXPONENTS[fusion])
+    return factor
 
 
 def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:

@@ -135,7 +135,10 @@ class HybridRequest:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk returned by the hybrid statement, with all components of its score."""
+    """A chunk returned by the hybrid statement, with all components of its score.
+
+    `cosine` is its similarity to the query's vector, whether or not the vector leg found it.
+    """
 
     chunk_id: UUID
     document_id: UUID
@@ -155,6 +158,7 @@ class Candidate:
     text_score: float | None
     vector_rank: int | None
     text_rank: int | None
+    cosine: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -93,6 +94,15 @@ def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> 
     assert [h.parent.doc_score for h in blended if h.parent] == [0.9, 0.2, 1.0]
 
 
+def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
+    links = {A: Link(A, C, 1.0, 2.0)}
+    blended = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.2, fusion="rrf")
+    assert scores(blended) == pytest.approx({A: (0.8 * 0.9**5 + 0.2) ** 0.2, B: (0.8 * 0.95**5) ** 0.2})
+    unweighted = blending.blended([hit(A, 0.9, A), hit(B, 0.95, B)], links, weight=0.0, fusion="rrf")
+    assert scores(unweighted) == pytest.approx({A: 0.9, B: 0.95})
+    assert blending.boost_factor([Lift(1)], "rrf") == pytest.approx(1.1**0.2)
+
+
 @pytest.mark.parametrize(("alpha", "order"), [(1.0, [C, B, A]), (0.0, [A, B, C])])
 def test_alpha_1_is_the_passages_own_order_and_alpha_0_the_entities(alpha: float, order: list[UUID]) -> None:
     links = {A: Link(A, C, 1.0, 2.0), B: Link(B, D, 0.6, 9.0)}
@@ -177,7 +187,8 @@ def test_a_better_passage_never_ends_up_lower_for_being_shuffled() -> None:
 
 
 def evidence(use: NameUse, **fields: Any) -> Evidence:
-    usual = {"automatic": False, "lead": 0.1, "share_of_query": 0.3, "share_of_corpus": 0.01, "written_small": 0.0}
+    shares = {"share_of_query": 0.3, "share_of_corpus": 0.01, "share_of_candidates": 0.2}
+    usual = {"automatic": False, "lead": 0.1, "written_small": 0.0, **shares}
     return Evidence(use, **(usual | fields))
 
 
@@ -185,6 +196,8 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
     asked = evidence(NameUse("full", ("ana", "torres"), "capital"), lead=0.5, share_of_query=0.9)
     logit = 2.5 + 1.0 + 3.0 * 0.25 + 12.0 * (0.5 - 0.25) - 8.0 * 0.01
     assert aboutness.probability(asked) == pytest.approx(1 / (1 + math.exp(-logit)))
+    everywhere = replace(asked, share_of_candidates=0.9)
+    assert aboutness.probability(everywhere) == pytest.approx(1 / (1 + math.exp(12.0 * (0.9 - 0.6) - logit)))
 
 
 @pytest.mark.parametrize(
@@ -201,6 +214,7 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
         (evidence(NameUse("full")), evidence(NameUse("full"), lead=-0.5)),
         (evidence(NameUse("full")), evidence(NameUse("full"), share_of_query=0.1)),
         (evidence(NameUse("full")), evidence(NameUse("full"), share_of_corpus=0.5)),
+        (evidence(NameUse("full")), evidence(NameUse("full"), share_of_candidates=0.9)),
         (evidence(NameUse("full")), evidence(NameUse("full"), written_small=1.0)),
     ],
 )

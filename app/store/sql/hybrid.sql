@@ -334,6 +334,14 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
        b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score,
        b.vector_rank, b.text_rank,
+-- if vector
+       CASE WHEN b.vector_rank IS NOT NULL THEN b.vector_score
+            ELSE (SELECT 1 - (e.embedding <=> (SELECT q.vector FROM query_vector AS q)) FROM stepwell.embeddings AS e
+                  WHERE e.user_id = :user_id AND e.chunk_no = b.chunk_no) END AS cosine,
+-- end
+-- unless vector
+       CAST(NULL AS float8) AS cosine,
+-- end
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
