@@ -19,7 +19,7 @@ app/
 ├── tools/           the registry of agent tools and its exports; the field types that tools and requests share
 ├── pipelines/       use cases: search, multihop, linked search, rerank, merge lists, ingest, entities; one per file
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
-├── text/            pure text processing: query analysis, cleaning, chunking, name matching
+├── text/            pure text processing: query analysis, cleaning, chunking, name matching, snippets
 ├── parsing/         reads files of every format in a process with limits; the only package with parser libraries
 ├── store/           the only package that knows Postgres, including the embedded server; ranked reads are .sql files
 │   └── sql/         the header of each file states its purpose, binds and columns

@@ -102,6 +102,16 @@ ListMerge = TypeAliasType(
 MatchedBy = TypeAliasType(
     "MatchedBy", Annotated[shapes.MatchedBy, Field(description="Field of an entity that matched a query.")]
 )
+MatchKind = TypeAliasType(
+    "MatchKind",
+    Annotated[
+        shapes.MatchKind,
+        Field(
+            description="term: a word of the query as written; stem: another form of it; phrase: a quoted phrase; "
+            "hop: a word of the name by which a later hop reached the hit."
+        ),
+    ],
+)
 MentionKind = TypeAliasType(
     "MentionKind", Annotated[shapes.MentionKind, Field(description="Where a document mentions an entity.")]
 )

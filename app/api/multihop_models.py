@@ -11,7 +11,7 @@ from typing_extensions import TypeAliasType
 from app.api import wire
 from app.api.enums import Extractor, ExtractorUsed, HopMerge, LinkKind, Mode
 from app.api.filter_models import SearchFilters
-from app.api.search_models import AnswerOptions, Explain
+from app.api.search_models import SNIPPETS, AnswerOptions, Explain, Snippets
 from app.api.search_responses import (
     MORE,
     CompactSearchResponse,
@@ -44,6 +44,7 @@ class MultihopRequest(AnswerOptions):
     )
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
     explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
+    snippets: Snippets = Field(False, description=SNIPPETS)
 
     def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.MultihopQuery:
         """The query as a core type."""
@@ -58,6 +59,7 @@ class MultihopRequest(AnswerOptions):
             exclude_chunk_ids=tuple(self.exclude_chunk_ids),
             detail=self.detail,
             explain=self.explain,
+            snippets=self.snippets,
             cursor=self.cursor,
             group_size=self.more,
         )

@@ -36,6 +36,12 @@ def _explainable(explain: bool, info: ValidationInfo) -> bool:
     return explain
 
 
+def _with_text(snippets: bool, info: ValidationInfo) -> bool:
+    if snippets and info.data.get("detail") == "ids":
+        raise PydanticCustomError("no_snippets", "Answers of ids have none: set detail to compact, full or preview.")
+    return snippets
+
+
 def _with_groups(size: int, info: ValidationInfo) -> int:
     if info.data.get("group_by") is None:
         raise PydanticCustomError("not_grouped", "Results have a group size only if they are grouped: add group_by.")
@@ -65,6 +71,11 @@ class AnswerOptions(wire.WireModel):
 
 Explain = Annotated[wire.Flag, AfterValidator(_explainable)]
 """Whether an answer is explained; declared after `detail`, which must be `full` or `preview`."""
+
+
+Snippets = Annotated[wire.Flag, AfterValidator(_with_text)]
+"""Whether hits have snippets; declared after `detail`, which must not be `ids`."""
+SNIPPETS = "Include the best one to three sentences of each hit, with the offsets of what matches; not with `ids`."
 
 
 class LegWeights(wire.WireModel):
@@ -111,6 +122,7 @@ class SearchRequest(AnswerOptions):
     min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Minimum RRF score.")
     min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
     explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
+    snippets: Snippets = Field(False, description=SNIPPETS)
 
     hierarchy: Hierarchy = Field(
         "auto",
@@ -152,6 +164,7 @@ class SearchRequest(AnswerOptions):
             min_confidence=self.min_confidence,
             detail=self.detail,
             explain=self.explain,
+            snippets=self.snippets,
             rerank=self.rerank,
             mmr=self.mmr,
             cursor=self.cursor,

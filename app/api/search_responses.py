@@ -8,12 +8,23 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.api.enums import Confidence, FullDetail, FusionUsed, LinkKind, MatchedBy, Mode, QueryType, SearchMode
-from app.shapes import Answer, EntityMatch, Hit, Via
+from app.api.enums import (
+    Confidence,
+    FullDetail,
+    FusionUsed,
+    LinkKind,
+    MatchedBy,
+    MatchKind,
+    Mode,
+    QueryType,
+    SearchMode,
+)
+from app.shapes import Answer, EntityMatch, Hit, Snippet, Via
 
 SCORE_DIGITS = 4
 """Decimals of a score in compact answers and in answers of ids."""
 MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
+SNIPPET = "The sentences that match best, if `snippets` is set; absent otherwise."
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."
 
 
@@ -58,6 +69,33 @@ class MentionBoost(BaseModel):
     places: int = Field(description="Number of ranks by which the hit moved up.")
 
 
+class SnippetMatch(BaseModel):
+    """What the query matches in a passage."""
+
+    start: int = Field(description="Offset of the match's first code point in the passage's whole text.")
+    end: int = Field(description="Offset of the code point after its last.")
+    kind: MatchKind = Field(description="What of the query matches.")
+
+
+class HitSnippet(BaseModel):
+    """The one to three sentences of a passage that match the query best; the first ones if none matches.
+
+    Offsets count code points, as Python's strings do, in the passage's whole text, also if `detail` shortens it. In
+    `text` a match begins at its `start` minus that of the snippet.
+    """
+
+    text: str = Field(description="The sentences as they are written, without marks.")
+    start: int = Field(description="Offset of the snippet's first code point in the passage's whole text.")
+    end: int = Field(description="Offset of the code point after its last.")
+    matches: list[SnippetMatch] = Field(description="Matches in the snippet, in order and without overlaps.")
+
+    @classmethod
+    def of(cls, snippet: Snippet) -> HitSnippet:
+        """The response model of a snippet."""
+        matches = [SnippetMatch(start=one.start, end=one.end, kind=one.kind) for one in snippet.matches]
+        return cls(text=snippet.text, start=snippet.start, end=snippet.end, matches=matches)
+
+
 class SearchHit(BaseModel):
     """A passage. The score and the rank of a leg that did not find it are null."""
 
@@ -84,6 +122,7 @@ class SearchHit(BaseModel):
     parent: ParentEntity | None = Field(None, description="Linked entity; null unless entities guided the search.")
     boost: MentionBoost | None = Field(None, description="Boost for mentions of the query's entities, if any.")
     explain: dict[str, Any] | None = Field(None, description="Components of the score, if `explain` is set.")
+    snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
     more: list[SearchHit] | None = Field(None, description=MORE, exclude_if=is_none)
 
     @classmethod
@@ -99,6 +138,7 @@ class SearchHit(BaseModel):
             parent=_parent(hit),
             boost=_boost(hit),
             explain=_plain(hit.explain),
+            snippet=HitSnippet.of(hit.snippet) if hit.snippet else None,
             more=[cls.of(other) for other in hit.more] if hit.more else None,
         )
 
@@ -196,6 +236,7 @@ class CompactHit(BaseModel):
     score: float = Field(description="Final score, 0 to 1, rounded to four decimals.")
     confidence: Confidence = Field(description="Confidence that the passage is relevant.")
     via: CompactLink | None = Field(None, description="How a later hop reached it; null for hop 1 and without hops.")
+    snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
     more: list[CompactHit] | None = Field(None, description=MORE, exclude_if=is_none)
 
     @classmethod
@@ -211,6 +252,7 @@ class CompactHit(BaseModel):
             score=round(candidate.score, SCORE_DIGITS),
             confidence=hit.confidence,
             via=CompactLink.of(hit.via) if hit.via else None,
+            snippet=HitSnippet.of(hit.snippet) if hit.snippet else None,
             more=[cls.of(other) for other in hit.more] if hit.more else None,
         )
 

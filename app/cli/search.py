@@ -19,10 +19,11 @@ from app.cli import filter_option, options
 from app.config import Settings
 from app.pipelines import search as pipeline
 from app.pipelines.services import Services
-from app.shapes import Answer, Hit, Query
+from app.shapes import Answer, Hit, Query, Snippet
 
 SNIPPET = 320
 _WORD = re.compile(r"\w{3,}")
+_BLANKS = str.maketrans("\n\r\t", "   ")
 
 
 class Mode(StrEnum):
@@ -39,6 +40,9 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show the components of each score.")] = False,
+    snippets: Annotated[
+        bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
+    ] = False,
     rerank: Annotated[
         options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
     ] = options.Rerank.none,
@@ -68,6 +72,7 @@ def search(
         mode=mode.value,
         filters=filter_option.read(filters),
         explain=explain,
+        snippets=snippets,
         rerank=rerank.value,
         mmr=mmr,
     )
@@ -129,11 +134,24 @@ def _passage(hit: Hit, query: str) -> Text:
     found = hit.candidate
     place = " › ".join(part for part in (found.title or found.uri or "", *found.heading_path) if part)
     shown = Text(place + "\n", style="bold")
-    body = Text(" ".join(found.content.split())[:SNIPPET], style="not bold")
-    stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
-    if stems:
-        body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")
-    shown.append_text(body)
+    shown.append_text(_sentences(hit.snippet) if hit.snippet else _beginning(found.content, query))
     if hit.explain is not None:
         shown.append("\n" + json.dumps(hit.explain), style="dim")
     return shown
+
+
+def _sentences(snippet: Snippet) -> Text:
+    """The snippet on one line, with its matches highlighted."""
+    text = Text(snippet.text.translate(_BLANKS), style="not bold")
+    for match in snippet.matches:
+        text.stylize("bold yellow", match.start - snippet.start, match.end - snippet.start)
+    return text
+
+
+def _beginning(content: str, query: str) -> Text:
+    """The beginning of a passage, with the words of the query highlighted."""
+    body = Text(" ".join(content.split())[:SNIPPET], style="not bold")
+    stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
+    if stems:
+        body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")
+    return body

@@ -13,7 +13,17 @@ from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import answers, extraction, pages, query_vector, retrieval, stale_chunks, turns, understanding
+from app.pipelines import (
+    answers,
+    extraction,
+    pages,
+    query_vector,
+    retrieval,
+    snippets,
+    stale_chunks,
+    turns,
+    understanding,
+)
 from app.pipelines.context import SearchContext
 from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
 from app.pipelines.hop_state import HopChunk, HopState
@@ -198,6 +208,10 @@ class _MultihopSearch:
                     pass
         hits = await self._hits(state, wanted) if state.brought else []
         page = await pages.read(hits, wanted, self.context)
+        if self.query.snippets:
+            texts = {c.chunk_id: c.candidate.content for c in state.chunks.values() if c.candidate is not None}
+            shown = await snippets.added(page.hits, texts, state.first, self.context)
+            page = replace(page, hits=tuple(shown))
         return replace(
             answers.build(self.query, state.first, self.context, page),
             search_mode="multihop",

@@ -95,7 +95,7 @@ class Page:
 
 def identity(query: Query) -> Query:
     """The query without what does not change its results, so that it may differ between pages."""
-    return replace(query, cursor=None, detail="full", explain=False)
+    return replace(query, cursor=None, detail="full", explain=False, snippets=False)
 
 
 def request_of(query: object, cursor: str | None, *, limit: int, group_size: int | None) -> PageRequest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
 from app import errors
 from app.pipelines import (
@@ -13,6 +14,7 @@ from app.pipelines import (
     pages,
     rerank,
     retrieval,
+    snippets,
     stale_chunks,
     turns,
     understanding,
@@ -55,7 +57,10 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
             run=HybridRun(retrieved.request, retrieved.result, is_whole),
             is_wanted=completion.is_confident if query.min_confidence else None,
         )
-        completed = replace(page, hits=tuple(map(completion.completed, page.hits)))
+        shown = list(map(completion.completed, page.hits))
+        if query.snippets:
+            shown = await snippets.added(shown, _texts(page.hits), retrieved, context)
+        completed = replace(page, hits=tuple(shown))
         answer = answers.build(query, retrieved, context, completed)
         return entity_search.annotated(answer, matches, guided)
 
@@ -75,6 +80,12 @@ async def _guided_recall(
         with context.timed("recall"):
             guided = await entity_search.run(reading, query, understood, matches, cache=services.entity_cache)
     return matches, guided
+
+
+def _texts(hits: Sequence[Hit]) -> dict[UUID, str]:
+    """The whole text of each hit, and of those in its `more`, by chunk id."""
+    every = (one for hit in hits for one in (hit, *hit.more))
+    return {one.candidate.chunk_id: one.candidate.content for one in every}
 
 
 async def _ranked(query: Query, retrieved: Retrieval, guided: GuidedResult, context: SearchContext) -> list[Hit]:

@@ -18,6 +18,7 @@ from app.shapes.kinds import (
     Json,
     LinkKind,
     MatchedBy,
+    MatchKind,
     Mode,
     QueryType,
     Rerank,
@@ -90,6 +91,7 @@ class Query:
     min_confidence: Confidence | None = None
     detail: Detail = "full"
     explain: bool = False
+    snippets: bool = False
     guidance: Guidance = field(default_factory=Guidance)
     rerank: Rerank = "none"
     mmr: bool = False
@@ -265,6 +267,29 @@ class Boost:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchedSpan:
+    """What a query matches in a passage: `passage[start:end]`, in code points.
+
+    `term`: a word of the query as written; `stem`: another form of it; `phrase`: a quoted phrase; `hop`: a word of the
+    name by which a later hop reached the passage.
+    """
+
+    start: int
+    end: int
+    kind: MatchKind
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """The best sentences of a passage: `text == passage[start:end]`, with the matches in it, without overlaps."""
+
+    text: str
+    start: int
+    end: int
+    matches: tuple[MatchedSpan, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
@@ -280,6 +305,7 @@ class Hit:
     via: Via | None = None
     parent: Parent | None = None
     boost: Boost | None = None
+    snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
 
 

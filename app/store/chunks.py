@@ -1,11 +1,11 @@
-"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks contain.
+"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks and words contain.
 
-Runs `chunks_by_id.sql`, `best_chunks_of_documents.sql` and `lexemes_of_chunks.sql`.
+Runs `chunks_by_id.sql`, `best_chunks_of_documents.sql`, `lexemes_of_chunks.sql` and `lexemes_of_words.sql`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -13,8 +13,10 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.shapes import Candidate, HybridRequest, Vector
-from app.store import filters, sql, vectors
+from app.store import filters, sql, tables, vectors
 from app.store.db import Reading
+
+_c = tables.chunks.c
 
 
 async def by_id(
@@ -62,6 +64,33 @@ async def matching_lexemes(
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
     rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
+
+
+async def configs(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The text-search configuration of each chunk."""
+    among = _c.chunk_id == sa.any_(sa.literal(list(chunk_ids), sa.ARRAY(sa.Uuid)))
+    return {
+        chunk_id: config
+        for chunk_id, config in await db.execute(sa.select(_c.chunk_id, _c.config).where(_c.user_id == user_id, among))
+    }
+
+
+async def lexemes_of_words(
+    db: Reading, config: str, indexed: Mapping[str, str], *, sought: Iterable[str], lexemes: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """The lexemes of each word that shares one with `sought` or is among `lexemes`.
+
+    `indexed` maps words to their form in the text index; `sought` are words in that form.
+    """
+    binds = {
+        "config": config,
+        "words": list(indexed),
+        "indexed": list(indexed.values()),
+        "sought": list(sought),
+        "lexemes": list(lexemes),
+    }
+    rows = await db.execute(sql.statement("lexemes_of_words"), binds)
+    return {row.word: frozenset(row.lexemes) for row in rows}
 
 
 _NO_SCORES: dict[str, Any] = dict.fromkeys(

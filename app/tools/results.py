@@ -62,7 +62,7 @@ class ToolPassage(ToolResult):
             title=candidate.title or None,
             uri=candidate.uri,
             heading_path=[heading for heading in candidate.heading_path if heading != candidate.title] or None,
-            content=candidate.content,
+            content=hit.snippet.text if hit.snippet else candidate.content,
             score=round(candidate.score, 3),
             confidence=hit.confidence,
             via=_WAYS[hit.via.kind].format(hit.via.name) if hit.via else None,

@@ -66,6 +66,10 @@ class FilterArguments(ToolArguments):
 class QueryArguments(FilterArguments, Question):
     """The arguments of every search by a query."""
 
+    snippets: bool = Field(
+        False, description="Return only the one to three sentences of each passage that match the query best."
+    )
+
 
 class SearchArguments(QueryArguments):
     """Arguments of a search by a question or keywords."""
@@ -138,6 +142,7 @@ def _query(given: QueryArguments, context: ToolContext) -> Query:
         context.user_id,
         given.query,
         limit=given.limit,
+        snippets=given.snippets,
         k=services.rrf_k,
         candidates=max(services.candidates, given.limit),
         filters=given.filters(),

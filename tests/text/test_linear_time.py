@@ -21,11 +21,13 @@ from app.text import (
     names,
     query_words,
     sentences,
+    snippets,
     structure,
     tags,
     terms,
 )
 from app.text.gazetteer import Gazetteer
+from app.text.snippets import Sought
 
 SIZE = 3_000
 """Code points of the smaller text; the larger one has four times as many."""
@@ -75,6 +77,12 @@ def nested_list(size: int) -> str:
 GAZETTEER = Gazetteer.build(
     [(name, UUID(int=1)) for name in ("a", "a a", "a a a a b", "Ana Silva", "Harbour Board", "aB", "U.S.", "12")]
 )
+SOUGHT = Sought(
+    {"a": 1.0, "漢字": 1.0},
+    {"b": 1.0},
+    [[("a", frozenset("a")), ("of", frozenset()), ("b", frozenset("b"))]],
+    frozenset("a"),
+)
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "structure": structure.blocks,
@@ -100,6 +108,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: literal_matches.reasons(analysis.parse(text[:2_000]), title="a b", content=text),
     "gazetteer": GAZETTEER.find,
+    "snippets": lambda text: snippets.choose(text, SOUGHT, {"a": frozenset("a"), "b": frozenset("b")}),
 }
 
 

@@ -24,6 +24,7 @@ class MultihopOptions(SimilarOptions, total=False):
     max_hops: int
     detail: Detail
     explain: bool
+    snippets: bool
 
 
 class SearchOptions(SimilarOptions, total=False):
@@ -39,6 +40,7 @@ class SearchOptions(SimilarOptions, total=False):
     min_confidence: str
     detail: Detail
     explain: bool
+    snippets: bool
 
 
 class DocumentOptions(TypedDict, total=False):
