@@ -22,6 +22,13 @@ Confidence = TypeAliasType(
     "Confidence",
     Annotated[shapes.Confidence, Field(description="Confidence in a hit, derived from its scores.")],
 )
+ConfidenceBasis = TypeAliasType(
+    "ConfidenceBasis",
+    Annotated[
+        shapes.ConfidenceBasis,
+        Field(description="What confidence follows from: the relevance of the hits, or their ranks in the legs."),
+    ],
+)
 Detail = TypeAliasType(
     "Detail",
     Annotated[

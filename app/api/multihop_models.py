@@ -11,15 +11,9 @@ from typing_extensions import TypeAliasType
 from app.api import wire
 from app.api.enums import Extractor, ExtractorUsed, HopMerge, LinkKind, Mode
 from app.api.filter_models import SearchFilters
+from app.api.hit_models import MORE, SearchHit, is_none
 from app.api.search_models import SNIPPETS, AnswerOptions, Explain, Snippets
-from app.api.search_responses import (
-    MORE,
-    CompactSearchResponse,
-    IdsSearchResponse,
-    SearchHit,
-    SearchResponse,
-    is_none,
-)
+from app.api.search_responses import CompactSearchResponse, IdsSearchResponse, SearchResponse
 from app.pipelines import multihop
 from app.shapes import Answer, Hit, Hop
 from app.shapes import Query as QueryShape

@@ -10,7 +10,7 @@ from typing_extensions import TypeAliasType
 
 from app.api import wire
 from app.api.enums import ListMerge, MergeDetail, Rerank
-from app.api.search_responses import SCORE_DIGITS
+from app.api.hit_models import SCORE_DIGITS
 from app.pipelines import merge_lists
 from app.pipelines.merge_lists import MergeRequest
 

@@ -121,6 +121,9 @@ class SearchRequest(AnswerOptions):
     )
     min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Minimum RRF score.")
     min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
+    min_relevance: Share | None = Field(
+        None, description="Minimum relevance; only with an embedding model that is calibrated."
+    )
     explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
     snippets: Snippets = Field(False, description=SNIPPETS)
 
@@ -162,6 +165,7 @@ class SearchRequest(AnswerOptions):
             min_vector_score=self.min_vector_score,
             min_rrf_score=self.min_rrf_score,
             min_confidence=self.min_confidence,
+            min_relevance=self.min_relevance,
             detail=self.detail,
             explain=self.explain,
             snippets=self.snippets,

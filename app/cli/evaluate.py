@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, get_args
@@ -14,7 +15,8 @@ from rich.table import Table
 from app import runtime
 from app.cli import options
 from app.config import Settings
-from app.evaluation import beir, runner
+from app.evaluation import beir, plots, runner
+from app.evaluation import calibration as calibrations
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
 
 
@@ -70,6 +72,21 @@ MODES: dict[str, EvaluationMode] = {mode: mode for mode in get_args(EvaluationMo
 }
 
 
+Calibration = Annotated[
+    bool,
+    typer.Option(
+        "--calibration", help="Print how well the relevance of the first ten hits and `answerable` are calibrated."
+    ),
+]
+Wrong = Annotated[
+    list[Path] | None,
+    typer.Option("--wrong", help="Folder of another set, whose questions this one does not answer; repeatable."),
+]
+Plot = Annotated[
+    Path | None, typer.Option("--plot", help="Write the reliability diagram of the relevance to this SVG file.")
+]
+
+
 def evaluate(
     folder: Annotated[
         Path, typer.Argument(help="A folder with corpus.jsonl, queries.jsonl and qrels.tsv.", show_default=False)
@@ -96,6 +113,9 @@ def evaluate(
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="Only with multihop.")] = 2,
+    calibration: Calibration = False,
+    wrong: Wrong = None,
+    plot: Plot = None,
     user: Annotated[
         str | None, typer.Option("--user", help="Whose documents the set joins.", show_default="a user of its own")
     ] = None,
@@ -116,12 +136,32 @@ def evaluate(
         merge=merge.value,
         max_hops=max_hops,
     )
-    report = options.run(_evaluate(beir.load(folder), strategy, tenant, options.settings(data_dir)))
+    loaded, others = beir.load(folder), [question for other in wrong or () for question in beir.load(other).questions]
+    report = options.run(_evaluate(loaded, others, strategy, tenant, options.settings(data_dir)))
+    title = f"{folder.name}, {strategy.mode}" + (f", reranked: {rerank.value}" if strategy.rerank != "none" else "")
+    if plot is not None and report.predictions:
+        plot.write_text(plots.reliability(calibrations.of(report.predictions.relevance), title), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(report.as_json()))
-    else:
-        reranked = f", reranked: {rerank.value}" if rerank != options.Rerank.none else ""
-        _show(report, f"{folder.name}, {strategy.mode}{reranked}")
+        return
+    _show(report, title)
+    if calibration:
+        _show_calibration(report)
+
+
+def _show_calibration(report: EvaluationReport) -> None:
+    if report.predictions is None:
+        options.out.print("Hits have no relevance: the embedding model is not calibrated.")
+        return
+    for name, pairs in (("relevance", report.predictions.relevance), ("answerable", report.predictions.answerable)):
+        found = calibrations.of(pairs)
+        auroc = "–" if found.auroc is None else f"{found.auroc:.3f}"
+        table = Table("predicted", "observed", "number", title=f"{name} of {found.count}")
+        for each in found.bins:
+            table.add_row(f"{each.mean:.3f}", f"{each.observed:.3f}", f"{each.count}")
+        options.out.print(table)
+        brier = f"{found.brier:.4f} (of the base rate: {found.base_brier:.4f})"
+        options.out.print(f"ECE {found.ece:.3f}, AUROC {auroc}, Brier score {brier}")
 
 
 def _show(report: EvaluationReport, title: str) -> None:
@@ -141,7 +181,11 @@ def _show(report: EvaluationReport, title: str) -> None:
 
 
 async def _evaluate(
-    loaded: beir.EvaluationSet, strategy: Strategy, tenant: Tenant, settings: Settings
+    loaded: beir.EvaluationSet,
+    unanswerable: Sequence[beir.JudgedQuestion],
+    strategy: Strategy,
+    tenant: Tenant,
+    settings: Settings,
 ) -> EvaluationReport:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=options.err, transient=True) as bar:
@@ -151,4 +195,6 @@ async def _evaluate(
             bar.update(tasks[stage], completed=done, total=total)
 
         async with runtime.open_services(settings) as services:
-            return await runner.run(loaded, strategy, tenant, services=services, progress=show)
+            return await runner.run(
+                loaded, strategy, tenant, services=services, unanswerable=unanswerable, progress=show
+            )

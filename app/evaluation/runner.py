@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from app import errors
-from app.evaluation import beir, metrics
+from app.evaluation import beir, calibration, metrics
+from app.evaluation.calibration import Prediction
 from app.pipelines import documents, entity_lines, ingest, mention_refresh, multihop, search
 from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import Merge
@@ -20,6 +21,8 @@ from app.pipelines.services import Services
 from app.shapes import Answer, EntityDraft, Fusion, Guidance, Hierarchy, Json, Mode, Query, Rerank
 
 MAX_LIMIT = 50
+ASSESSED_HITS = 10
+"""Hits of each question whose relevance is compared with the judgements."""
 MAX_MULTIHOP_LIMIT = 20
 EvaluationMode = Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"]
 API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semantic", "lexical": "lexical"}
@@ -109,11 +112,37 @@ class Comparison:
         return [query_id for query_id, (flat, mode) in self.pairs.items() if flat and not mode]
 
 
+@dataclass(slots=True)
+class Predictions:
+    """The predicted relevance of hits and answerability of questions, each with whether the judgements agree."""
+
+    relevance: list[Prediction] = field(default_factory=list)
+    answerable: list[Prediction] = field(default_factory=list)
+
+    def add(self, answer: Answer, relevant: Mapping[str, int]) -> None:
+        """Add the first hits of an answer; without relevant documents the question has no answer."""
+        if answer.answerable is None:
+            return
+        self.answerable.append((answer.answerable, bool(relevant)))
+        self.relevance += [
+            (hit.relevance, relevant.get(str(hit.candidate.uri), 0) > 0)
+            for hit in answer.hits[:ASSESSED_HITS]
+            if hit.relevance is not None
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the calibration of both."""
+        named = {"relevance": self.relevance, "answerable": self.answerable}
+        return {name: asdict(calibration.of(pairs)) for name, pairs in named.items() if pairs}
+
+
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
     """Metrics averaged over the judged queries (`kinds`: by type), latencies in milliseconds and ingest counts.
 
-    `not_reranked` counts the questions whose reranking failed; these kept the fused order.
+    `not_reranked` counts the questions whose reranking failed; these kept the fused order. `predictions` are the
+    relevance of the first hits and the answerability of all questions, with what the judgements say; None without
+    relevance.
     """
 
     measures: dict[str, float]
@@ -124,6 +153,7 @@ class EvaluationReport:
     skipped: int
     not_reranked: int | None = None
     comparison: Comparison | None = None
+    predictions: Predictions | None = None
 
     def totals(self) -> dict[str, float | int]:
         """Returns all figures over all questions; `not_reranked` only with reranking."""
@@ -136,7 +166,8 @@ class EvaluationReport:
         kinds = {"types": self.kinds} if self.kinds else {}
         compared = self.comparison
         changed = {name: getattr(compared, name) for name in ("helped", "harmed", "lost")} if compared else {}
-        return {**self.totals(), **kinds, **changed}
+        assessed = self.predictions.as_json() if self.predictions else {}
+        return {**self.totals(), **kinds, **changed, **assessed}
 
 
 async def run(
@@ -145,9 +176,12 @@ async def run(
     tenant: Tenant,
     *,
     services: Services,
+    unanswerable: Sequence[beir.JudgedQuestion] = (),
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> EvaluationReport:
     """Ingests a set and asks its questions. Chunks that are stored already are not embedded again.
+
+    `unanswerable` are questions that the set does not answer; they count only in the predictions.
 
     Raises BadRequest for options that the strategy's mode or the services do not support.
     """
@@ -157,13 +191,14 @@ async def run(
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     if tenant.exclusive:
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
-    rankings, took, failed = [], [], 0
+    rankings, took, failed, predictions = [], [], 0, Predictions()
     for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
         query = replace(strategy.query(asked.text, user_id, services), filters=asked.filters)
         found = await answer(query, strategy, services)
         took.append((time.perf_counter() - start) * 1000)
         rankings.append(ranked(found))
+        predictions.add(found, asked.relevant)
         failed += "reranker_failed" in found.degraded
         progress("asking", index + 1, len(loaded.questions))
     measures = {**averages(rankings, loaded.questions), **_latencies(took)}
@@ -171,7 +206,20 @@ async def run(
     kinds = by_kind(rankings, loaded.questions)
     skipped, not_reranked = loaded.skipped + refused, failed if strategy.rerank != "none" else None
     comparison = await _compared(loaded.questions, rankings, tenant, services) if strategy.compare else None
-    return EvaluationReport(measures, kinds, len(loaded.questions), stored, embedded, skipped, not_reranked, comparison)
+    for asked in unanswerable:
+        query = strategy.query(asked.text, user_id, services)
+        predictions.add(await answer(query, strategy, services), {})
+    return EvaluationReport(
+        measures,
+        kinds,
+        len(loaded.questions),
+        stored,
+        embedded,
+        skipped,
+        not_reranked,
+        comparison,
+        predictions if predictions.answerable else None,
+    )
 
 
 async def _compared(

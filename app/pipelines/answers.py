@@ -9,7 +9,7 @@ from typing import Any
 from app.pipelines.context import SearchContext
 from app.pipelines.pages import Page
 from app.pipelines.retrieval import Retrieval
-from app.ranking import confidence
+from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Candidate, Detail, Filters, Hit, HybridResult, Query
 from app.text import literal_matches
@@ -20,9 +20,12 @@ PREVIEW_CHARACTERS = 240
 def build(query: Query, retrieved: Retrieval, context: SearchContext, page: Page) -> Answer:
     """The answer to a query with the completed hits of a page."""
     parsed, plan, result, shown = retrieved.parsed, retrieved.plan, retrieved.result, page.hits
+    known = [hit.relevance for hit in shown if hit.relevance is not None]
     return Answer(
         hits=shown,
         confidence=shown[0].confidence if shown else None,
+        confidence_by="legs" if retrieved.scale is None else "relevance",
+        answerable=relevance.answerable(known) if retrieved.scale else None,
         strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
         query_type=parsed.query_type,
         mode=query.mode,
@@ -46,42 +49,74 @@ def unranked(retrieved: Retrieval) -> list[Hit]:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completes the ranked hits of a query; `linked_documents` are those linked to an entity of the query."""
+    """Completes the ranked hits of a query.
+
+    `linked_documents` are those linked to an entity that the query is almost certainly about, `aboutness` is the
+    largest of the query's entities.
+    """
 
     query: Query
     retrieved: Retrieval
     linked_documents: Container[object]
+    aboutness: float
     relaxed: bool
 
     def completed(self, ranked: Hit) -> Hit:
         """The hit, and those in its `more`, with confidence, strategies, explanation and the text of `query.detail`."""
         candidate = ranked.candidate
         is_linked = candidate.document_id in self.linked_documents
-        hit = hit_of(candidate, self.query, self.retrieved, relaxed=self.relaxed, entity=is_linked)
+        linked = HitLink(is_linked, self.aboutness * (ranked.parent.score if ranked.parent else 0.0))
+        hit = hit_of(candidate, self.query, self.retrieved, relaxed=self.relaxed, linked=linked)
         explain = {**hit.explain, **(ranked.explain or {})} if hit.explain else None
         more = tuple(self.completed(other) for other in ranked.more)
         return replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain, more=more)
 
-    def is_confident(self, ranked: Hit) -> bool:
-        """Whether the hit has at least `query.min_confidence`."""
-        least = self.query.min_confidence
-        return least is None or confidence.at_least(self.completed(ranked).confidence, least)
+    def is_wanted(self, ranked: Hit) -> bool:
+        """Whether the hit has at least `query.min_confidence` and `query.min_relevance`."""
+        level, least = self.query.min_confidence, self.query.min_relevance
+        hit = self.completed(ranked)
+        is_relevant = least is None or (hit.relevance is not None and hit.relevance >= least)
+        return is_relevant and (level is None or confidence.at_least(hit.confidence, level))
 
 
-def hit_of(candidate: Candidate, query: Query, retrieved: Retrieval, *, relaxed: bool, entity: bool = False) -> Hit:
+@dataclass(frozen=True, slots=True)
+class HitLink:
+    """How a hit is linked to entities of the query.
+
+    `is_sure`: to one that the query is almost certainly about. `weight` (0 to 1): its parent score times the aboutness.
+    """
+
+    is_sure: bool = False
+    weight: float = 0.0
+
+
+def hit_of(
+    candidate: Candidate, query: Query, retrieved: Retrieval, *, relaxed: bool, linked: HitLink | None = None
+) -> Hit:
     """A candidate with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
 
     Its score is capped to 0 to 1: it may be outside while hits are ordered.
     """
+    linked = linked or HitLink()
     parsed = retrieved.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
     reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
-    level = confidence.of(candidate, query_type=parsed.query_type, exact=bool(reasons), relaxed=relaxed, entity=entity)
+    relevant = None
+    if retrieved.scale is not None:
+        relevant = retrieved.scale.of(
+            candidate, literal=bool({"phrase", "identifier"} & set(reasons)), linked=linked.weight
+        )
+        level = relevance.confidence(relevant)
+    else:
+        exact = bool(reasons)
+        level = confidence.of(
+            candidate, query_type=parsed.query_type, exact=exact, relaxed=relaxed, entity=linked.is_sure
+        )
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
-    legs += ["entity"] if entity else []
+    legs += ["entity"] if linked.is_sure else []
     explain = _hit_explained(candidate, retrieved.plan, query.k) if query.explain else None
     shown = replace(with_detail(candidate, query.detail), score=min(1.0, max(0.0, candidate.score)))
-    return Hit(shown, level, (*legs, *reasons), explain)
+    return Hit(shown, level, (*legs, *reasons), relevant, explain)
 
 
 def with_detail(candidate: Candidate, detail: Detail) -> Candidate:

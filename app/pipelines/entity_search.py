@@ -77,6 +77,11 @@ class GuidedResult:
         return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
 
     @property
+    def aboutness(self) -> float:
+        """The largest aboutness of the entities that have an effect."""
+        return max((match.aboutness or 0.0 for match in self.effective), default=0.0)
+
+    @property
     def linked_documents(self) -> set[UUID]:
         """The documents of the result that are linked to an entity that the query is almost certainly about."""
         sure = {match.entity_id for match in self.matches if (match.aboutness or 0.0) >= SURE_ABOUTNESS}

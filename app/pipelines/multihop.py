@@ -31,7 +31,7 @@ from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
 from app.pipelines.pages import PageRequest
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
-from app.ranking import fusion_plan, merge
+from app.ranking import fusion_plan, merge, relevance
 from app.ranking.merge import Scored
 from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
 from app.store import chunks, recall
@@ -99,6 +99,7 @@ class _MultihopSearch:
             fusion=self.strategy.first_fusion(),
             detail="full",
             min_confidence=None,
+            min_relevance=None,
             group_size=None,
         )
         first = await retrieval.retrieve(wide, self.context)
@@ -232,7 +233,19 @@ class _MultihopSearch:
         best = 1.0 if state.only_first_hop else self.strategy.best_score(state)
         stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in state.chunks]
         kept = [chunk for chunk in stored if chunk.chunk_id not in excluded]
-        return [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept]
+        hits = [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept]
+        return hits if state.only_first_hop else self._assessed(hits)
+
+    def _assessed(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits with the relevance and confidence of a search over several hops, which linked sums show."""
+        best = max((hit.relevance for hit in hits if hit.relevance is not None), default=None)
+        if best is None or self.question.merge != "linked":
+            return list(hits)
+        known = [relevance.over_hops(hit.combined_score or 0.0, best) for hit in hits]
+        return [
+            replace(hit, relevance=value, confidence=relevance.confidence(value))
+            for hit, value in zip(hits, known, strict=True)
+        ]
 
     async def _read_missing(self, leading: Sequence[HopChunk], state: HopState) -> None:
         """Fetch the text of the chunks that were reached by names only."""
@@ -256,7 +269,7 @@ class _MultihopSearch:
 
     def _hit(self, chunk: HopChunk, state: HopState, scored: Scored, best: float) -> Hit:
         assert chunk.candidate is not None
-        candidate = replace(chunk.candidate, score=scored.score / best)
+        candidate = replace(chunk.candidate, score=scored.score / best, cosine=chunk.similarity)
         hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed))
         ways = tuple(name for name in ("linked", "shared", "named", "expanded") if chunk.signals.get(name))
         via = state.via(chunk)

@@ -96,7 +96,7 @@ async def hits(
 
 def _may_use_all(query: Query) -> bool:
     """Whether hits beyond the first `query.limit` are used: by a filter, by grouping, or on a later page."""
-    return query.min_confidence is not None or query.group_size is not None or query.cursor is not None
+    return query.has_minimum or query.group_size is not None or query.cursor is not None
 
 
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from app.pipelines import query_vector, relaxation, understanding
 from app.pipelines.context import SearchContext
 from app.pipelines.understanding import Understanding
+from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
 from app.store import recall
@@ -15,12 +16,16 @@ from app.store.db import Database, retry_read, version
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """A parsed query, its fusion plan, the request that was run last, and its result."""
+    """A parsed query, its fusion plan, the request that was run last, and its result.
+
+    `scale` assesses the relevance of the candidates; None if the embedding model is not calibrated.
+    """
 
     parsed: ParsedQuery
     plan: FusionPlan
     request: HybridRequest
     result: HybridResult
+    scale: relevance.Scale | None = None
 
 
 async def retrieve(query: Query, context: SearchContext) -> Retrieval:
@@ -38,7 +43,13 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
         context.degraded.append("no_text_terms")
     if not result.candidates and result.scope_chunks:
         request, result = await _relaxed(understood, result, context)
-    return Retrieval(parsed, replace(plan, weights=request.weights), request, result)
+    scale = _scale(request, result, context.services.embedder.model.name)
+    return Retrieval(parsed, replace(plan, weights=request.weights), request, result, scale)
+
+
+def _scale(request: HybridRequest, result: HybridResult, model: str) -> relevance.Scale | None:
+    has_vector = request.vector is not None and request.weights.vector > 0
+    return relevance.scale(result.terms, model=model, has_vector=has_vector)
 
 
 @retry_read

@@ -27,6 +27,7 @@ from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
 from app.pipelines.understanding import Understanding
+from app.ranking import relevance
 from app.shapes import Answer, Hit, Query
 from app.store.db import retry_read, version
 from app.text import cleaning
@@ -35,11 +36,13 @@ from app.text import cleaning
 async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
-    Raises BlankQuery, InvalidCursor, StaleCursor, DatabaseUnavailable, and DeadlineExceeded when
-    `services.budget.whole_s` is over. A failing embedder or re-ranker degrades the answer instead.
+    Raises BlankQuery, BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
+    StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
+    re-ranker degrades the answer instead.
     """
     if cleaning.is_blank(query.text):
         raise errors.BlankQuery
+    _check_minimum(query, services)
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
         wanted = pages.request_of(pages.identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
@@ -47,7 +50,9 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
         matches, guided = await _guided_recall(query, understood, context)
         retrieved = await retrieval.completed(understood, guided.result, context)
         hits = await _ranked(query, retrieved, guided, context)
-        completion = answers.Completion(query, retrieved, guided.linked_documents, relaxed=bool(context.relaxed))
+        completion = answers.Completion(
+            query, retrieved, guided.linked_documents, guided.aboutness, relaxed=bool(context.relaxed)
+        )
         found = retrieved.result.candidates
         is_whole = not guided.links and len(hits) == len(found) < retrieved.request.limit
         page = await pages.read(
@@ -55,7 +60,7 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
             wanted,
             context,
             run=HybridRun(retrieved.request, retrieved.result, is_whole),
-            is_wanted=completion.is_confident if query.min_confidence else None,
+            is_wanted=completion.is_wanted if query.has_minimum else None,
         )
         shown = list(map(completion.completed, page.hits))
         if query.snippets:
@@ -63,6 +68,14 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
         completed = replace(page, hits=tuple(shown))
         answer = answers.build(query, retrieved, context, completed)
         return entity_search.annotated(answer, matches, guided)
+
+
+def _check_minimum(query: Query, services: Services) -> None:
+    model = services.embedder.model.name
+    if query.min_relevance is not None and not relevance.is_calibrated(model):
+        raise errors.BadRequest(
+            f"Relevance is not calibrated for the embedding model {model}: use min_confidence.", field="min_relevance"
+        )
 
 
 @retry_read

@@ -60,7 +60,7 @@ def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector
 
 def _candidates_wanted(query: Query) -> int:
     """How many candidates are needed to fill the answer after the later steps have dropped some."""
-    if query.min_confidence is not None or query.group_size is not None:
+    if query.has_minimum or query.group_size is not None:
         return 2 * query.candidates
     return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
 

@@ -19,6 +19,7 @@ from app.shapes.filters import OPERATORS, Filters, is_operator_object
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
     Confidence,
+    ConfidenceBasis,
     Degraded,
     Detail,
     Fusion,
@@ -78,6 +79,7 @@ __all__ = [
     "ChunkDraft",
     "ChunkName",
     "Confidence",
+    "ConfidenceBasis",
     "Degraded",
     "DeletionResult",
     "Detail",

@@ -11,6 +11,7 @@ from app.shapes.entities import NameUse, Origin
 from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Confidence,
+    ConfidenceBasis,
     Degraded,
     Detail,
     Fusion,
@@ -89,6 +90,7 @@ class Query:
     min_vector_score: float | None = None
     min_rrf_score: float | None = None
     min_confidence: Confidence | None = None
+    min_relevance: float | None = None
     detail: Detail = "full"
     explain: bool = False
     snippets: bool = False
@@ -97,6 +99,11 @@ class Query:
     mmr: bool = False
     cursor: str | None = None
     group_size: int | None = None
+
+    @property
+    def has_minimum(self) -> bool:
+        """Whether hits below a confidence or relevance are left out, which is known only after they are ordered."""
+        return self.min_confidence is not None or self.min_relevance is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,12 +300,14 @@ class Snippet:
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
+    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated.
     `more` has further hits of the same document if the results are grouped.
     """
 
     candidate: Candidate
     confidence: Confidence
     strategies: tuple[str, ...]
+    relevance: float | None = None
     explain: Json | None = None
     hop: int | None = None
     combined_score: float | None = None
@@ -311,7 +320,10 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of every kind of search."""
+    """The result of every kind of search.
+
+    `answerable` is the probability that any hit answers the query, None without `relevance`.
+    """
 
     hits: tuple[Hit, ...]
     confidence: Confidence | None
@@ -331,3 +343,5 @@ class Answer:
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
     pass1_entities: tuple[EntityMatch, ...] = ()
+    confidence_by: ConfidenceBasis = "legs"
+    answerable: float | None = None

@@ -47,7 +47,7 @@ async def best_of_documents(
     parts = ("filtered",) if request.filters else ()
     rows = await db.execute(sql.statement("best_chunks_of_documents", *parts), binds)
     found = (_with_similarity(row) for row in rows)
-    return [replace(candidate, vector_score=similarity) for candidate, similarity in found]
+    return [replace(candidate, vector_score=similarity, cosine=similarity) for candidate, similarity in found]
 
 
 def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:

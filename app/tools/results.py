@@ -74,6 +74,7 @@ class PassageList(ToolResult):
 
     notice: str = Field(NOTICE, description="How to treat the texts.")
     results: list[ToolPassage] = Field(description="Passages, best first.")
+    answerable: float | None = Field(None, description="Probability, 0 to 1, that any passage answers the query.")
     left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
     search_mode: str = Field(description="Kind of search that was run: flat, two_pass or multihop.")
     no_results_because: str | None = Field(None, description="Why there are no results.")
@@ -86,6 +87,7 @@ class PassageList(ToolResult):
         kept = fit(passages, max_tokens)
         return cls(
             results=kept,
+            answerable=None if answer.answerable is None else round(answer.answerable, 2),
             left_out=len(passages) - len(kept) or None,
             search_mode=answer.search_mode,
             no_results_because=None if passages else (answer.fallback_reason or "no passage matches the query"),

@@ -17,7 +17,7 @@ from app.api.search_responses import SearchAnswer
 
 SEARCH, SIMILAR = "/api/rag/search", "/api/rag/similar"
 MULTIHOP, RERANK = "/api/rag/search/multihop", "/api/rag/rerank"
-COMPACT = {"chunk_id", "title", "uri", "heading_path", "content", "score", "confidence", "via"}
+COMPACT = {"chunk_id", "title", "uri", "heading_path", "content", "score", "relevance", "confidence", "via"}
 IDS = {"chunk_id", "document_id", "score"}
 QUESTION = "Where was the director of Silent Harbour born?"
 

@@ -38,6 +38,7 @@ class SearchOptions(SimilarOptions, total=False):
     rerank: Literal["none", "cosine", "provider"]
     mmr: bool
     min_confidence: str
+    min_relevance: float
     detail: Detail
     explain: bool
     snippets: bool
