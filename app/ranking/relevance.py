@@ -34,7 +34,7 @@ COSINE: Mapping[str, Coefficients] = MappingProxyType({"all-MiniLM-L6-v2": Coeff
 """Without the text leg, by embedding model."""
 BOTH: Mapping[str, Coefficients] = MappingProxyType({"all-MiniLM-L6-v2": Coefficients(-6.2, 7.4, 5.2)})
 """With both legs, by embedding model."""
-LITERAL = 2.0
+LITERAL = 3.0
 """Added if a hit contains the query's phrases or an identifier of it literally. Chosen, not fitted: the development
 sets have no such queries."""
 LINKED = 4.0

@@ -43,7 +43,7 @@ def test_relevance_is_the_logistic_function_of_cosine_and_coverage(
     assert scale is not None
     found = candidate(cosine=0.5, text_score=11.0 if terms else None)
     assert scale.of(found, literal=False) == pytest.approx(logistic(logit))
-    assert scale.of(found, literal=True) == pytest.approx(logistic(logit + 2.0))
+    assert scale.of(found, literal=True) == pytest.approx(logistic(logit + 3.0))
     assert scale.of(found, literal=False, linked=0.5) == pytest.approx(logistic(logit + 2.0))
 
 
