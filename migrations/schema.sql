@@ -92,6 +92,12 @@ headings.document_id uuid NOT NULL
 headings.entity_id uuid NOT NULL
 headings.section_no bigint NOT NULL
 headings.user_id text NOT NULL
+hidden_chunks.config text NOT NULL
+hidden_chunks.first_no bigint NOT NULL
+hidden_chunks.job_id uuid
+hidden_chunks.last_no bigint NOT NULL
+hidden_chunks.tokens bigint NOT NULL
+hidden_chunks.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
@@ -133,6 +139,34 @@ sources.path text NOT NULL
 sources.source_id uuid NOT NULL
 sources.synced_at timestamp with time zone
 sources.user_id text NOT NULL
+staged_chunks.chunk_id uuid NOT NULL
+staged_chunks.chunk_index integer NOT NULL
+staged_chunks.chunk_no bigint
+staged_chunks.content text NOT NULL
+staged_chunks.embedding real[]
+staged_chunks.embedding_key uuid NOT NULL
+staged_chunks.end_offset integer NOT NULL
+staged_chunks.heading_path text[] NOT NULL
+staged_chunks.job_id uuid NOT NULL
+staged_chunks.length integer NOT NULL
+staged_chunks.start_offset integer NOT NULL
+staged_chunks.tsv tsvector NOT NULL
+staged_chunks.user_id text NOT NULL
+staged_documents.attributes_hash bytea NOT NULL
+staged_documents.chunk_overlap smallint NOT NULL
+staged_documents.chunk_tokens smallint NOT NULL
+staged_documents.config text NOT NULL
+staged_documents.content text NOT NULL
+staged_documents.content_hash bytea NOT NULL
+staged_documents.created_at timestamp with time zone
+staged_documents.document_id uuid NOT NULL
+staged_documents.identity bytea NOT NULL
+staged_documents.job_id uuid NOT NULL
+staged_documents.markdown boolean NOT NULL
+staged_documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
+staged_documents.title text NOT NULL
+staged_documents.uri text
+staged_documents.user_id text NOT NULL
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
@@ -152,7 +186,7 @@ audit_log pk_audit_log PRIMARY KEY (user_id, event_id)
 chunks ck_chunks_user_id CHECK ((user_id <> ''::text))
 chunks fk_chunks_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
 chunks pk_chunks PRIMARY KEY (user_id, chunk_id)
-chunks uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index)
+chunks uq_chunks_user_id_document_id_chunk_index UNIQUE (user_id, document_id, chunk_index) DEFERRABLE
 documents ck_documents_user_id CHECK ((user_id <> ''::text))
 documents fk_documents_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id)
 documents pk_documents PRIMARY KEY (user_id, document_id)
@@ -184,6 +218,8 @@ headings ck_headings_user_id CHECK ((user_id <> ''::text))
 headings fk_headings_chunks FOREIGN KEY (user_id, chunk_no) REFERENCES stepwell.chunks(user_id, chunk_no) ON DELETE CASCADE
 headings fk_headings_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 headings pk_headings PRIMARY KEY (user_id, entity_id, section_no, chunk_no)
+hidden_chunks ck_hidden_chunks_user_id CHECK ((user_id <> ''::text))
+hidden_chunks pk_hidden_chunks PRIMARY KEY (user_id, first_no)
 jobs ck_jobs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 jobs ck_jobs_user_id CHECK ((user_id <> ''::text))
 jobs pk_jobs PRIMARY KEY (job_id)
@@ -200,6 +236,10 @@ postings ck_postings_user_id CHECK ((user_id <> ''::text))
 postings pk_postings PRIMARY KEY (user_id, lexeme, first_no)
 sources ck_sources_user_id CHECK ((user_id <> ''::text))
 sources pk_sources PRIMARY KEY (user_id, source_id)
+staged_chunks ck_staged_chunks_user_id CHECK ((user_id <> ''::text))
+staged_chunks pk_staged_chunks PRIMARY KEY (user_id, job_id, chunk_index)
+staged_documents ck_staged_documents_user_id CHECK ((user_id <> ''::text))
+staged_documents pk_staged_documents PRIMARY KEY (user_id, job_id)
 tenants ck_tenants_user_id CHECK ((user_id <> ''::text))
 tenants pk_tenants PRIMARY KEY (user_id)
 text_statistics ck_text_statistics_user_id CHECK ((user_id <> ''::text))
@@ -241,12 +281,15 @@ CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_i
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
+CREATE UNIQUE INDEX pk_hidden_chunks ON stepwell.hidden_chunks USING btree (user_id, first_no)
 CREATE UNIQUE INDEX pk_jobs ON stepwell.jobs USING btree (job_id)
 CREATE UNIQUE INDEX pk_key_uses ON stepwell.key_uses USING btree (key_id, day, scope)
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
 CREATE UNIQUE INDEX pk_postings ON stepwell.postings USING btree (user_id, lexeme, first_no)
 CREATE UNIQUE INDEX pk_sources ON stepwell.sources USING btree (user_id, source_id)
+CREATE UNIQUE INDEX pk_staged_chunks ON stepwell.staged_chunks USING btree (user_id, job_id, chunk_index)
+CREATE UNIQUE INDEX pk_staged_documents ON stepwell.staged_documents USING btree (user_id, job_id)
 CREATE UNIQUE INDEX pk_tenants ON stepwell.tenants USING btree (user_id)
 CREATE UNIQUE INDEX pk_text_statistics ON stepwell.text_statistics USING btree (user_id, config)
 CREATE UNIQUE INDEX uq_chunks_user_id_chunk_no ON stepwell.chunks USING btree (user_id, chunk_no) INCLUDE (chunk_id)
@@ -268,12 +311,15 @@ entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('s
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 key_uses off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 sources ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+staged_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+staged_documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 tenants ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 text_statistics ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 
@@ -327,7 +373,9 @@ BEGIN
     SET LOCAL enable_sort = off;
     SET LOCAL enable_seqscan = off;
     RETURN coalesce(
-        (SELECT ARRAY[t.version, t.names_version] FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0}');
+        (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
+             SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END]
+         FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0,0}');
 END
 $function$
 
@@ -422,10 +470,13 @@ table entity_names to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table hidden_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table jobs to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table lexemes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table postings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table sources to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table staged_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table staged_documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table tenants to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table text_statistics to stepwell_service: DELETE, INSERT, SELECT, UPDATE

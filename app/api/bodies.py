@@ -60,10 +60,10 @@ def install(app: FastAPI, *, max_bytes: int) -> None:
 class StrictRoute(APIRoute):
     """A route that authenticates first, checks the URL, limits the body and parses JSON strictly.
 
-    The default limits are for documents: the configured size, and at least 20 kB/s after the first five seconds.
+    The default limits are 10 MB, and at least 20 kB/s after the first five seconds.
     """
 
-    limits: ClassVar[BodyLimits] = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
+    limits: ClassVar[BodyLimits] = BodyLimits(10_000_000, seconds=5.0, bytes_per_s=20_000)
 
     def get_route_handler(self) -> Callable[[Request], Awaitable[Response]]:  # type: ignore[override]
         handle = super().get_route_handler()
@@ -89,6 +89,12 @@ class StrictRoute(APIRoute):
             return await handle(strict_request)
 
         return strict
+
+
+class DocumentsRoute(StrictRoute):
+    """A route for documents: the configured size, and at least 20 kB/s after the first five seconds."""
+
+    limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
 
 class SearchRoute(StrictRoute):

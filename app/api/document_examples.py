@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import Path
 
 from app.api import uploads
-from app.api.document_models import MAX_DOCUMENTS
+from app.api.document_models import MAX_DOCUMENTS, DocumentResult
 
 NOTE = {
     "content": "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.",
@@ -43,6 +43,13 @@ STORED = {
     "chunk_count": 1,
     "embedded": 1,
     "warnings": [],
+}
+QUEUED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "model": DocumentResult,
+        "description": "A large document is stored by a job.",
+        "headers": {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}},
+    }
 }
 BODY: dict[str, Any] = {
     "requestBody": {

@@ -138,12 +138,15 @@ class DocumentResult(BaseModel):
     """The result of storing a document."""
 
     document_id: UUID = Field(description="Id of the document.")
-    status: StoreStatus = Field(description="What became of the document; `changed` by a PATCH.")
+    status: StoreStatus = Field(
+        description="What became of the document: `changed` by a PATCH, `queued` if a job stores it."
+    )
     uri: str | None = Field(description="URI of the document.")
     title: str = Field(description="Title of the document.")
-    chunk_count: int = Field(description="Number of its chunks.")
+    chunk_count: int = Field(description="Number of its chunks; 0 while it is queued.")
     embedded: int = Field(description="Number of chunks that were embedded; the others reuse stored vectors.")
     warnings: list[str] = Field(description="Problems that did not prevent storing, such as invalid frontmatter.")
+    job_id: UUID | None = Field(None, description="Job that stores a `queued` document; null otherwise.")
 
     @classmethod
     def of(cls, stored: IngestResult) -> DocumentResult:
@@ -175,6 +178,7 @@ class DocumentResultList(BaseModel):
     added: int = Field(description="Number of new documents.")
     replaced: int = Field(description="Number of documents that replaced an earlier version.")
     unchanged: int = Field(description="Number of documents that were stored already.")
+    queued: int = Field(description="Number of large documents that jobs store.")
 
 
 class StoredDocument(BaseModel):

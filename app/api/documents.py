@@ -28,7 +28,7 @@ from app.pipelines import cursors, document_changes, documents, ingest
 from app.shapes import Chunk, Upload
 
 router = APIRouter(
-    prefix="/api/rag", tags=["documents"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
+    prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
 )
 
 
@@ -45,6 +45,7 @@ router = APIRouter(
             **examples.shown({**examples.STORED, "status": "unchanged", "embedded": 0}),
         },
         201: {"description": "At least one document was added or replaced.", **examples.shown(examples.STORED)},
+        **examples.QUEUED,
     },
     openapi_extra=examples.BODY,
 )
@@ -53,6 +54,7 @@ async def add(
 ) -> DocumentResult | DocumentResultList:
     """Store one document, a list of them, or files of a form. They are searchable once the response is sent.
 
+    A document of more than 1,000,000 characters is queued (202): a job stores it, and `Location` names the job.
     A document with a stored URI replaces that document atomically; with the same text nothing changes (200). The URI of
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422.
@@ -73,7 +75,11 @@ async def add(
     operation_id="upload_documents",
     summary="Upload files",
     status_code=201,
-    responses={**problems.WRITE, 200: {"model": DocumentResultList, "description": "Nothing was added or replaced."}},
+    responses={
+        **problems.WRITE,
+        200: {"model": DocumentResultList, "description": "Nothing was added or replaced."},
+        202: {"model": DocumentResultList, "description": "Jobs store the large documents among them."},
+    },
     response_model=DocumentResultList,
     openapi_extra={"requestBody": {"required": True, "content": {uploads.FORM: uploads.SCHEMA_WITH_EXAMPLE}}},
 )
@@ -120,12 +126,13 @@ async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searc
     "/documents/{document_id}",
     operation_id="replace_document",
     summary="Replace a document",
-    responses={**problems.WRITE, **problems.responses(404, 409)},
+    responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
 )
 async def replace(
     document_id: Annotated[UUID, examples.HOWTO],
     document: Annotated[DocumentInput, Body(openapi_examples=examples.NEW_TEXT)],
     request: Request,
+    response: Response,
     user_id: auth.Writer,
     use: auth.Use,
 ) -> DocumentResult:
@@ -139,20 +146,20 @@ async def replace(
     )
     async with request.app.state.ingest_gate.turn(user_id):
         stored = await disconnects.cancel_on_disconnect(request, replaced)
-    request.state.stored = [stored]
-    return DocumentResult.of(stored)
+    return storing.result(stored, request, response)
 
 
 @router.patch(
     "/documents/{document_id}",
     operation_id="change_document",
     summary="Change a document",
-    responses={**problems.WRITE, **problems.responses(404, 409)},
+    responses={**problems.WRITE, **problems.responses(404, 409), **examples.QUEUED},
 )
 async def change(
     document_id: Annotated[UUID, examples.HOWTO],
     changed: Annotated[DocumentChange, Body(openapi_examples=examples.CHANGES)],
     request: Request,
+    response: Response,
     user_id: auth.Writer,
     use: auth.Use,
 ) -> DocumentResult:
@@ -171,8 +178,7 @@ async def change(
     )
     async with request.app.state.ingest_gate.turn(user_id):
         stored = await disconnects.cancel_on_disconnect(request, patched)
-    request.state.stored = [stored]
-    return DocumentResult.of(stored)
+    return storing.result(stored, request, response)
 
 
 @router.delete(

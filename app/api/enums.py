@@ -150,7 +150,8 @@ SearchMode = TypeAliasType(
 StoreStatus = TypeAliasType(
     "StoreStatus",
     Annotated[
-        Literal["added", "replaced", "changed", "unchanged"], Field(description="What a write did to the document.")
+        Literal["added", "replaced", "changed", "unchanged", "queued"],
+        Field(description="What a write did to the document; `queued`: a job stores it."),
     ],
 )
 ToolFormat = TypeAliasType(

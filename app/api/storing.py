@@ -12,14 +12,22 @@ from app.api import uploads
 from app.api.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
 from app.pipelines import ingest
 from app.pipelines.services import Services
-from app.shapes import Upload
+from app.shapes import IngestResult, Upload
 
 
 async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
     """Store the document of a request."""
-    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S)
-    request.state.stored = [stored]
+    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False)
     response.status_code = 200 if stored.status == "unchanged" else 201
+    return result(stored, request, response)
+
+
+def result(stored: IngestResult, request: Request, response: Response) -> DocumentResult:
+    """The result of storing one document; that of a queued one is 202 with the path of its job."""
+    request.state.stored = [stored]
+    if stored.job_id is not None:
+        response.status_code = 202
+        response.headers["Location"] = f"/api/rag/jobs/{stored.job_id}"
     return DocumentResult.of(stored)
 
 
@@ -36,7 +44,7 @@ async def add_several(
     request.state.stored = done = []
     indices = {id(item): index for index, item in items}
     readable = [item for _index, item in items if isinstance(item, Upload)]
-    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S):
+    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False):
         if outcome.stored is not None:
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))
@@ -47,8 +55,9 @@ async def add_several(
     failed.sort(key=lambda refused: refused.index)
     if not stored:
         raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
-    count = {status: sum(model.status == status for model in stored) for status in ("added", "replaced", "unchanged")}
-    response.status_code = 201 if count["added"] or count["replaced"] else 200
+    statuses = ("added", "replaced", "unchanged", "queued")
+    count = {status: sum(model.status == status for model in stored) for status in statuses}
+    response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
     return DocumentResultList(documents=stored, failed=failed, **count)
 
 

@@ -79,7 +79,9 @@ class Settings(ProviderSettings):
     )
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
     max_body_bytes: int = Field(
-        10_000_000, ge=10_000, description="Maximum size of a request body; larger ones get 413."
+        64_000_000,
+        ge=10_000,
+        description="Maximum size of a body with documents; larger ones get 413. Other bodies have at most 10 MB.",
     )
     max_connections: int = Field(
         500,

@@ -13,7 +13,15 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines import cancellable, chunk_vectors, document_drafts, gazetteers, mention_extraction
+from app.pipelines import (
+    cancellable,
+    chunk_vectors,
+    document_drafts,
+    document_links,
+    gazetteers,
+    large_documents,
+    mention_extraction,
+)
 from app.pipelines.document_drafts import CleanDocument
 from app.pipelines.services import Services
 from app.shapes import DocumentDraft, IngestResult, Json, Upload
@@ -114,15 +122,21 @@ async def _store_attributes(
     async with services.db.writing(user_id) as writing:
         if not await documents.change(writing, user_id, source, draft, vectors_by_key=None):
             return None
-        keys = services.chunking_options.entity_keys
-        before = await mention_extraction.relink(writing, user_id, document_id, keys=keys)
-        await mentions.prune(writing, user_id, before)
+        if source.document.chunk_count > mention_extraction.MOST_CHUNKS:
+            await document_links.enqueue(writing, user_id, document_id)
+        else:
+            keys = services.chunking_options.entity_keys
+            before = await mention_extraction.relink(writing, user_id, document_id, keys=keys)
+            await mentions.prune(writing, user_id, before)
     return _result(source, draft, "changed", 0)
 
 
 async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
+    large_documents.check_length(len(uncut.content))
+    if len(uncut.content) > large_documents.LARGE:
+        return await large_documents.queue(uncut, user_id, services, document_id=source.document.document_id)
     cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
     services.db.check_room()

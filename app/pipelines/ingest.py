@@ -19,7 +19,14 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import cancellable, chunk_vectors, document_drafts, gazetteers, mention_extraction
+from app.pipelines import (
+    cancellable,
+    chunk_vectors,
+    document_drafts,
+    gazetteers,
+    large_documents,
+    mention_extraction,
+)
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import EmbeddingModel
@@ -46,20 +53,26 @@ class IngestOutcome:
     error: errors.StepwellError | None = None
 
 
-async def run(upload: Upload, user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S) -> IngestResult:
+async def run(
+    upload: Upload, user_id: str, services: Services, *, retry_s: float = BULK_RETRY_S, wait: bool = True
+) -> IngestResult:
     """Store one document, unless the same is stored already.
 
-    While the database is unavailable, each step is retried for `retry_s` seconds.
+    While the database is unavailable, each step is retried for `retry_s` seconds. A large document is stored by a job;
+    without `wait` it is only queued.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
     draft = await _prepared(upload, services)
-    batch = _Batch([(upload, draft)], retry_s=retry_s)
+    batch = _Batch([(upload, draft)], retry_s=retry_s, wait=wait)
     await batch.find_stored(user_id, db=services.db)
     return await batch.store(draft, user_id, services)
 
 
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    """Store an upload as the new content of a document. Raises NotFound, Conflict, and what `run` raises."""
+    """Store an upload as the new content of a document, a large one by a job that is only queued.
+
+    Raises NotFound, Conflict, and what `run` raises.
+    """
     db = services.db
     async with db.reading(user_id) as reading:
         document = await documents.get(reading, user_id, document_id)
@@ -67,6 +80,8 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     if upload.uri is None and document.uri is not None:
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _prepared(upload, services)
+    if _is_large(draft):
+        return await large_documents.queue(draft, user_id, services, document_id=document_id)
     batch = _Batch([(upload, draft)], retry_s=REQUEST_RETRY_S)
     await batch.embed([draft], user_id, services)
     async with db.writing(user_id) as writing:
@@ -82,12 +97,14 @@ async def many(
     services: Services,
     *,
     retry_s: float = BULK_RETRY_S,
+    wait: bool = True,
 ) -> AsyncIterator[IngestOutcome]:
     """Store several documents in their order, each on its own, while the next ones are embedded together.
 
     The result is the same as that of storing them one by one, also if a document comes several times.
-    While the database is unavailable, each step is retried for `retry_s` seconds. Raises errors that concern all
-    documents: ProviderError, DatabaseUnavailable. Outcomes that were yielded before stay stored.
+    While the database is unavailable, each step is retried for `retry_s` seconds. Large documents are stored by jobs;
+    without `wait` they are only queued. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
+    Outcomes that were yielded before stay stored.
     """
     ready: asyncio.Queue[_Batch | None] = asyncio.Queue(maxsize=2)
 
@@ -95,7 +112,7 @@ async def many(
         async for group in _groups(_each(uploads)):
             characters = sum(len(upload.content) for upload in group)
             work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
-            batch = _Batch(await cancellable.run(characters, work), retry_s=retry_s)
+            batch = _Batch(await cancellable.run(characters, work), retry_s=retry_s, wait=wait)
             await batch.find_stored(user_id, db=services.db)
             await batch.embed(batch.to_embed(), user_id, services)
             await ready.put(batch)
@@ -116,8 +133,21 @@ async def many(
 
 
 async def _prepared(upload: Upload, services: Services) -> DocumentDraft:
-    work = partial(document_drafts.prepare, upload, model=services.embedder.model, options=services.chunking_options)
+    work = partial(_prepare, upload, services.embedder.model, services.chunking_options)
     return await cancellable.run(len(upload.content), work)
+
+
+def _prepare(
+    upload: Upload, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+) -> DocumentDraft:
+    """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
+    large_documents.check_length(len(upload.content))
+    draft = document_drafts.hashed(document_drafts.clean(upload, check=check))
+    return draft if _is_large(draft) else document_drafts.cut(draft, model=model, options=options, check=check)
+
+
+def _is_large(draft: DocumentDraft) -> bool:
+    return len(draft.content) > large_documents.LARGE
 
 
 @dataclass(slots=True)
@@ -125,6 +155,7 @@ class _Batch:
     """Uploads with their drafts or the errors by which they were rejected; missing vectors are computed together.
 
     Attributes:
+        wait: Whether large documents are stored when `store` returns; otherwise they are queued.
         stored: The stored version of each draft that has one, by identity.
         is_outdated: Whether a document was written since `stored` was read.
         vectors: The vectors of the changed drafts by embedding key, as Postgres reads them or as 32-bit floats.
@@ -133,6 +164,7 @@ class _Batch:
 
     uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
     retry_s: float = BULK_RETRY_S
+    wait: bool = True
     stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
     is_outdated: bool = False
     vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
@@ -175,10 +207,17 @@ class _Batch:
             await self.find_stored(user_id, db=db)
         if (same := self.unchanged(draft)) is not None:
             return self.result(same, "unchanged", draft)
+        if _is_large(draft):
+            return await self._store_large(draft, user_id, services)
         await self.embed([draft], user_id, services)
         document_id, status = await self._retried(_put, draft, user_id, self.vectors, db=db, keys=keys)
         self.is_outdated = True
         return self.result(document_id, status, draft)
+
+    async def _store_large(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
+        self.is_outdated = True
+        queued = await self._retried(large_documents.queue, draft, user_id, services)
+        return await large_documents.settle(queued, user_id, services) if self.wait else queued
 
     def unchanged(self, draft: DocumentDraft) -> UUID | None:
         """The id of the stored document if storing the draft would not change it."""
@@ -189,7 +228,9 @@ class _Batch:
         """The result of storing a draft; each computed vector is counted once."""
         new = set() if status == "unchanged" else {chunk.embedding_key for chunk in draft.chunks} & self.embedded
         self.embedded -= new
-        return IngestResult(document_id, status, draft.uri, draft.title, len(draft.chunks), len(new), draft.warnings)
+        known = self.stored.get(draft.identity)
+        count = len(draft.chunks) or (known.chunk_count if known else 0)
+        return IngestResult(document_id, status, draft.uri, draft.title, count, len(new), draft.warnings)
 
     async def _retried(self, step: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a step, and retry it for `retry_s` seconds while the database is unavailable."""
@@ -229,7 +270,7 @@ def _prepare_all(
     prepared: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
     for upload in group:
         try:
-            prepared.append((upload, document_drafts.prepare(upload, model=model, options=options, check=check)))
+            prepared.append((upload, _prepare(upload, model, options, check=check)))
         except errors.BadRequest as error:
             prepared.append((upload, error))
     return prepared

@@ -9,9 +9,10 @@ from uuid import UUID
 
 from app import errors
 from app.shapes import JobState, JobStatus
-from app.store import jobs, name_changes
+from app.store import jobs, mentions, name_changes, staging
 from app.store.db import Database, retry_read
 
+_UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN)
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
@@ -67,9 +68,11 @@ async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncIterator[J
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """Cancel a job that waits or runs. Raises NotFound, and Conflict where it has ended or cannot be cancelled."""
     found = await get(job_id, user_id, db=db)
-    if found.kind == name_changes.JOB:
-        raise errors.Conflict("Jobs that update links to entities cannot be cancelled.")
+    if found.kind in _UPKEEP:
+        raise errors.Conflict("Jobs that update links or remove postings cannot be cancelled.")
     async with db.writing(user_id) as writing:
-        if not await jobs.cancel(writing, user_id, job_id):
+        await mentions.lock(writing, user_id)
+        cancel = staging.cancel if found.kind == staging.STORE else jobs.cancel
+        if not await cancel(writing, user_id, job_id):
             raise errors.Conflict(f"The job has ended: its status is {found.status}.")
     return await get(job_id, user_id, db=db)

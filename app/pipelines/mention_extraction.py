@@ -22,7 +22,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines import gazetteers
 from app.shapes import IndexText
-from app.store import headings, mentions, name_changes
+from app.store import headings, jobs, mentions, name_changes, staging
 from app.store.db import Database, Reading, Writing
 from app.store.headings import HeadingChunk
 from app.store.mentions import ChunkText, Mention, NameEntity
@@ -34,6 +34,8 @@ from app.text.tags import Tag
 
 log = logging.getLogger(__name__)
 
+MOST_CHUNKS = 1_000
+"""Chunks up to which a document is linked in one transaction; a job links a longer one in slices."""
 SLICE = 64
 """Chunks whose names are extracted at once."""
 MAX_NEW_HEADINGS = 200
@@ -47,7 +49,7 @@ ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 
 
 @dataclass(frozen=True, slots=True)
-class _Matcher:
+class Matcher:
     """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata."""
 
     title: Name | None
@@ -66,7 +68,7 @@ class _ChunkNames:
 
 
 @dataclass(frozen=True, slots=True)
-class _SectionChunk:
+class SectionChunk:
     """A chunk in a section: the name of the section's heading and the number of the section's first chunk."""
 
     name: Name
@@ -79,17 +81,22 @@ async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[s
     opening = await mentions.begin(db, user_id, document_id, version=names.VERSION)
     title = names.title_name(opening.title)
     if title is not None:
-        await _link_title(db, user_id, document_id, title)
-    await _add_metadata_entities(db, user_id, tags.from_metadata(opening.metadata, keys))
-    matcher = _Matcher(title, (await gazetteers.uncommitted(db, user_id)).gazetteer, keys)
+        await link_title(db, user_id, document_id, title)
+    await add_metadata_entities(db, user_id, tags.from_metadata(opening.metadata, keys))
+    matcher = Matcher(title, (await gazetteers.uncommitted(db, user_id)).gazetteer, keys)
     chunks = await mentions.chunk_texts(db, user_id, document_id)
-    in_sections = await asyncio.to_thread(_section_chunks, chunks)
-    await _link_headings(db, user_id, document_id, [one for one in in_sections if not _is_title(one.name, title)])
+    in_sections = await asyncio.to_thread(section_chunks, chunks)
+    await link_headings(db, user_id, document_id, [one for one in in_sections if not is_title(one.name, title)])
     for start in range(0, len(chunks), SLICE):
-        extracted = await asyncio.to_thread(_extract, chunks[start : start + SLICE], matcher.gazetteer)
-        new = {name.key: _name_entity(name) for one in extracted for name in one.capitalised}
-        await mentions.ensure(db, user_id, list(new.values()), origin="text")
-        await mentions.add(db, user_id, await _mentions(db, user_id, extracted, matcher))
+        await link_chunks(db, user_id, chunks[start : start + SLICE], matcher)
+
+
+async def link_chunks(db: Writing, user_id: str, chunks: Sequence[ChunkText], matcher: Matcher) -> None:
+    """Store the mentions in some chunks of one document, and entities for the names in them."""
+    extracted = await asyncio.to_thread(_extract, chunks, matcher.gazetteer)
+    new = {name.key: _name_entity(name) for one in extracted for name in one.capitalised}
+    await mentions.ensure(db, user_id, list(new.values()), origin="text")
+    await mentions.add(db, user_id, await _mentions(db, user_id, extracted, matcher))
 
 
 async def expected(
@@ -103,16 +110,16 @@ async def expected(
     if not chunks or chunks[0].opening is None:
         return None
     title = names.title_name(chunks[0].opening.title)
-    matcher = _Matcher(title, (await gazetteers.current(db, user_id)).gazetteer, keys)
+    matcher = Matcher(title, (await gazetteers.current(db, user_id)).gazetteer, keys)
     expected_mentions: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, chunks[start : start + SLICE], matcher.gazetteer)
         expected_mentions.update(await _mentions(db, user_id, extracted, matcher))
-    in_sections = await asyncio.to_thread(_section_chunks, chunks)
+    in_sections = await asyncio.to_thread(section_chunks, chunks)
     return expected_mentions, {
         HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
         for one in in_sections
-        if not _is_title(one.name, title)
+        if not is_title(one.name, title)
     }
 
 
@@ -154,6 +161,10 @@ async def _backfill_document(db: Database, user_id: str, document_id: UUID, keys
         await mentions.lock(writing, user_id)
         if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
             return False
+        if await mentions.count_chunks(writing, user_id, document_id) > MOST_CHUNKS:
+            await mentions.mark_read(writing, user_id, document_id, version=names.VERSION)
+            await jobs.add(writing, user_id, staging.LINK, {"document_id": str(document_id)})
+            return True
         before = await relink(writing, user_id, document_id, keys=keys)
         await mentions.prune(writing, user_id, before)
         return True
@@ -197,7 +208,7 @@ def is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
     return any(entity == entity_id for _name, entity in gazetteer.entries(key))
 
 
-def _tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
+def tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
     """Mentions of the entities that are made from a document's metadata, in its first chunk."""
     if chunk.opening is not None:
         for tag in tags.from_metadata(chunk.opening.metadata, keys):
@@ -211,31 +222,31 @@ def _extract(chunks: Sequence[ChunkText], gazetteer: Gazetteer) -> list[_ChunkNa
     ]
 
 
-def _section_chunks(chunks: Sequence[ChunkText]) -> list[_SectionChunk]:
+def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
     """The sections of each chunk, those with a usable name only."""
     first_chunks: dict[tuple[str, ...], int] = {}
-    found: dict[tuple[str, int, int], _SectionChunk] = {}
+    found: dict[tuple[str, int, int], SectionChunk] = {}
     for chunk in chunks:
         for path in text_headings.sections(chunk.heading_path, chunk.content):
             first = first_chunks.setdefault(path, chunk.chunk_no)
             name = text_headings.name(path[-1])
             if name is not None:
-                found.setdefault((name.key, first, chunk.chunk_no), _SectionChunk(name, first, chunk.chunk_no))
+                found.setdefault((name.key, first, chunk.chunk_no), SectionChunk(name, first, chunk.chunk_no))
     return list(found.values())
 
 
-def _is_title(name: Name, title: Name | None) -> bool:
+def is_title(name: Name, title: Name | None) -> bool:
     return title is not None and name.key == title.key
 
 
-async def _add_metadata_entities(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
+async def add_metadata_entities(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
     """Store the entities that metadata names, and record the new names for other documents."""
     entities = [NameEntity(tag.entity_id, tag.key, tag.text, tag.type) for tag in found]
     new = await mentions.ensure(db, user_id, entities, origin="metadata")
     await name_changes.record(db, user_id, {tag.key: tag.text for tag in found if tag.entity_id in new})
 
 
-async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
+async def link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
     """Store the title as an entity; if it is new, link the older chunks that contain it."""
     known = await _matched_in_any_case(db, user_id, [title])
     await mentions.ensure(db, user_id, [_name_entity(title)], origin="title")
@@ -243,7 +254,7 @@ async def _link_title(db: Writing, user_id: str, document_id: UUID, title: Name)
         await _link_older_chunks(db, user_id, document_id, title)
 
 
-async def _link_headings(db: Writing, user_id: str, document_id: UUID, in_sections: Sequence[_SectionChunk]) -> None:
+async def link_headings(db: Writing, user_id: str, document_id: UUID, in_sections: Sequence[SectionChunk]) -> None:
     """Store the headings over each chunk; link the older chunks that contain a new heading of several words."""
     if not in_sections:
         return
@@ -275,7 +286,7 @@ async def _link_older_chunks(db: Writing, user_id: str, document_id: UUID, name:
     await mentions.add(db, user_id, found)
 
 
-async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames], matcher: _Matcher) -> list[Mention]:
+async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames], matcher: Matcher) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
     any_case = await mentions.known_titles(db, user_id, {key for one in extracted for key in one.sequences})
     found: dict[tuple[UUID, int, str], Mention] = {}
@@ -285,7 +296,7 @@ async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames],
     return [found[key] for key in sorted(found)]
 
 
-def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], matcher: _Matcher) -> Iterator[Mention]:
+def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], matcher: Matcher) -> Iterator[Mention]:
     """The mentions in one chunk; `any_case` has the entities whose names are matched in any case, by key.
 
     A later mention of the same entity, chunk and kind replaces an earlier one.
@@ -298,7 +309,7 @@ def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], ma
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)
     if matcher.title is not None:
         yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
-    yield from _tag_mentions(chunk, matcher.keys)
+    yield from tag_mentions(chunk, matcher.keys)
     yield from document_mentions(chunk, gazetteer, matcher.keys)
 
 

@@ -6,6 +6,7 @@ new ones. An interrupted run is continued by the next one, which finds only the 
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,15 @@ from functools import partial
 from uuid import UUID
 
 from app import errors
-from app.pipelines import cancellable, chunk_vectors, document_changes, document_drafts, gazetteers, mention_extraction
+from app.pipelines import (
+    cancellable,
+    chunk_vectors,
+    document_changes,
+    document_drafts,
+    gazetteers,
+    large_documents,
+    mention_extraction,
+)
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.shapes import DocumentDraft
@@ -60,7 +69,7 @@ async def run(user_id: str, services: Services, *, every: bool = False) -> Async
     """
     done = Reindexed()
     async for batch in _batches(user_id, services, every=every):
-        changed = [one.draft for one in batch if not one.same]
+        changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
         vectors, embedded = await _vectors(changed, user_id, services)
         cut = [await _store(one, user_id, services, vectors) for one in batch]
         done = Reindexed(done.compared + len(batch), done.cut + sum(cut), done.embedded + embedded)
@@ -127,6 +136,8 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[
     """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
     source, keys = recut.source, services.chunking_options.entity_keys
     try:
+        if len(recut.draft.content) > large_documents.LARGE and not recut.same:
+            return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:
                 await cuts.mark(writing, user_id, source, _cut(services.chunking_options))
@@ -135,8 +146,15 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[
             if written:
                 await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
             return written
-    except errors.NotFound:
+    except (errors.NotFound, errors.Conflict):
         return False
+
+
+async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
+    uncut = dataclasses.replace(draft, chunks=())
+    document_id = source.document.document_id
+    queued = await large_documents.queue(uncut, user_id, services, document_id=document_id, again=True)
+    return (await large_documents.settle(queued, user_id, services)).status == "replaced"
 
 
 def _cut(options: ChunkingOptions) -> Cut:

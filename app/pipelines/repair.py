@@ -18,7 +18,7 @@ from uuid import UUID
 from app.pipelines import document_drafts, mention_extraction, mention_refresh
 from app.providers import base
 from app.providers.base import Embedder
-from app.store import documents, mentions, name_changes, repairs, vectors
+from app.store import documents, jobs, mentions, name_changes, repairs, staging, vectors
 from app.store.db import Database
 from app.store.repairs import Postings, Text
 from app.text import lexical
@@ -118,9 +118,11 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
                 text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN_LENGTH)
             }
         sampled = await repairs.sample(reading, user_id, list(found))
-        _compared, lexemes = await repairs.sample_lexemes(
-            reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
-        )
+        lexemes = 0
+        if not await staging.has_hidden(reading, user_id):
+            _compared, lexemes = await repairs.sample_lexemes(
+                reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
+            )
         wrong = await repairs.wrong_texts(reading, user_id, {no: _indexed(text) for no, text in found.items()})
         of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN_LENGTH])
     damage = Damage(
@@ -163,7 +165,10 @@ def _indexed(text: Text) -> str:
 
 
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
+    """Count the wrong lexemes, and rewrite them; 0 while there are postings of chunks that are not visible."""
     async with db.reading(user_id) as reading:
+        if await staging.has_hidden(reading, user_id):
+            return 0
         passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_PER_PASS + 1
     count = 0
     for slice_no in range(passes):
@@ -179,16 +184,19 @@ async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
 async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
-        await repairs.rewrite_postings(writing, user_id, wrong, since=since)
+        if not await staging.has_hidden(writing, user_id):
+            await repairs.rewrite_postings(writing, user_id, wrong, since=since)
 
 
 async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
+    """Count the wrong statistics, and correct them; 0 while they include chunks that are not visible."""
     async with db.reading(user_id) as reading:
-        found = await repairs.drift(reading, user_id)
+        found = [] if await staging.has_hidden(reading, user_id) else await repairs.drift(reading, user_id)
     if found and rewrite:
         async with db.writing(user_id) as writing:
             await mentions.lock(writing, user_id)
-            await repairs.add_drift(writing, user_id, found)
+            if not await staging.has_hidden(writing, user_id):
+                await repairs.add_drift(writing, user_id, found)
     return len(found)
 
 
@@ -234,13 +242,15 @@ async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
 async def _mentions(
     user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
 ) -> int:
-    """Count the documents with wrong mentions or headings; 0 while changed names are not applied to the texts yet.
+    """Count the documents with wrong mentions or headings; 0 while jobs have not linked all texts yet.
 
     Entities without mentions are pruned only after every document is linked: a title that lost its mentions would
     otherwise be deleted, and the documents that contain it would be linked differently.
     """
     async with db.reading(user_id) as reading:
         if await name_changes.pending(reading, user_id, await name_changes.version(reading, user_id)):
+            return 0
+        if await jobs.count(reading, user_id, staging.LINK):
             return 0
         wanted = await repairs.document_ids(reading, user_id) if among is None else among
     wrong: set[UUID] = set()

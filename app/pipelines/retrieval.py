@@ -11,7 +11,7 @@ from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
 from app.store import recall
-from app.store.db import Database, retry_read, version
+from app.store.db import Database, retry_read, use_custom_plans, version
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ async def _relaxed(
 async def _loosened(
     step: relaxation.Step, request: HybridRequest, result: HybridResult, db: Database
 ) -> tuple[HybridRequest, HybridResult] | None:
-    async with db.reading(request.user_id, candidates=request.candidates) as reading:
+    async with db.searching(request.user_id, candidates=request.candidates) as reading:
+        await use_custom_plans(reading)
         looser = await relaxation.loosened(step, request, result, reading)
         if looser is None:
             return None

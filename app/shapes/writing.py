@@ -129,15 +129,19 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class IngestResult:
-    """The result of one upload; `embedded` is the number of newly embedded chunks."""
+    """The result of one upload; `embedded` is the number of newly embedded chunks.
+
+    A document that is `queued` is stored by the job `job_id`; its chunks are not counted yet.
+    """
 
     document_id: UUID
-    status: Literal["added", "replaced", "changed", "unchanged"]
+    status: Literal["added", "replaced", "changed", "unchanged", "queued"]
     uri: str | None
     title: str
     chunk_count: int
     embedded: int
     warnings: tuple[str, ...] = ()
+    job_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,10 +144,22 @@ class Database:
         Never open one inside another of the same user. Raises Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull.
         """
         self.check_room()
+        async with self._write_turn(user_id), self._transaction(self._write_entry(user_id)) as connection:
+            yield Writing(Reading(connection))
+
+    def _write_entry(self, user_id: str) -> _Entry:
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 100, "lock_ms": lock_ms}
-        entry = _Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))
-        async with self._write_turn(user_id), self._transaction(entry) as connection:
+        return _Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))
+
+    @asynccontextmanager
+    async def preparing(self, user_id: str) -> AsyncIterator[Writing]:
+        """Open a transaction like `writing` that does not wait for other writes and does not make them wait.
+
+        For long transactions of background work, which take the user's lock at their end only.
+        """
+        self.check_room()
+        async with self._transaction(self._write_entry(user_id)) as connection:
             yield Writing(Reading(connection))
 
     @asynccontextmanager
@@ -257,7 +269,13 @@ class Database:
 
 def version(db: SearchTransaction) -> Version:
     """The user's version in the transaction's snapshot; zeros if the user has never stored anything."""
-    return Version(*db.info[_ENTERED])
+    return Version(*db.info[_ENTERED][:2])
+
+
+def has_hidden(db: Reading) -> bool:
+    """Whether the user has hidden chunks in the snapshot of a search transaction; false in other transactions."""
+    entered = db.info.get(_ENTERED)
+    return isinstance(entered, list) and bool(entered[2])
 
 
 async def use_custom_plans(db: Reading) -> None:

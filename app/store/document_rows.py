@@ -14,11 +14,15 @@ from uuid import UUID, uuid5
 import sqlalchemy as sa
 
 from app.shapes import ChunkDraft, DocumentDraft
-from app.store import mentions, sql, tables, vectors
+from app.store import jobs, mentions, sql, tables, vectors
 from app.store.db import Writing
 
 VectorValue = str | Sequence[float]
 """A vector as Postgres text or as numbers."""
+CLEAN = "remove_postings"
+"""The kind of jobs that remove the postings of hidden chunks."""
+MOST_UNINDEXED = 2_000
+"""Chunks up to which a document's postings are removed at once."""
 SLICE = 500
 """Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
 _d = tables.documents.c
@@ -26,12 +30,32 @@ _c = tables.chunks.c
 
 
 async def clear(db: Writing, user_id: str, document_id: UUID) -> None:
-    """Delete the chunks of a document with their vectors, postings and mentions."""
+    """Delete the chunks of a document with their vectors, postings and mentions.
+
+    The postings of a long document are hidden instead, and a job removes them.
+    """
     binds = {"user_id": user_id, "document_id": document_id}
+    own = (_c.user_id == user_id, _c.document_id == document_id)
+    numbers = sa.select(sa.func.count(), sa.func.min(_c.chunk_no), sa.func.max(_c.chunk_no)).where(*own)
+    count, first, last = (await db.execute(numbers)).one()
+    if count > MOST_UNINDEXED or (count and last - first + 1 != count):
+        await hide(db, user_id, document_id, before=last + 1)
+        await jobs.enqueue(db, user_id, CLEAN)
+        return
     mentioned = await mentions.of_document(db, user_id, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
     await db.execute(sql.statement("count_document"), {**binds, "sign": -1})
-    await db.execute(sa.delete(tables.chunks).where(_c.user_id == user_id, _c.document_id == document_id))
+    await db.execute(sa.delete(tables.chunks).where(*own))
+    await mentions.prune(db, user_id, mentioned)
+
+
+async def hide(db: Writing, user_id: str, document_id: UUID, *, before: int) -> None:
+    """Delete the chunks of a document with numbers below `before`, and hide their postings."""
+    old = (_c.user_id == user_id, _c.document_id == document_id, _c.chunk_no < before)
+    mentioned = await mentions.of_document(db, user_id, document_id)
+    binds = {"user_id": user_id, "document_id": document_id, "before": before}
+    await db.execute(sql.statement("hide_document"), binds)
+    await db.execute(sa.delete(tables.chunks).where(*old))
     await mentions.prune(db, user_id, mentioned)
 
 
@@ -49,7 +73,7 @@ class DocumentWrite:
 async def write_document(db: Writing, write: DocumentWrite, *, replace: bool) -> None:
     """Insert the row of a document, or update it with `replace`."""
     user_id, document_id, draft = write.user_id, write.document_id, write.draft
-    values = {**attributes(draft), **_cut(draft)}
+    values = {**attributes(draft), **cut(draft)}
     if replace:
         await update(db, user_id, document_id, draft, values)
     else:
@@ -83,7 +107,8 @@ def attributes(draft: DocumentDraft) -> dict[str, Any]:
     return values if draft.created_at is None else {**values, "created_at": draft.created_at}
 
 
-def _cut(draft: DocumentDraft) -> dict[str, Any]:
+def cut(draft: DocumentDraft) -> dict[str, Any]:
+    """The columns of a document that its chunks determine."""
     return {
         "chunk_count": len(draft.chunks),
         "markdown": draft.markdown,

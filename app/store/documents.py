@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.shapes import Chunk, DeletionResult, Document, DocumentDraft, Stats
-from app.store import document_rows, sql, tables
+from app.store import document_rows, sql, staging, tables
 from app.store.db import Reading, Writing
 from app.store.document_rows import VectorValue
 
@@ -108,17 +108,22 @@ async def put(
     known = await find(db, user_id, identity=draft.identity)
     if known and known.same_as(draft):
         return known.document_id, "unchanged"
+    await staging.supersede(db, user_id, identity=draft.identity, document_id=known.document_id if known else None)
     if known:
         await document_rows.clear(db, user_id, known.document_id)
         document_id = known.document_id
     else:
-        # A document that was replaced under another uri keeps the id of its first one.
-        new_id = draft.new_id(user_id)
-        document_id = uuid4() if await exists(db, user_id, new_id) else new_id
+        document_id = await unused_id(db, user_id, draft)
     write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
     await document_rows.write_document(db, write, replace=known is not None)
     await document_rows.write_chunks(db, write)
     return document_id, "replaced" if known else "added"
+
+
+async def unused_id(db: Reading, user_id: str, draft: DocumentDraft) -> UUID:
+    """The id of a new document. One that was replaced under another uri keeps the id of its first one."""
+    new_id = draft.new_id(user_id)
+    return uuid4() if await exists(db, user_id, new_id) else new_id
 
 
 async def replace(
@@ -138,6 +143,7 @@ async def replace(
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
         return "unchanged"
+    await staging.supersede(db, user_id, identity=draft.identity, document_id=document_id)
     await document_rows.clear(db, user_id, document_id)
     write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
     await document_rows.write_document(db, write, replace=True)
@@ -177,6 +183,8 @@ async def change(
         raise not_found()
     if tuple(row) != source.version:
         return False
+    if await staging.pending(db, user_id, identity=draft.identity, document_id=document_id):
+        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
     other = await find(db, user_id, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
@@ -196,6 +204,7 @@ async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult
     chunk_count = await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id))
     if chunk_count is None:
         raise not_found()
+    await staging.supersede(db, user_id, document_id=document_id)
     of_document = {"user_id": user_id, "document_id": document_id}
     vectors_deleted = await db.scalar(_count(tables.embeddings, of_document))
     mentions_deleted = await db.scalar(_count(tables.mentions, of_document))
@@ -224,6 +233,13 @@ async def exists(db: Reading, user_id: str, document_id: UUID) -> bool:
     """Whether the user has this document."""
     query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.document_id == document_id)
     return await db.scalar(query) is not None
+
+
+async def changed_at(db: Reading, user_id: str, document_id: UUID) -> datetime | None:
+    """The time of a document's last change; None if the user has no such document."""
+    query = sa.select(_d.updated_at).where(_d.user_id == user_id, _d.document_id == document_id)
+    changed: datetime | None = await db.scalar(query)
+    return changed
 
 
 async def page(
@@ -261,8 +277,7 @@ async def stats(db: Reading, user_id: str) -> Stats:
         table.name: int(await db.scalar(_count(table, {"user_id": user_id})) or 0)
         for table in (tables.documents, tables.embeddings, tables.lexemes, tables.sources)
     }
-    s = tables.text_statistics.c
-    rows = (await db.execute(sa.select(s.config, s.chunks, s.tokens).where(s.user_id == user_id, s.chunks > 0))).all()
+    rows = (await db.execute(sql.statement("visible_statistics"), {"user_id": user_id})).all()
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(

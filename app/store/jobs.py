@@ -116,6 +116,11 @@ async def advance(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s
     return await _change(db, job, progress=dict(progress), failures=0, leased_until=_after(lease_s))
 
 
+async def limit_lock_wait(db: Writing, milliseconds: int) -> None:
+    """Limit how long this transaction waits for a job that another one changes; then Busy is raised."""
+    await db.execute(sa.select(sa.func.set_config("lock_timeout", str(milliseconds), True)))
+
+
 async def finish(db: Writing, job: Job, *, result: Mapping[str, Any] | None = None) -> bool:
     """Mark a job as done; false if the claim was lost."""
     ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
@@ -123,8 +128,11 @@ async def finish(db: Writing, job: Job, *, result: Mapping[str, Any] | None = No
 
 
 async def fail(db: Writing, job: Job, *, error: str) -> bool:
-    """Mark a job as failed; false if the claim was lost."""
-    return await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
+    """Mark a job as failed, and queue the kind of job that its payload names for this; false if the claim was lost."""
+    failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
+    if failed and (kind := job.payload.get("on_failure")):
+        await enqueue(db, job.user_id, kind)
+    return failed
 
 
 async def release(db: Writing, job: Job) -> bool:

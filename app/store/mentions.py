@@ -181,6 +181,18 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     await name_changes.record(db, user_id, gone, lowered=True)
 
 
+async def count_chunks(db: Reading, user_id: str, document_id: UUID) -> int:
+    """The number of a document's chunks; 0 if there is no such document."""
+    query = sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id)
+    return int(await db.scalar(query) or 0)
+
+
+async def mark_read(db: Writing, user_id: str, document_id: UUID, *, version: int) -> None:
+    """Set the names_version of a document whose mentions a queued job stores."""
+    change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    await db.execute(change.values(names_version=version))
+
+
 async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
     """Documents of any user with a names_version below `version`; requires the database's owner."""
     query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector
 from app.store import filters, sql, vectors
-from app.store.db import Reading, use_custom_plans
+from app.store.db import Reading, has_hidden, use_custom_plans
 
 EXACT_FLOOR = 4_000
 """Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
@@ -34,8 +34,11 @@ _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
-    """Run both legs, their fusion and the fetch of the content as one statement."""
-    parts = needed_parts(request)
+    """Run both legs, their fusion and the fetch of the content as one statement.
+
+    Chunks that are not visible are skipped in a search transaction only.
+    """
+    parts = (*needed_parts(request), *(("hidden",) if has_hidden(db) else ()))
     if not PLAIN.issuperset(parts):
         await use_custom_plans(db)
     result = await db.execute(sql.statement("hybrid", *parts), binds(request))

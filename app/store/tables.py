@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
-from app.store import columns, shared_tables
+from app.store import columns, shared_tables, staging_tables
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
@@ -108,7 +108,7 @@ chunks = Table(
     Column("length", Integer, nullable=False),
     Column("embedding_key", Uuid, nullable=False),
     PrimaryKeyConstraint("user_id", "chunk_id"),
-    UniqueConstraint("user_id", "document_id", "chunk_index"),
+    UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
     ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
     ),
@@ -295,6 +295,9 @@ headings = Table(
     Index(None, "user_id", "chunk_no"),
     Index(None, "user_id", "document_id"),
 )
+
+staged_documents, staged_chunks = staging_tables.staged_documents, staging_tables.staged_chunks
+hidden_chunks = staging_tables.hidden_chunks
 
 audit_log = Table(
     "audit_log",

@@ -19,6 +19,7 @@
 -- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
+-- part hidden  postings of chunks that are not visible
 -- :user_id text  owner of the rows
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
@@ -63,6 +64,14 @@ excluded_chunks AS MATERIALIZED (
     SELECT c.chunk_no
     FROM stepwell.chunks AS c
     WHERE c.user_id = :user_id AND c.chunk_id = ANY (:exclude_chunk_ids)
+),
+-- end
+-- if hidden
+hidden AS MATERIALIZED (
+    SELECT coalesce(range_agg(int8range(h.first_no, h.last_no, '[]')), '{}') AS numbers,
+           CAST(coalesce(sum(h.last_no - h.first_no + 1), 0) AS bigint) AS chunks
+    FROM stepwell.hidden_chunks AS h
+    WHERE h.user_id = :user_id
 ),
 -- end
 -- if filtered
@@ -145,12 +154,14 @@ terms AS MATERIALIZED (
 -- unless filtered or strict or excluding
                :spend AS spend,
 -- end
+               :candidates
 -- if exclusions
-               :candidates + (SELECT count(*) FROM excluded_chunks) AS needed
+               + (SELECT count(*) FROM excluded_chunks)
 -- end
--- unless exclusions
-               :candidates AS needed
+-- if hidden
+               + (SELECT h.chunks FROM hidden AS h)
 -- end
+               AS needed
         FROM corpus AS u
         CROSS JOIN query_words AS w
         LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
@@ -205,6 +216,9 @@ scored AS (
 -- end
 -- if exclusions
       AND o.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
+-- end
+-- if hidden
+      AND NOT o.chunk_no <@ (SELECT h.numbers FROM hidden AS h)
 -- end
 ),
 text_leg AS MATERIALIZED (

@@ -47,12 +47,13 @@ class DocumentResult(Model):
     """The result of storing a document."""
 
     document_id: UUID
-    status: Literal["added", "replaced", "changed", "unchanged"]
+    status: Literal["added", "replaced", "changed", "unchanged", "queued"]
     uri: str | None = None
     title: str
     chunk_count: int
     embedded: int
     warnings: list[str] = Field(default_factory=list)
+    job_id: UUID | None = None
 
 
 class DocumentFailure(Model):

@@ -1,0 +1,281 @@
+"""Stores large documents as background jobs, in slices that readers do not see until the last one.
+
+`queue` records the document and its job in one transaction. The job cuts, embeds and indexes the document, publishes it
+at once, and queues a job that links it to entities. A later write of the same document cancels the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.pipelines import cancellable, chunk_vectors, document_drafts, document_links, workers
+from app.pipelines.chunking_options import ChunkingOptions
+from app.pipelines.services import Services
+from app.pipelines.workers import ClaimLost, Handler, Run
+from app.shapes import DocumentDraft, IngestResult
+from app.store import documents, jobs, mentions, staging
+from app.store.db import Writing
+from app.store.document_rows import VectorValue
+from app.store.staging import Slice, StagedDocument
+from app.text import names
+
+LARGE = 1_000_000
+"""Characters of text from which a document is stored by a job."""
+MOST_CHARACTERS = 50_000_000
+CHUNKS = 250
+"""Chunks that are staged, or published, by one statement."""
+EMBEDDED = 256
+INDEXED, FEWEST_INDEXED, MOST_INDEXED = 100, 10, 1_000
+"""Chunks that are indexed in the first transaction, and the bounds of their number in later ones."""
+SHORT_S, LONG_S = 0.2, 0.5
+"""Durations of an indexing transaction below which the next one gets more chunks, and above which it gets fewer."""
+LOCK_S = 30
+"""How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
+CANCELLING_MS = 200
+"""How long the job's row may be locked before another transaction is taken to be cancelling the job."""
+LEXEMES = 2_000
+STAGED_ROWS = 2_000
+WAIT_S = 0.2
+
+
+def handlers(services: Services) -> dict[str, Handler]:
+    """The handlers of the jobs that store and link documents and remove postings."""
+    keys = services.chunking_options.entity_keys
+    own: dict[str, Handler] = {staging.STORE: partial(_store, services=services), staging.CLEAN: _clean}
+    return own | document_links.handlers(keys)
+
+
+def check_length(characters: int) -> None:
+    """Raises BadRequest for a text that is too long to be stored."""
+    if characters > MOST_CHARACTERS:
+        raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
+
+
+async def queue(
+    draft: DocumentDraft,
+    user_id: str,
+    services: Services,
+    *,
+    document_id: UUID | None = None,
+    again: bool = False,
+) -> IngestResult:
+    """Queue a job that stores a document without chunks, by default under the id of the one with its identity.
+
+    Nothing is queued if the same is being stored already, or is stored, unless it is to be cut `again`.
+    Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        known = await documents.find(writing, user_id, identity=draft.identity)
+        if document_id is not None:
+            await _check_target(writing, user_id, document_id, known.document_id if known else None)
+        if known and known.same_as(draft) and not again:
+            return _queued(draft, known.document_id, "unchanged", known.chunk_count)
+        for job_id, *hashes in await staging.pending(writing, user_id, identity=draft.identity):
+            if tuple(hashes) == (draft.content_hash, draft.attributes_hash):
+                state = await jobs.get(writing, user_id, job_id)
+                target = UUID(state.payload["document_id"]) if state else draft.new_id(user_id)
+                return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+        target = document_id or (known.document_id if known else await documents.unused_id(writing, user_id, draft))
+        await staging.supersede(writing, user_id, identity=draft.identity, document_id=target)
+        options = services.chunking_options
+        cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
+        job_id = await staging.add(writing, user_id, target, cut)
+        return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+
+
+async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
+    """Run the user's jobs here, or wait for other workers, until the queued document is stored; returns its result.
+
+    Raises Conflict if the job was cancelled or has failed, and what the job raises.
+    """
+    if queued.job_id is None:
+        return queued
+    while True:
+        ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
+        async with services.db.reading(user_id) as reading:
+            state = await jobs.get(reading, user_id, queued.job_id)
+        if state is None or state.status in ("failed", "cancelled"):
+            raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
+        if state.status == "done" and ran is None:
+            counts = {name: state.result[name] for name in ("status", "chunk_count", "embedded")}
+            return dataclasses.replace(queued, **counts, job_id=None)
+        if ran is None:
+            await asyncio.sleep(WAIT_S)
+
+
+async def _check_target(writing: Writing, user_id: str, document_id: UUID, same_identity: UUID | None) -> None:
+    if not await documents.exists(writing, user_id, document_id):
+        raise documents.not_found()
+    if same_identity not in (None, document_id):
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+
+
+def _queued(draft: DocumentDraft, document_id: UUID, status: Any, chunk_count: int) -> IngestResult:
+    return IngestResult(document_id, status, draft.uri, draft.title, chunk_count, 0, draft.warnings)
+
+
+@dataclass(slots=True)
+class _Storing:
+    """One attempt at a job. `progress` is what is stored of it: the step, and the counts of chunks."""
+
+    run: Run
+    staged: StagedDocument
+    services: Services
+    progress: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def user_id(self) -> str:
+        return self.run.job.user_id
+
+    async def advance(self, writing: Writing, **progress: Any) -> None:
+        """Store progress, in the transaction of the work. Raises ClaimLost."""
+        self.progress |= progress
+        if not await jobs.advance(writing, self.run.job, progress=self.progress, lease_s=workers.LEASE_S):
+            raise ClaimLost
+
+
+async def _store(run: Run, *, services: Services) -> int:
+    async with services.db.reading(run.job.user_id) as reading:
+        staged = await staging.get(reading, run.job.user_id, run.job.job_id)
+    if staged is None:
+        raise errors.NotFound("The document to store is gone.")
+    storing = _Storing(run, staged, services, {"unit": "chunks", **run.job.progress})
+    if not storing.progress.get("staged"):
+        await _stage(storing)
+    await _embed(storing)
+    await _index(storing)
+    await _publish(storing)
+    return int(storing.progress["total"])
+
+
+async def _stage(storing: _Storing) -> None:
+    """Cut the document, and stage the chunks that an earlier attempt has not staged."""
+    draft, user_id = storing.staged.draft, storing.user_id
+    options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
+    cut = partial(document_drafts.cut, draft, model=storing.services.embedder.model, options=options)
+    chunks = (await cancellable.run(len(draft.content), cut)).chunks
+    async with storing.services.db.reading(user_id) as reading:
+        done, _numbered = await staging.count(reading, user_id, storing.staged.job_id)
+    for start in range(done, len(chunks), CHUNKS):
+        some = chunks[start : start + CHUNKS]
+        async with storing.services.db.writing(user_id) as writing:
+            await staging.stage_chunks(writing, user_id, storing.staged, some, first_index=start)
+            await storing.advance(writing, step="cut", done=start + len(some), total=len(chunks))
+    async with storing.services.db.writing(user_id) as writing:
+        await storing.advance(writing, step="cut", done=len(chunks), total=len(chunks), staged=True)
+
+
+async def _embed(storing: _Storing) -> None:
+    """Read or compute the vectors of the staged chunks that have none."""
+    user_id, services, job_id = storing.user_id, storing.services, storing.staged.job_id
+    first = 0
+    while True:
+        async with services.db.reading(user_id) as reading:
+            texts = await staging.texts(reading, user_id, job_id, first=first, limit=EMBEDDED)
+        if not texts:
+            return
+        title = storing.staged.draft.title
+        wanted = {
+            text.embedding_key: document_drafts.embedded_text(title, text.heading_path, text.content) for text in texts
+        }
+        stored = await chunk_vectors.stored(user_id, list(wanted), db=services.db)
+        missing = {key: text for key, text in wanted.items() if key not in stored}
+        vectors: dict[UUID, VectorValue] = {**stored, **await chunk_vectors.computed(missing, services.embedder)}
+        embedded = storing.progress.get("embedded", 0) + len(missing)
+        some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
+        async with services.db.writing(user_id) as writing:
+            await staging.stage_vectors(writing, user_id, job_id, some, by_key=vectors)
+            await storing.advance(writing, step="embed", done=some.last + 1, embedded=embedded)
+        first = some.last + 1
+
+
+async def _index(storing: _Storing) -> None:
+    """Store the postings of the staged chunks; each transaction is to hold the user's lock for less than a second."""
+    user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
+    async with db.reading(user_id) as reading:
+        _staged, first = await staging.count(reading, user_id, storing.staged.job_id)
+    size = INDEXED
+    while first < total:
+        some = Slice(first, min(first + size, total) - 1)
+        async with db.writing(user_id) as writing:
+            began = time.monotonic()
+            await staging.index(writing, user_id, storing.staged, some)
+            await storing.advance(writing, step="index", done=some.last + 1)
+            took_s = time.monotonic() - began
+        first = some.last + 1
+        factor = 2 if took_s < SHORT_S else 1 if took_s < LONG_S else 0.5
+        size = int(min(MOST_INDEXED, max(FEWEST_INDEXED, size * factor)))
+
+
+async def _publish(storing: _Storing) -> None:
+    """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
+    user_id, staged, services = storing.user_id, storing.staged, storing.services
+    total = int(storing.progress["total"])
+    async with services.db.preparing(user_id) as writing:
+        added = not await documents.exists(writing, user_id, staged.document_id)
+        await staging.begin_publishing(writing, user_id, staged, lock_s=LOCK_S)
+        for first in range(0, total, CHUNKS):
+            some = Slice(first, min(first + CHUNKS, total) - 1)
+            await staging.publish(writing, user_id, staged, some)
+            await _still_wanted(storing, done=some.last + 1)
+        await mentions.lock(writing, user_id)
+        other = await documents.find(writing, user_id, identity=staged.draft.identity)
+        if other and other.document_id != staged.document_id:
+            raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+        await staging.finish_publishing(writing, user_id, staged, staged.draft, names_version=names.VERSION)
+        result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
+        counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
+        if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):
+            raise ClaimLost
+
+
+async def _still_wanted(storing: _Storing, *, done: int) -> None:
+    """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
+
+    That transaction waits for rows of this one, and must not have to wait long.
+    """
+    try:
+        async with storing.services.db.shared() as shared:
+            await jobs.limit_lock_wait(shared, CANCELLING_MS)
+            await storing.advance(shared, step="publish", done=done)
+    except errors.Busy as error:
+        raise ClaimLost from error
+
+
+async def _clean(run: Run) -> int:
+    """Remove the postings of hidden chunks that no job stores, and the staged rows of jobs that have ended."""
+    db, user_id, job = run.db, run.job.user_id, run.job
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        hidden = await staging.take_hidden(writing, user_id, job.job_id)
+    after: str | None = job.progress.get("after", "")
+    while hidden and after is not None:
+        async with db.writing(user_id) as writing:
+            after = await staging.unindex(writing, user_id, job.job_id, after=after, limit=LEXEMES)
+            await _advance(writing, run, {"after": after} if after is not None else {})
+    while True:
+        async with db.writing(user_id) as writing:
+            deleted = await staging.delete_staged(writing, user_id, limit=STAGED_ROWS)
+            await _advance(writing, run, dict(run.job.progress))
+        if not deleted:
+            break
+    async with db.writing(user_id) as writing:
+        await staging.forget_hidden(writing, user_id, job.job_id)
+        if not await jobs.finish(writing, job):
+            raise ClaimLost
+        await jobs.delete_finished(writing, user_id, job.kind)
+    return hidden
+
+
+async def _advance(writing: Writing, run: Run, progress: Mapping[str, Any]) -> None:
+    if not await jobs.advance(writing, run.job, progress=progress, lease_s=workers.LEASE_S):
+        raise ClaimLost

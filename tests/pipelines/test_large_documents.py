@@ -1,0 +1,237 @@
+"""A large document is stored by a job in slices, and readers see its old version or its new one."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+import harness
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.pipelines import documents, ingest, jobs, large_documents, mention_refresh, repair, workers
+from app.pipelines.repair import Damage
+from app.shapes import IngestResult, Upload
+from app.store import staging
+from app.store.db import Database
+from app.text import tags
+
+OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(300))
+NEW = "# New stair\n\n" + "\n\n".join(
+    f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(60)
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes at which the texts above are large and have several slices in each step."""
+    for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
+        monkeypatch.setattr(large_documents, name, size)
+    monkeypatch.setattr(large_documents, "LEXEMES", 50)
+    monkeypatch.setattr(large_documents, "STAGED_ROWS", 11)
+
+
+async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
+    return await ingest.run(Upload(content, uri=uri, **fields), tenant.user_id, tenant.services(), wait=False)
+
+
+async def _work(tenant: Tenant) -> None:
+    """Run all jobs of the user."""
+    handlers = large_documents.handlers(tenant.services())
+    while await workers.run_next(tenant.db, handlers, user_id=tenant.user_id):
+        pass
+    await mention_refresh.settle(tenant.db, tenant.user_id, keys=tags.KEYS)
+
+
+async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[str, tuple[str, ...], int, int]]:
+    listed = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=500, offset=0)
+    return [(chunk.content, chunk.heading_path, chunk.start_offset, chunk.end_offset) for chunk in listed]
+
+
+async def _assert_sound(tenant: Tenant) -> None:
+    async with tenant.db.reading(tenant.user_id) as reading:
+        assert not await staging.has_hidden(reading, tenant.user_id)
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+
+
+async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content: str, **fields: Any) -> None:
+    """The document has the chunks, links and statistics of one that is stored in one transaction."""
+    fresh = Tenant(tenant.db)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_documents, "LARGE", 10**9)
+        whole = await fresh.add(content, stored.uri, **fields)
+    assert await _chunks(tenant, stored) == await _chunks(fresh, whole)
+    found = await documents.stats(tenant.user_id, db=tenant.db)
+    assert found == await documents.stats(fresh.user_id, db=tenant.db)
+
+
+async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -> None:
+    await tenant.add("Small one on stone.", "small")
+    queued = await _queue(tenant, NEW)
+    assert (queued.status, queued.chunk_count, queued.job_id is not None) == ("queued", 0, True)
+    with pytest.raises(errors.NotFound):
+        await documents.get(queued.document_id, tenant.user_id, db=tenant.db)
+    await _work(tenant)
+    assert queued.job_id is not None
+    state = await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, state.result["status"]) == ("done", "added")
+    await documents.delete((await tenant.add("Small one on stone.", "small")).document_id, tenant.user_id, db=tenant.db)
+    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+    assert (await _queue(tenant, NEW)).status == "unchanged"
+
+
+async def test_a_large_document_replaces_another_and_a_small_one_replaces_it(tenant: Tenant) -> None:
+    first = await tenant.add(OLD, "stair", metadata={"people": ["Ana Silva"]})
+    second = await tenant.add(NEW, "stair", metadata={"people": ["Ilse Brandt"]})
+    assert (first.status, second.status, second.document_id) == ("added", "replaced", first.document_id)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, second, NEW, metadata={"people": ["Ilse Brandt"]})
+    await _assert_sound(tenant)
+    third = await tenant.add("Short now.", "stair")
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, third, "Short now.")
+    await _assert_sound(tenant)
+
+
+async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succeed_meanwhile(
+    tenant: Tenant,
+) -> None:
+    stored = await tenant.add(OLD, "stair")
+    await _work(tenant)
+    old = await _chunks(tenant, stored)
+    await _queue(tenant, NEW)
+    working = asyncio.create_task(_work(tenant))
+    seen, numbers = [], itertools.count()
+    while not working.done():
+        number = next(numbers)
+        await tenant.add(f"Small note {number} on stone and cement.", f"note-{number % 3}")
+        seen.append(await _chunks(tenant, stored))
+        answers = [await tenant.ask("stone", mode="lexical", limit=50), await tenant.ask("laid stone", limit=50)]
+        for answer in answers:
+            texts = {hit.candidate.content for hit in answer.hits if hit.candidate.uri == "stair"}
+            assert texts, "no version is found"
+            assert not any("old stone" in text for text in texts) or not any("new stone" in text for text in texts)
+    await working
+    await _work(tenant)
+    new = await _chunks(tenant, stored)
+    assert old != new
+    assert all(chunks in (old, new) for chunks in seen)
+    assert seen.index(new) if new in seen else True
+    assert next(numbers) > 3
+    await _assert_sound(tenant)
+
+
+STEPS = ("stage_chunks", "stage_vectors", "index", "publish", "finish_publishing", "unindex", "delete_staged")
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_job_whose_worker_died_in_any_step_is_continued(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    await tenant.add(OLD, "stair")
+    await _work(tenant)
+    queued = await _queue(tenant, NEW)
+    real, calls = getattr(staging, step), itertools.count(1)
+
+    async def dying(*args: Any, **options: Any) -> Any:
+        result = await real(*args, **options)
+        if next(calls) == 2 or step == "finish_publishing":
+            raise Killed
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(staging, step, dying)
+        with pytest.raises(Killed):
+            await _work(tenant)
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, NEW)
+    await _assert_sound(tenant)
+
+
+@pytest.mark.parametrize("step", ["stage_vectors", "index", "publish"])
+@pytest.mark.parametrize("by", ["cancel", "small", "delete", "large"])
+async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, step: str, by: str
+) -> None:
+    stored = await tenant.add("The stair before.", "stair")
+    queued = await _queue(tenant, OLD)
+    assert queued.job_id is not None
+    real, calls = getattr(staging, step), itertools.count(1)
+
+    async def interrupted(*args: Any, **options: Any) -> Any:
+        if next(calls) == 2:
+            asyncio.get_running_loop().call_soon(reached.set)
+            await asyncio.sleep(0)
+        return await real(*args, **options)
+
+    reached = asyncio.Event()
+    monkeypatch.setattr(staging, step, interrupted)
+    working = asyncio.create_task(_work(tenant))
+    await reached.wait()
+    expected = "The stair before."
+    if by == "cancel":
+        await jobs.cancel(queued.job_id, tenant.user_id, db=tenant.db)
+    elif by == "small":
+        expected = "The stair after."
+        await tenant.add(expected, "stair")
+    elif by == "delete":
+        await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+    else:
+        expected = NEW
+        await _queue(tenant, NEW)
+    await working
+    await _work(tenant)
+    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    if by == "delete":
+        assert await tenant.uris() == []
+    else:
+        await _assert_as_stored_whole(tenant, stored, expected)
+    await _assert_sound(tenant)
+
+
+async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
+    first, second = await _queue(tenant, NEW), await _queue(tenant, NEW)
+    assert first == second
+    third = await _queue(tenant, NEW, metadata={"k": 1})
+    assert third.job_id != first.job_id
+    assert (third.document_id, third.status) == (first.document_id, "queued")
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, third, NEW, metadata={"k": 1})
+
+
+async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
+    from app.api import wire
+    from app.pipelines import document_changes
+
+    stored = await tenant.add("The stair before.", "stair")
+    await _queue(tenant, NEW)
+    with pytest.raises(errors.Conflict, match="being stored"):
+        await document_changes.change(
+            stored.document_id, {"title": "x"}, tenant.user_id, tenant.services(), check_metadata=wire.expect_metadata
+        )
+
+
+async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
+    database: Database, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
+    tenant = Tenant(database, embedder=harness.FaultyEmbedder(lambda vectors: vectors[:-1]))
+    queued = await _queue(tenant, NEW)
+    assert queued.job_id is not None
+    for _ in range(workers.jobs.MAX_FAILURES):
+        with pytest.raises(errors.ProviderError):
+            await _work(tenant)
+    await _work(tenant)
+    state = await jobs.get(queued.job_id, tenant.user_id, db=database)
+    assert (state.status, state.error) == ("failed", "bad_embedding")
+    assert await tenant.uris() == []
+    left = "SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1"
+    assert await owner.fetchval(left, tenant.user_id) == 0
+    await _assert_sound(tenant)
