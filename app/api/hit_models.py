@@ -99,7 +99,9 @@ class SearchHit(BaseModel):
     strategies: list[str] = Field(description="Strategies that found the passage, such as `vector` and `text`.")
     parent: ParentEntity | None = Field(None, description="Linked entity; null unless entities guided the search.")
     boost: MentionBoost | None = Field(None, description="Boost for mentions of the query's entities, if any.")
-    explain: dict[str, Any] | None = Field(None, description="Components of the score, if `explain` is set.")
+    explain: dict[str, Any] | None = Field(
+        None, description="Shares of the legs and steps of the score, in order, if `explain` is set."
+    )
     snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
     more: list[SearchHit] | None = Field(None, description=MORE, exclude_if=is_none)
 

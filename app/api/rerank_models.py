@@ -113,7 +113,7 @@ class MergedHit(BaseModel):
     hop: int = Field(description="Earliest hop of the lists that contain the hit.")
     ranks: dict[str, int] = Field(description="Rank in each list that contains the hit, from 1.")
     parts: dict[str, float] = Field(description="Summands of `combined_score`.")
-    explain: dict[str, Any] = Field(description="Scores of reranking and MMR, and the rank before each.")
+    explain: dict[str, Any] = Field(description="Best score that the lists allow, and the steps of reranking and MMR.")
     hit: dict[str, Any] = Field(description="The hit as sent, from the first list that contains it.")
 
     @classmethod

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
 import typer
+from rich.console import Group
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from app import runtime
 from app.api.search_responses import SearchResponse
-from app.cli import filter_option, options
+from app.cli import filter_option, options, score_tree
 from app.config import Settings
 from app.pipelines import search as pipeline
 from app.pipelines.services import Services
@@ -39,7 +39,7 @@ def search(
     query: Annotated[str, typer.Argument(help='The query; "phrase", +required and -excluded are operators.')],
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
-    explain: Annotated[bool, typer.Option("--explain", help="Show the components of each score.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
     snippets: Annotated[
         bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
     ] = False,
@@ -130,14 +130,12 @@ def _scores(hit: Hit) -> Text:
     return Text("\n".join(lines))
 
 
-def _passage(hit: Hit, query: str) -> Text:
+def _passage(hit: Hit, query: str) -> Text | Group:
     found = hit.candidate
     place = " › ".join(part for part in (found.title or found.uri or "", *found.heading_path) if part)
     shown = Text(place + "\n", style="bold")
     shown.append_text(_sentences(hit.snippet) if hit.snippet else _beginning(found.content, query))
-    if hit.explain is not None:
-        shown.append("\n" + json.dumps(hit.explain), style="dim")
-    return shown
+    return shown if hit.explain is None else Group(shown, score_tree.of(hit.explain))
 
 
 def _sentences(snippet: Snippet) -> Text:

@@ -11,7 +11,7 @@ from app.pipelines.pages import Page
 from app.pipelines.retrieval import Retrieval
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, Detail, Filters, Hit, HybridResult, Query
+from app.shapes import Answer, Candidate, Detail, Filters, Hit, HybridResult, Json, Query
 from app.text import literal_matches
 
 PREVIEW_CHARACTERS = 240
@@ -67,7 +67,7 @@ class Completion:
         is_linked = candidate.document_id in self.linked_documents
         linked = HitLink(is_linked, self.aboutness * (ranked.parent.score if ranked.parent else 0.0))
         hit = hit_of(candidate, self.query, self.retrieved, relaxed=self.relaxed, linked=linked)
-        explain = {**hit.explain, **(ranked.explain or {})} if hit.explain else None
+        explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
         more = tuple(self.completed(other) for other in ranked.more)
         return replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain, more=more)
 
@@ -115,7 +115,7 @@ def hit_of(
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if linked.is_sure else []
     explain = _hit_explained(candidate, retrieved.plan, query.k) if query.explain else None
-    shown = replace(with_detail(candidate, query.detail), score=min(1.0, max(0.0, candidate.score)))
+    shown = replace(with_detail(candidate, query.detail), score=capped(candidate.score)["score"])
     return Hit(shown, level, (*legs, *reasons), relevant, explain)
 
 
@@ -136,17 +136,36 @@ def why_empty(filters: Filters, excluded: tuple[object, ...], result: HybridResu
     return "below_thresholds" if found else "nothing_found"
 
 
+def of_later_hop(explain: Json, hop: int | None) -> Json:
+    """The explanation of a hit without what only hop 1 has: the shares of the legs in the fusion of the question."""
+    if hop in (None, 1):
+        return explain
+    legs = {leg: {"rank": values["rank"], "score": values["score"]} for leg, values in explain["legs"].items()}
+    return {"fusion": explain["fusion"], "legs": legs}
+
+
 def _hit_explained(candidate: Candidate, plan: FusionPlan, k: int) -> dict[str, Any]:
-    """Each leg's rank, score and share of a hit's score."""
-    legs = (
-        ("vector", candidate.vector_rank, candidate.vector_score, plan.weights.vector),
-        ("text", candidate.text_rank, candidate.text_score, plan.weights.text),
-    )
-    shares = {
-        leg: {"rank": rank, "score": score, "weight": weight, "rrf_share": weight / (k + rank) if rank else 0.0}
-        for leg, rank, score, weight in legs
+    """Each leg's rank, score and share of the fused score, which the shares add up to."""
+    found = candidate
+    weights, total = plan.weights, (plan.weights.vector + plan.weights.text) or 1.0
+    legs: dict[str, dict[str, Any]] = {
+        "vector": {"rank": found.vector_rank, "score": found.vector_score, "scaled": found.vector_scaled},
+        "text": {"rank": found.text_rank, "score": found.text_score, "scaled": found.text_scaled},
     }
-    return {"fusion": plan.fusion, "legs": shares, "score": candidate.score}
+    fused = 0.0
+    for leg, weight in (("vector", weights.vector), ("text", weights.text)):
+        rrf_share = weight / (k + legs[leg]["rank"]) if legs[leg]["rank"] else 0.0
+        share = (weight * legs[leg]["scaled"] if plan.fusion == "convex" else rrf_share * (k + 1)) / total
+        legs[leg] |= {"weight": weight, "rrf_share": rrf_share, "share": share}
+        fused += share
+    return {"fusion": plan.fusion, "k": k, "legs": legs, "fused": fused}
+
+
+def capped(score: float) -> dict[str, Any]:
+    """The shown score, 0 to 1, and the step to it where it differs."""
+    shown = min(1.0, max(0.0, score))
+    step = {} if shown == score else {"cap": {"score_before": score, "score": shown}}
+    return {**step, "score": shown}
 
 
 def _query_explained(query: Query, retrieved: Retrieval) -> dict[str, Any]:

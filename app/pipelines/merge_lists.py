@@ -54,7 +54,7 @@ class HitList:
 class RankedHit:
     """A merged hit: its combined score with the parts, and its rank in each list that holds it.
 
-    `explain` holds the scores of re-ranking and MMR.
+    `explain` holds the best score that the lists allow, and the scores of re-ranking and MMR.
     """
 
     hit: InputHit
@@ -118,7 +118,10 @@ async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context
     options = rerank.RerankOptions(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
     ordered = await rerank.run(passages, options, context)
     context.degraded += ordered.degraded
-    return [replace(merged[one.position], score=one.score, explain=one.explain) for one in ordered.passages]
+    return [
+        replace(merged[one.position], score=one.score, explain={**merged[one.position].explain, **one.explain})
+        for one in ordered.passages
+    ]
 
 
 @retry_read
@@ -159,7 +162,15 @@ def fused(lists: Sequence[HitList], *, k: int, method: Method) -> list[RankedHit
     scores = _classic(lists, hits, hops, k) if method == "classic" else _rrf(lists, k)
     best = _best_possible(lists, k, method)
     return [
-        RankedHit(hits[i], min(1.0, scores[i].score / best), scores[i].score, scores[i].parts, ranks[i], hops[i])
+        RankedHit(
+            hits[i],
+            score := min(1.0, scores[i].score / best),
+            scores[i].score,
+            scores[i].parts,
+            ranks[i],
+            hops[i],
+            {"merge": {"best": best, "score": score}},
+        )
         for i in merge.order(scores, hops)
     ]
 

@@ -276,7 +276,14 @@ class _MultihopSearch:
         explain = None
         if hit.explain is not None:
             heading = {"heading": via.name} if via and via.heading else {}
-            explain = {**hit.explain, "signals": dict(chunk.signals), "parts": dict(scored.parts), **heading}
+            explain = {
+                **answers.of_later_hop(hit.explain, chunk.hop),
+                "signals": dict(chunk.signals),
+                **heading,
+                "parts": dict(scored.parts),
+                "best": best,
+                **answers.capped(candidate.score),
+            }
         return replace(
             hit,
             strategies=tuple(dict.fromkeys((*hit.strategies, *ways))),

@@ -193,8 +193,12 @@ async def _continued(found: Sequence[Hit], request: HybridRequest, context: Sear
     known = {hit.candidate.chunk_id for hit in kept}
     lowest = min((hit.candidate.score for hit in kept), default=math.inf)
     others = [one for one in result.candidates if one.chunk_id not in known]
-    added = [Hit(replace(one, score=min(one.score, lowest)), "low", ()) for one in others]
+    added = [_at_most(Hit(one, "low", ()), lowest) for one in others]
     return kept + added, _is_cut(result, request.candidates)
+
+
+def _at_most(hit: Hit, lowest: float) -> Hit:
+    return hit if hit.candidate.score <= lowest else hit.rescored("page", lowest)
 
 
 def _check(results: Sequence[Hit], page: PageRequest, context: SearchContext) -> None:

@@ -17,7 +17,6 @@ from app import errors
 from app.pipelines import offload
 from app.pipelines.context import SearchContext
 from app.ranking import mmr, rescoring
-from app.ranking.rescoring import Rescored
 from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
 from app.store import similarity_matrix
 from app.store.db import Database, retry_read
@@ -73,8 +72,7 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     failed = bool(passages) and request.rerank != "none" and not new_scores
     if failed:
         log.debug("hits not re-ranked", extra={"action": "reranker_failed", "reason": request.rerank})
-    scored = rescoring.ordered([passage.score for passage in passages], _blended(passages, request, new_scores))
-    ranked = [RankedPassage(one.position, one.score, _explained(one, passages, request, new_scores)) for one in scored]
+    ranked = _ranked(passages, request, new_scores)
     if request.mmr:
         ranked = await offload.run(_size(passages, request, near), _diversified, ranked, passages, request, near)
     return Reranking(ranked, ("reranker_failed",) if failed else ())
@@ -102,7 +100,11 @@ def _may_use_all(query: Query) -> bool:
 def applied(found: Sequence[Hit], ordered: Reranking) -> list[Hit]:
     """The hits in the new order, with their new scores and the details of each step."""
     return [
-        replace(hit, candidate=replace(hit.candidate, score=ranked.score), explain=ranked.explain)
+        replace(
+            hit,
+            candidate=replace(hit.candidate, score=ranked.score),
+            explain={**(hit.explain or {}), **ranked.explain},
+        )
         for ranked in ordered.passages
         for hit in (found[ranked.position],)
     ]
@@ -182,19 +184,25 @@ def _blended(
     return {position: rescoring.blended(passages[position].score, new_scores.get(position)) for position in best}
 
 
-def _explained(
-    one: Rescored, passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
-) -> dict[str, Any]:
-    if not new_scores:
-        return {}
-    return {
-        "rerank": {
+def _ranked(
+    passages: Sequence[RerankPassage], request: RerankOptions, new_scores: Mapping[int, float]
+) -> list[RankedPassage]:
+    """The passages in the order of their new scores, with the values that these were made of."""
+    blended = _blended(passages, request, new_scores)
+    limit = min(blended.values(), default=None)
+    ranked = []
+    for one in rescoring.ordered([passage.score for passage in passages], blended):
+        step: dict[str, Any] = {
             "by": request.rerank,
             "value": new_scores.get(one.position),
-            "score_before": passages[one.position].score,
+            "weight": rescoring.WEIGHT if request.rerank == "cosine" else 1.0,
+            "limit": None if one.position in blended else limit,
             "place_before": one.position + 1,
+            "score_before": passages[one.position].score,
+            "score": one.score,
         }
-    }
+        ranked.append(RankedPassage(one.position, one.score, {"rerank": step} if new_scores else {}))
+    return ranked
 
 
 def _diversified(
@@ -216,7 +224,12 @@ def _diversified(
 
 
 def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
-    return {"value": chosen.value, "nearest": chosen.nearest, "place_before": chosen.position + 1}
+    return {
+        "value": chosen.value,
+        "lambda": mmr.DEFAULT_LAMBDA,
+        "nearest": chosen.nearest,
+        "place_before": chosen.position + 1,
+    }
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:

@@ -44,7 +44,7 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
     if not result.candidates and result.scope_chunks:
         request, result = await _relaxed(understood, result, context)
     scale = _scale(request, result, context.services.embedder.model.name)
-    return Retrieval(parsed, replace(plan, weights=request.weights), request, result, scale)
+    return Retrieval(parsed, replace(plan, weights=recall.effective_weights(request)), request, result, scale)
 
 
 def _scale(request: HybridRequest, result: HybridResult, model: str) -> relevance.Scale | None:

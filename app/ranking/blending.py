@@ -79,7 +79,8 @@ def _blended(hit: Hit, link: Link | None, weight: float, fusion: Literal["rrf", 
     doc_score = hit.candidate.score
     parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
     final = final_score(doc_score, parent.score, weight=weight, fusion=fusion)
-    return replace(hit, candidate=replace(hit.candidate, score=final), parent=parent)
+    values = {"weight": weight, "exponent": EXPONENTS[fusion], "parent_score": parent.score}
+    return replace(hit.rescored("entity", final, **values), parent=parent)
 
 
 def _order(hit: Hit) -> tuple[float, float]:
@@ -99,7 +100,7 @@ def kept(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:
         last = max(i for i, hit in enumerate(first) if hit.candidate.chunk_id not in chunk_ids)
         del first[last]
     floor = min((hit.candidate.score for hit in first), default=0.0)
-    first += [replace(hit, candidate=replace(hit.candidate, score=floor)) for hit in low]
+    first += [hit.rescored("kept", floor) for hit in low]
     shown = {hit.candidate.chunk_id for hit in first}
     return [*first, *(hit for hit in hits if hit.candidate.chunk_id not in shown)]
 
@@ -135,7 +136,7 @@ def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float
     if factor == 1.0:
         return hit
     boost = Boost(factor, mentions[hit.candidate.chunk_id], before)
-    return replace(hit, candidate=replace(hit.candidate, score=before * factor), boost=boost)
+    return replace(hit.rescored("boost", before * factor, factor=factor), boost=boost)
 
 
 def _before(hit: Hit) -> float:

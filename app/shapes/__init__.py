@@ -48,15 +48,14 @@ from app.shapes.reading import (
     IndexText,
     LexicalQuery,
     Link,
-    MatchedSpan,
     Parent,
     ParsedQuery,
     Query,
-    Snippet,
     Term,
     Via,
     Weights,
 )
+from app.shapes.snippets import MatchedSpan, Snippet
 from app.shapes.writing import (
     Chunk,
     ChunkDraft,

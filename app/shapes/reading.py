@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID
 
@@ -19,13 +19,13 @@ from app.shapes.kinds import (
     Json,
     LinkKind,
     MatchedBy,
-    MatchKind,
     Mode,
     QueryType,
     Rerank,
     SearchMode,
     Vector,
 )
+from app.shapes.snippets import Snippet
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,8 @@ class HybridRequest:
 class Candidate:
     """A chunk returned by the hybrid statement, with all components of its score.
 
-    `cosine` is its similarity to the query's vector, whether or not the vector leg found it.
+    `cosine` is its similarity to the query's vector, whether or not the vector leg found it. `vector_scaled` and
+    `text_scaled` (0 to 1) are the scores of the legs as a convex fusion adds them, 0 for a leg that did not find it.
     """
 
     chunk_id: UUID
@@ -168,6 +169,8 @@ class Candidate:
     vector_rank: int | None
     text_rank: int | None
     cosine: float | None = None
+    vector_scaled: float = 0.0
+    text_scaled: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,34 +277,12 @@ class Boost:
 
 
 @dataclass(frozen=True, slots=True)
-class MatchedSpan:
-    """What a query matches in a passage: `passage[start:end]`, in code points.
-
-    `term`: a word of the query as written; `stem`: another form of it; `phrase`: a quoted phrase; `hop`: a word of the
-    name by which a later hop reached the passage.
-    """
-
-    start: int
-    end: int
-    kind: MatchKind
-
-
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """The best sentences of a passage: `text == passage[start:end]`, with the matches in it, without overlaps."""
-
-    text: str
-    start: int
-    end: int
-    matches: tuple[MatchedSpan, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Hit:
     """A result: the candidate, its confidence, and the components of its rank.
 
-    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated.
-    `more` has further hits of the same document if the results are grouped.
+    `relevance` is the probability that it is relevant; None if the embedding model is not calibrated. `explain` has the
+    steps that changed its score, in their order, each with the score before and after it. `more` has further hits of
+    the same document if the results are grouped.
     """
 
     candidate: Candidate
@@ -316,6 +297,13 @@ class Hit:
     boost: Boost | None = None
     snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
+
+    def rescored(self, step: str, score: float, **values: object) -> Hit:
+        """The hit with another score, and in `explain` the step that made it, with the values that it was made of."""
+        details = {**values, "score_before": self.candidate.score, "score": score}
+        return replace(
+            self, candidate=replace(self.candidate, score=score), explain={**(self.explain or {}), step: details}
+        )
 
 
 @dataclass(frozen=True, slots=True)

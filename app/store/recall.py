@@ -11,7 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector
+from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights
 from app.store import filters, sql, vectors
 from app.store.db import Reading, has_hidden, use_custom_plans
 
@@ -75,9 +75,17 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
     return tuple(part for part, wanted in parts.items() if wanted)
 
 
+def effective_weights(request: HybridRequest) -> Weights:
+    """The weights of the request's legs, 0 for a leg that is not run."""
+    parts = needed_parts(request)
+    return Weights(
+        request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
+    )
+
+
 def binds(request: HybridRequest) -> dict[str, Any]:
     """The statement's binds; those of parts that are left out are ignored."""
-    parts = needed_parts(request)
+    parts, weights = needed_parts(request), effective_weights(request)
     return {
         "user_id": request.user_id,
         "exact_floor": EXACT_FLOOR,
@@ -90,8 +98,8 @@ def binds(request: HybridRequest) -> dict[str, Any]:
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
         **filters.binds(request.filters),
         "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
-        "weight_vector": request.weights.vector if "vector" in parts else 0.0,
-        "weight_text": request.weights.text if "text" in parts else 0.0,
+        "weight_vector": weights.vector,
+        "weight_text": weights.text,
         **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
         "min_vector_score": request.min_vector_score,
         "min_rrf_score": request.min_rrf_score,

@@ -175,7 +175,7 @@ async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
 
 async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks: dict[str, str]) -> None:
     ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
-    assert [hit["explain"] for hit in ranked["results"]] == [{}, {}]
+    assert [list(hit["explain"]) for hit in ranked["results"]] == [["merge"], ["merge"]]
     assert ids(ranked) == [chunks["money"], chunks["lime"]]
 
 

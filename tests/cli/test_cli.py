@@ -90,6 +90,10 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     assert (answer["mode"], answer["fusion"]) == ("hybrid", "rrf")
     assert answer["explain"]["terms"]
     assert "[red]landing[/]" in stepwell("search", "lime [red]landing[/]", "--user", user).out
+    tree = stepwell("search", "lime landing", "--user", user, "--limit", 1, "--explain").out
+    assert "convex fusion: " in tree
+    assert "rank 1" in tree
+    assert '{"fusion"' not in tree
     best = stepwell("search", "loyally walking", "--user", user, "--limit", 1, "--snippets")
     assert (best.code, "A dog is a loyal companion that likes walks." in best.out) == (0, True)
     assert "no_documents" in stepwell("search", "lime", "--user", harness.new_user()).out

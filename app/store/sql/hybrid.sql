@@ -311,17 +311,20 @@ vector_leg AS MATERIALIZED (
 -- end
 -- the fusion; materialised, so that chunk_no is a plain column and the join after it can use an index under RLS
 fused AS MATERIALIZED (
-    SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
-           v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
-           coalesce(:weight_vector / (:k + v.rank), 0) + coalesce(:weight_text / (:k + t.rank), 0) AS rrf_score,
-           CASE WHEN v.rank IS NULL THEN 0
-                ELSE :weight_vector * coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1) END
-           + CASE WHEN t.rank IS NULL THEN 0
-                  ELSE :weight_text * coalesce(t.score / nullif(z.best_text, 0), 1) END AS convex_score
-    FROM vector_leg AS v
-    FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
-    CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
-                       (SELECT max(score) FROM text_leg) AS best_text) AS z
+    SELECT l.*, coalesce(:weight_vector / (:k + l.vector_rank), 0) + coalesce(:weight_text / (:k + l.text_rank), 0) AS rrf_score,
+           :weight_vector * l.vector_scaled + :weight_text * l.text_scaled AS convex_score
+    FROM (
+        SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
+               v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
+               CASE WHEN v.rank IS NULL THEN 0
+                    ELSE coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1) END AS vector_scaled,
+               CASE WHEN t.rank IS NULL THEN 0
+                    ELSE coalesce(CAST(t.score AS float8) / nullif(z.best_text, 0), 1) END AS text_scaled
+        FROM vector_leg AS v
+        FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
+        CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
+                           (SELECT max(score) FROM text_leg) AS best_text) AS z
+    ) AS l
 ),
 top_rows AS MATERIALIZED (
     SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
@@ -347,7 +350,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
        b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
        b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score,
-       b.vector_rank, b.text_rank,
+       b.vector_rank, b.text_rank, b.vector_scaled, b.text_scaled,
 -- if vector
        CASE WHEN b.vector_rank IS NOT NULL THEN b.vector_score
             ELSE (SELECT 1 - (e.embedding <=> (SELECT q.vector FROM query_vector AS q)) FROM stepwell.embeddings AS e
