@@ -29,6 +29,27 @@ ConfidenceBasis = TypeAliasType(
         Field(description="What confidence follows from: the relevance of the hits, or their ranks in the legs."),
     ],
 )
+Depth = TypeAliasType(
+    "Depth",
+    Annotated[
+        shapes.Depth,
+        Field(description="One search (`fast`), several hops (`thorough`), or the better one for the query (`auto`)."),
+    ],
+)
+DepthReason = TypeAliasType(
+    "DepthReason",
+    Annotated[
+        shapes.DepthReason,
+        Field(
+            description="Why a depth was used: it was requested; the query contains names, only names or none; it is "
+            "about an entity, which guides a search; it is a phrase, an identifier or has required words; or it has "
+            "options that only a search supports."
+        ),
+    ],
+)
+DepthUsed = TypeAliasType(
+    "DepthUsed", Annotated[shapes.DepthUsed, Field(description="Whether one search or several hops answered.")]
+)
 Detail = TypeAliasType(
     "Detail",
     Annotated[

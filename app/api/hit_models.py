@@ -73,6 +73,22 @@ class HitSnippet(BaseModel):
         return cls(text=snippet.text, start=snippet.start, end=snippet.end, matches=matches)
 
 
+class HopLink(BaseModel):
+    """The name by which a later hop reached a hit."""
+
+    name: str = Field(description="The name, or the expanded terms.")
+    kind: LinkKind = Field(description="Kind of the link.")
+    source_chunk_id: UUID | None = Field(None, description="Id of the earlier chunk that contains the name.")
+    chunks: int | None = Field(None, description="Number of chunks that contain the name.")
+    steps: int | None = Field(None, description="Number of links from the query to the hit.")
+    heading: bool = Field(False, description="Whether the name is a heading rather than the title of the document.")
+
+    @classmethod
+    def of(cls, via: Via) -> HopLink:
+        """The response model of a link."""
+        return cls(**{name: getattr(via, name) for name in cls.model_fields})
+
+
 class SearchHit(BaseModel):
     """A passage. The score and the rank of a leg that did not find it are null."""
 
@@ -102,6 +118,11 @@ class SearchHit(BaseModel):
     explain: dict[str, Any] | None = Field(
         None, description="Shares of the legs and steps of the score, in order, if `explain` is set."
     )
+    hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
+    combined_score: float | None = Field(
+        None, description="With several hops: score over all hops, by which results are sorted.", exclude_if=is_none
+    )
+    via: HopLink | None = Field(None, description="How a later hop reached it.", exclude_if=is_none)
     snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
     more: list[SearchHit] | None = Field(None, description=MORE, exclude_if=is_none)
 
@@ -119,6 +140,9 @@ class SearchHit(BaseModel):
             parent=_parent(hit),
             boost=_boost(hit),
             explain=None if hit.explain is None else dict(hit.explain),
+            hop=hit.hop,
+            combined_score=hit.combined_score,
+            via=HopLink.of(hit.via) if hit.via else None,
             snippet=HitSnippet.of(hit.snippet) if hit.snippet else None,
             more=[cls.of(other) for other in hit.more] if hit.more else None,
         )

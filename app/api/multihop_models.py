@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from app.api import wire
-from app.api.enums import Extractor, ExtractorUsed, HopMerge, LinkKind, Mode
+from app.api.enums import Extractor, HopMerge, Mode
 from app.api.filter_models import SearchFilters
-from app.api.hit_models import MORE, SearchHit, is_none
+from app.api.hit_models import MORE, HopLink, SearchHit, is_none
 from app.api.search_models import SNIPPETS, AnswerOptions, Explain, Snippets
-from app.api.search_responses import CompactSearchResponse, IdsSearchResponse, SearchResponse
+from app.api.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
 from app.pipelines import multihop
-from app.shapes import Answer, Hit, Hop
+from app.shapes import Answer, Hit
 from app.shapes import Query as QueryShape
 
 
@@ -60,17 +59,6 @@ class MultihopRequest(AnswerOptions):
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
 
 
-class HopLink(BaseModel):
-    """The name by which a later hop reached a hit."""
-
-    name: str = Field(description="The name, or the expanded terms.")
-    kind: LinkKind = Field(description="Kind of the link.")
-    source_chunk_id: UUID | None = Field(None, description="Id of the earlier chunk that contains the name.")
-    chunks: int | None = Field(None, description="Number of chunks that contain the name.")
-    steps: int | None = Field(None, description="Number of links from the query to the hit.")
-    heading: bool = Field(False, description="Whether the name is a heading rather than the title of the document.")
-
-
 class MultihopHit(SearchHit):
     """A passage and the hop that found it."""
 
@@ -82,36 +70,9 @@ class MultihopHit(SearchHit):
     @classmethod
     def of(cls, hit: Hit) -> MultihopHit:
         """The response model of a hit."""
-        via = None
-        if hit.via is not None:
-            via = HopLink(**{name: getattr(hit.via, name) for name in HopLink.model_fields})
-        fields = SearchHit.of(hit).model_dump(exclude={"more"})
+        fields = SearchHit.of(hit).model_dump(exclude={"more", "hop", "combined_score"})
         more = [cls.of(other) for other in hit.more] if hit.more else None
-        return cls(**fields, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, via=via, more=more)
-
-
-class HopSummary(BaseModel):
-    """A retrieval round."""
-
-    hop: int = Field(description="Number of the hop, from 1.")
-    query: str = Field(description="Query of the hop.")
-    result_count: int = Field(description="Number of chunks that no earlier hop had found.")
-    expanded_terms: list[str] | None = Field(None, description="Terms extracted from the top chunks, from hop 2 on.")
-    extractor: ExtractorUsed | None = Field(None, description="Method that extracted the terms.")
-    error: str | None = Field(None, description="Why the hop found nothing.")
-
-    @classmethod
-    def of(cls, hop: Hop) -> HopSummary:
-        """The response model of a hop."""
-        terms = list(hop.expanded_terms) if hop.hop > 1 else None
-        return cls(
-            hop=hop.hop,
-            query=hop.query,
-            result_count=hop.result_count,
-            expanded_terms=terms,
-            extractor=hop.extractor,
-            error=hop.error,
-        )
+        return cls(**fields, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, more=more)
 
 
 class MultihopResponse(SearchResponse):
@@ -124,7 +85,7 @@ class MultihopResponse(SearchResponse):
     @classmethod
     def of(cls, answer: Answer) -> MultihopResponse:
         """The response model of an answer."""
-        fields = SearchResponse.of(answer).model_dump(exclude={"results"})
+        fields = SearchResponse.of(answer).model_dump(exclude={"results", "hops", "total_results"})
         return cls(
             **fields,
             results=[MultihopHit.of(hit) for hit in answer.hits],

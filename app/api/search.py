@@ -13,7 +13,7 @@ from app.api import admission, auth, bodies, problems, replies, wire
 from app.api.fair_queue import Turn
 from app.api.search_models import SearchRequest, SimilarRequest
 from app.api.search_responses import SearchAnswer, response_of
-from app.pipelines import search, similar
+from app.pipelines import depth, similar
 from app.shapes import Answer
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
@@ -59,7 +59,7 @@ async def find(
     A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
     """
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
-    return await _respond(request, user_id, partial(search.run, query, use), omit_nulls=body.omit_nulls)
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
 
 
 @router.post(
@@ -82,7 +82,7 @@ async def find_about(
     """
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
     query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
-    return await _respond(request, user_id, partial(search.run, query, use), omit_nulls=body.omit_nulls)
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
 
 
 @router.post(

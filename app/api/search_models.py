@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api import wire
-from app.api.enums import Confidence, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
+from app.api.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
 from app.api.filter_models import SearchFilters
 from app.shapes import Guidance
 from app.shapes import Query as QueryShape
@@ -127,6 +127,11 @@ class SearchRequest(AnswerOptions):
     explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
     snippets: Snippets = Field(False, description=SNIPPETS)
 
+    depth: Depth = Field(
+        "fast",
+        description="`thorough` follows names as `/search/multihop` does, with limits up to 20 and without `rerank`, "
+        "`mmr`, `min_…` and `hierarchy: force`; `auto` does so if the query contains names.",
+    )
     hierarchy: Hierarchy = Field(
         "auto",
         description="Use of recognised entities to select and score documents; `force` ignores `threshold`.",

@@ -8,10 +8,23 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from app.api.enums import Confidence, ConfidenceBasis, FullDetail, FusionUsed, MatchedBy, Mode, QueryType, SearchMode
-from app.api.hit_models import SCORE_DIGITS, CompactHit, ScoredId, SearchHit
-from app.shapes import Answer, EntityMatch
+from app.api.enums import (
+    Confidence,
+    ConfidenceBasis,
+    DepthReason,
+    DepthUsed,
+    ExtractorUsed,
+    FullDetail,
+    FusionUsed,
+    MatchedBy,
+    Mode,
+    QueryType,
+    SearchMode,
+)
+from app.api.hit_models import SCORE_DIGITS, CompactHit, ScoredId, SearchHit, is_none
+from app.shapes import Answer, EntityMatch, Hop
 
+DEPTH = "One search, or several hops; absent from endpoints that offer no choice."
 ANSWERABLE = "Probability, 0 to 1, that any hit answers the query; 0 without hits, null if hits have no relevance."
 NEXT_CURSOR = "`cursor` of the next page; null if no results follow."
 
@@ -29,6 +42,30 @@ class MatchedEntity(BaseModel):
     def of(cls, match: EntityMatch) -> MatchedEntity:
         """The response model of a match."""
         return cls(**{name: getattr(match, name) for name in cls.model_fields})
+
+
+class HopSummary(BaseModel):
+    """A retrieval round."""
+
+    hop: int = Field(description="Number of the hop, from 1.")
+    query: str = Field(description="Query of the hop.")
+    result_count: int = Field(description="Number of chunks that no earlier hop had found.")
+    expanded_terms: list[str] | None = Field(None, description="Terms extracted from the top chunks, from hop 2 on.")
+    extractor: ExtractorUsed | None = Field(None, description="Method that extracted the terms.")
+    error: str | None = Field(None, description="Why the hop found nothing.")
+
+    @classmethod
+    def of(cls, hop: Hop) -> HopSummary:
+        """The response model of a hop."""
+        terms = list(hop.expanded_terms) if hop.hop > 1 else None
+        return cls(
+            hop=hop.hop,
+            query=hop.query,
+            result_count=hop.result_count,
+            expanded_terms=terms,
+            extractor=hop.extractor,
+            error=hop.error,
+        )
 
 
 class SearchResponse(BaseModel):
@@ -51,6 +88,14 @@ class SearchResponse(BaseModel):
     )
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
+    depth_reason: DepthReason | None = Field(None, description="Why this depth was used.", exclude_if=is_none)
+    hops: list[HopSummary] | None = Field(
+        None, description="With several hops: the retrieval rounds.", exclude_if=is_none
+    )
+    total_results: int | None = Field(
+        None, description="With several hops: number of chunks found by all of them.", exclude_if=is_none
+    )
     next_cursor: str | None = Field(None, description=NEXT_CURSOR)
     took_ms: float = Field(description="Duration of the search in milliseconds.")
     timings: dict[str, float] = Field(description="Milliseconds per stage.")
@@ -75,6 +120,10 @@ class SearchResponse(BaseModel):
             approximate=answer.approximate,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),
+            depth=answer.depth,
+            depth_reason=answer.depth_reason,
+            hops=None if answer.hops is None else [HopSummary.of(hop) for hop in answer.hops],
+            total_results=answer.total_results,
             next_cursor=answer.next_cursor,
             took_ms=answer.timings.get("total", 0.0),
             timings=dict(answer.timings),
@@ -96,6 +145,7 @@ class CompactSearchResponse(BaseModel):
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
     next_cursor: str | None = Field(None, description=NEXT_CURSOR)
 
     @classmethod
@@ -109,6 +159,7 @@ class CompactSearchResponse(BaseModel):
             fallback_reason=answer.fallback_reason,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),
+            depth=answer.depth,
             next_cursor=answer.next_cursor,
         )
 

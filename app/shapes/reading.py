@@ -13,6 +13,8 @@ from app.shapes.kinds import (
     Confidence,
     ConfidenceBasis,
     Degraded,
+    DepthReason,
+    DepthUsed,
     Detail,
     Fusion,
     Hierarchy,
@@ -310,7 +312,8 @@ class Hit:
 class Answer:
     """The result of every kind of search.
 
-    `answerable` is the probability that any hit answers the query, None without `relevance`.
+    `answerable` is the probability that any hit answers the query, None without `relevance`. `depth` is whether it was
+    a search or one over several hops, and `depth_reason` why, if the caller left the choice open or made it.
     """
 
     hits: tuple[Hit, ...]
@@ -333,3 +336,5 @@ class Answer:
     pass1_entities: tuple[EntityMatch, ...] = ()
     confidence_by: ConfidenceBasis = "legs"
     answerable: float | None = None
+    depth: DepthUsed | None = None
+    depth_reason: DepthReason | None = None

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.shapes import Answer, Confidence, Document, Entity, Hit
+from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit
 from app.text import tokens
 
 NOTICE = (
@@ -77,6 +77,8 @@ class PassageList(ToolResult):
     answerable: float | None = Field(None, description="Probability, 0 to 1, that any passage answers the query.")
     left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
     search_mode: str = Field(description="Kind of search that was run: flat, two_pass or multihop.")
+    depth: DepthUsed | None = Field(None, description="One search (fast), or several hops (thorough).")
+    depth_reason: DepthReason | None = Field(None, description="Why this depth was used.")
     no_results_because: str | None = Field(None, description="Why there are no results.")
     degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
 
@@ -90,6 +92,8 @@ class PassageList(ToolResult):
             answerable=None if answer.answerable is None else round(answer.answerable, 2),
             left_out=len(passages) - len(kept) or None,
             search_mode=answer.search_mode,
+            depth=answer.depth,
+            depth_reason=answer.depth_reason,
             no_results_because=None if passages else (answer.fallback_reason or "no passage matches the query"),
             degraded=list(answer.degraded) or None,
         )

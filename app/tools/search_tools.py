@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.pipelines import multihop, search, similar
+from app.pipelines import depth, multihop, search, similar
 from app.pipelines.turns import SearchTurn
 from app.shapes import Answer, Filters, Query
 from app.tools import fields, metadata_filters
@@ -77,6 +77,11 @@ class SearchArguments(QueryArguments):
     mode: Literal["auto", "hybrid", "semantic", "lexical"] = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
     )
+    depth: Literal["fast", "thorough", "auto"] = Field(
+        "auto",
+        description="One search (fast), or following names through several documents (thorough); auto does so if the "
+        "query contains names.",
+    )
 
 
 class MultihopArguments(QueryArguments):
@@ -106,9 +111,9 @@ class SimilarArguments(FilterArguments, Neighbours):
 
 
 async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
-    """Search by vectors and by BM25."""
+    """Search by vectors and by BM25, once or over several hops."""
     query = replace(_query(given, context), mode=given.mode)
-    return await _run(partial(search.run, query, context.services), given, context)
+    return await _run(partial(depth.run, query, given.depth, context.services), given, context)
 
 
 async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:

@@ -39,6 +39,7 @@ class SearchOptions(SimilarOptions, total=False):
     mmr: bool
     min_confidence: str
     min_relevance: float
+    depth: str
     detail: Detail
     explain: bool
     snippets: bool

@@ -1,0 +1,98 @@
+"""A search follows names over several hops on request, or if the query contains names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_caller import Caller
+
+SEARCH, MULTIHOP = "/api/rag/search", "/api/rag/search/multihop"
+QUESTION = "Where was the director of Silent Harbour born?"
+
+
+@pytest.fixture
+async def reader(caller: Caller) -> Caller:
+    """A user with notes of which two are linked by a name."""
+    await caller.add("Silent Harbour is a film whose director is Ilse Brandt.", title="Silent Harbour")
+    await caller.add("Trained as a painter, her youth went by in Lundby.", title="Ilse Brandt")
+    for number in range(8):
+        await caller.add(f"Where the director of the harbour was born, {number}.", title=f"note {number}")
+    return caller
+
+
+async def ask(caller: Caller, path: str = SEARCH, **fields: Any) -> dict[str, Any]:
+    response = await caller.client.post(path, json={"query": QUESTION, **fields})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["chunk_id"] for hit in answer["results"]]
+
+
+async def test_a_thorough_search_returns_what_a_search_over_several_hops_returns(reader: Caller) -> None:
+    thorough, hops = await ask(reader, depth="thorough"), await ask(reader, MULTIHOP)
+    assert ids(thorough) == ids(hops)
+    assert (thorough["depth"], thorough["depth_reason"]) == ("thorough", "requested")
+    assert thorough["search_mode"] == "multihop"
+    assert [hop["hop"] for hop in thorough["hops"]] == [1, 2]
+    reached = next(hit for hit in thorough["results"] if hit["title"] == "Ilse Brandt")
+    assert (reached["hop"], reached["via"]["name"]) == (2, "Ilse Brandt")
+
+
+async def test_a_search_is_fast_by_default_and_has_no_fields_of_hops(reader: Caller) -> None:
+    answer = await ask(reader)
+    assert (answer["depth"], answer["depth_reason"]) == ("fast", "requested")
+    assert not {"hops", "total_results"} & answer.keys()
+    assert all(not {"hop", "via", "combined_score"} & hit.keys() for hit in answer["results"])
+
+
+@pytest.mark.parametrize(
+    ("query", "depth", "reason"),
+    [
+        (QUESTION, "thorough", "names"),
+        ("where was the director of silent harbour born?", "thorough", "names"),
+        ("where was the director of that film born?", "fast", "no_names"),
+        ("Silent Harbour", "fast", "only_names"),
+        ("Silent Harbour ERR_4012", "fast", "literal"),
+        ('"Silent Harbour" director', "fast", "literal"),
+        ("+director Silent Harbour", "fast", "literal"),
+    ],
+)
+async def test_auto_follows_names_only_if_the_query_asks_something_about_them(
+    reader: Caller, query: str, depth: str, reason: str
+) -> None:
+    answer = await ask(reader, query=query, depth="auto")
+    assert (answer["depth"], answer["depth_reason"]) == (depth, reason)
+    assert (answer["search_mode"] == "multihop") == (depth == "thorough")
+
+
+async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(reader: Caller) -> None:
+    added = await reader.client.post("/api/rag/entities", json={"type": "person", "name": "Ilse Brandt"})
+    assert added.status_code == 201
+    answer = await ask(reader, query="What did Ilse Brandt direct?", depth="auto")
+    assert (answer["depth"], answer["depth_reason"]) == ("fast", "entity")
+
+
+@pytest.mark.parametrize(
+    "fields", [{"mmr": True}, {"rerank": "cosine"}, {"min_confidence": "low"}, {"hierarchy": "force"}, {"limit": 21}]
+)
+async def test_an_option_that_hops_do_not_support_is_named_or_decides(reader: Caller, fields: dict[str, Any]) -> None:
+    refused = await reader.client.post(SEARCH, json={"query": QUESTION, "depth": "thorough", **fields})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["field"] == next(iter(fields))
+    answer = await ask(reader, depth="auto", **fields)
+    assert (answer["depth"], answer["depth_reason"]) == ("fast", "options")
+
+
+async def test_pages_continue_a_thorough_search(reader: Caller) -> None:
+    first = await ask(reader, depth="auto", limit=3)
+    second = await ask(reader, depth="auto", limit=3, cursor=first["next_cursor"])
+    assert second["depth"] == "thorough"
+    assert len({*ids(first), *ids(second)}) == 6
+
+
+async def test_compact_answers_name_the_depth(reader: Caller) -> None:
+    assert (await ask(reader, depth="auto", detail="compact"))["depth"] == "thorough"
