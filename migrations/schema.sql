@@ -34,6 +34,7 @@ documents.attributes_hash bytea NOT NULL
 documents.chunk_count integer NOT NULL
 documents.chunk_overlap smallint NOT NULL DEFAULT 24
 documents.chunk_tokens smallint NOT NULL DEFAULT 160
+documents.cleaning_version smallint NOT NULL DEFAULT 1
 documents.config text NOT NULL
 documents.content text NOT NULL
 documents.content_hash bytea NOT NULL
@@ -44,6 +45,7 @@ documents.markdown boolean NOT NULL DEFAULT true
 documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0
+documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
 documents.source_id uuid
 documents.title text NOT NULL
 documents.updated_at timestamp with time zone NOT NULL DEFAULT now()
@@ -155,6 +157,7 @@ staged_chunks.user_id text NOT NULL
 staged_documents.attributes_hash bytea NOT NULL
 staged_documents.chunk_overlap smallint NOT NULL
 staged_documents.chunk_tokens smallint NOT NULL
+staged_documents.cleaning_version smallint NOT NULL DEFAULT 1
 staged_documents.config text NOT NULL
 staged_documents.content text NOT NULL
 staged_documents.content_hash bytea NOT NULL
@@ -164,6 +167,7 @@ staged_documents.identity bytea NOT NULL
 staged_documents.job_id uuid NOT NULL
 staged_documents.markdown boolean NOT NULL
 staged_documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
+staged_documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
 staged_documents.title text NOT NULL
 staged_documents.uri text
 staged_documents.user_id text NOT NULL

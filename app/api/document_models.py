@@ -221,6 +221,9 @@ class StoredChunk(BaseModel):
     start_offset: int = Field(description="Offset of its first code point in the document's text.")
     end_offset: int = Field(description="Offset of the code point after its last.")
     heading_path: list[str] = Field(description="Headings above the chunk, outermost first.")
+    page: int | None = Field(
+        description="Page of a PDF or slide on which the chunk begins, from 1; null for documents without pages."
+    )
 
     @classmethod
     def of(cls, chunk: Chunk) -> StoredChunk:

@@ -12,6 +12,7 @@ from app.shapes import Hit, Snippet, Via
 
 SCORE_DIGITS = 4
 """Decimals of a score in compact answers and in answers of ids."""
+PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
 MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
 SNIPPET = "The sentences that match best, if `snippets` is set; absent otherwise."
 RELEVANCE = (
@@ -101,6 +102,7 @@ class SearchHit(BaseModel):
     chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
     start_offset: int = Field(description="Offset of the passage's first code point in the document's text.")
     end_offset: int = Field(description="Offset of the code point after its last.")
+    page: int | None = Field(None, description=PAGE)
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
@@ -185,6 +187,7 @@ class CompactHit(BaseModel):
     chunk_id: UUID = Field(description="Id of the chunk.")
     title: str = Field(description="Title of the document.")
     uri: str | None = Field(None, description="URI of the document.")
+    page: int | None = Field(None, description=PAGE, exclude_if=is_none)
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     content: str = Field(description="Text of the passage.")
     score: float = Field(description="Final score, 0 to 1, rounded to four decimals.")
@@ -202,6 +205,7 @@ class CompactHit(BaseModel):
             chunk_id=candidate.chunk_id,
             title=candidate.title,
             uri=candidate.uri,
+            page=candidate.page,
             heading_path=list(candidate.heading_path),
             content=candidate.content,
             score=round(candidate.score, SCORE_DIGITS),

@@ -72,7 +72,14 @@ def clean_document(source: DocumentSource) -> CleanDocument:
     """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
     stored = source.document
     undated = CleanDocument(
-        stored.content or "", stored.title, stored.uri, stored.metadata, stored.language, None, source.markdown
+        stored.content or "",
+        stored.title,
+        stored.uri,
+        stored.metadata,
+        stored.language,
+        None,
+        source.markdown,
+        source.page_starts,
     )
     if document_drafts.attributes_hash(undated) == source.attributes_hash:
         return undated
@@ -85,7 +92,9 @@ def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
     if "content" in patch:
         sent = document_drafts.clean(Upload(str(patch["content"]), markdown=document.markdown))
         metadata = {**document.metadata, **sent.metadata}
-        document = dataclasses.replace(document, content=sent.content, metadata=metadata, warnings=sent.warnings)
+        document = dataclasses.replace(
+            document, content=sent.content, metadata=metadata, page_starts=(), warnings=sent.warnings
+        )
     if "metadata" in patch:
         metadata = {} if patch["metadata"] is None else merged(document.metadata, patch["metadata"])
         document = dataclasses.replace(document, metadata=metadata)

@@ -16,7 +16,8 @@ from app.pipelines import cancellable
 from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, Upload
-from app.text import chunking, cleaning, languages, lexical, markdown, structure, tokens
+from app.text import chunking, cleaning, languages, lexical, markdown, pages, structure, tokens
+from app.text.pages import CleanedPages
 
 MAX_TITLE_LENGTH = 500
 MAX_URI_LENGTH = 2_048
@@ -39,6 +40,7 @@ class CleanDocument:
     config: str
     created_at: datetime | None
     markdown: bool
+    page_starts: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -55,7 +57,7 @@ def prepare(
 def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
     """Clean the text of an upload and resolve its attributes. Raises BadRequest, and whatever `check` raises."""
     check()
-    cleaned = cleaning.clean(upload.content)
+    cleaned = _cleaned(upload.content, upload.page_starts)
     check()
     parsed = _parsed(upload, cleaned.text)
     if cleaning.is_blank(parsed.body):
@@ -69,8 +71,16 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
         config=config,
         created_at=upload.created_at or parsed.created_at,
         markdown=upload.markdown,
+        page_starts=cleaned.starts,
         warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *notes),
     )
+
+
+def cleaned_again(document: CleanDocument, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
+    """A stored document cleaned by the current rules. Raises whatever `check` raises."""
+    check()
+    cleaned = _cleaned(document.content, document.page_starts)
+    return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
 
 def hashed(document: CleanDocument) -> DocumentDraft:
@@ -87,6 +97,8 @@ def hashed(document: CleanDocument) -> DocumentDraft:
         content_hash=content_hash,
         attributes_hash=attributes_hash(document),
         markdown=document.markdown,
+        page_starts=document.page_starts,
+        cleaning_version=cleaning.VERSION,
         warnings=document.warnings,
     )
 
@@ -135,6 +147,13 @@ def config_for(language: str) -> str:
     if config is None:
         raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
     return config
+
+
+def _cleaned(text: str, page_starts: Sequence[int]) -> CleanedPages:
+    if page_starts:
+        return pages.clean(text, page_starts)
+    cleaned = cleaning.clean(text)
+    return CleanedPages(cleaned.text, (), cleaned.warnings)
 
 
 def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:

@@ -108,6 +108,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
         uri=file.uri + fragment if file.uri is not None else None,
         markdown=document.markdown,
         frontmatter=False,
+        page_starts=document.page_starts,
         metadata={**metadata, **_named(file)},
         language=document.language if known else None,
         created_at=document.created_at,

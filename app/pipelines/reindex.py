@@ -1,4 +1,4 @@
-"""Cuts stored documents again that were cut with other options, and embeds and indexes the new chunks.
+"""Cuts stored documents again that were cut or cleaned in another way, and embeds and indexes the new chunks.
 
 Documents are read and embedded in batches, and each is written in one transaction: readers see the old chunks or the
 new ones. An interrupted run is continued by the next one, which finds only the documents that remain.
@@ -30,6 +30,7 @@ from app.store import cuts, documents
 from app.store.cuts import Cut
 from app.store.db import Database
 from app.store.documents import DocumentSource
+from app.text import cleaning
 
 PAGE = 500
 """Documents that are listed at once."""
@@ -114,11 +115,15 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
             await gazetteers.current(reading, user_id)
     except errors.NotFound:
         return None
-    draft = document_drafts.hashed(document_changes.clean_document(source))
+    document = document_changes.clean_document(source)
+    if source.cleaning_version != cleaning.VERSION:
+        document = await cancellable.run(len(document.content), partial(document_drafts.cleaned_again, document))
+    draft = document_drafts.hashed(document)
     cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(draft.content), cut)
     new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
-    return _Recut(source, draft, same=stored == new)
+    same = stored == new and draft.content == source.document.content
+    return _Recut(source, draft, same=same)
 
 
 async def _vectors(
@@ -146,7 +151,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[
             if written:
                 await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
             return written
-    except (errors.NotFound, errors.Conflict):
+    except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
         return False
 
 
@@ -158,4 +163,4 @@ async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: st
 
 
 def _cut(options: ChunkingOptions) -> Cut:
-    return Cut(options.target, options.overlap)
+    return Cut(options.target, options.overlap, cleaning.VERSION)

@@ -173,6 +173,7 @@ class Candidate:
     cosine: float | None = None
     vector_scaled: float = 0.0
     text_scaled: float = 0.0
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

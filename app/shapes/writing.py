@@ -45,7 +45,7 @@ class Upload:
     """A document of a request, as plain text or Markdown.
 
     `default_title` is its title if neither the request nor the text has one. `frontmatter` is false for Markdown that
-    was converted from another format.
+    was converted from another format. `page_starts` has the offset of each page if the file has pages.
     """
 
     content: str
@@ -57,6 +57,7 @@ class Upload:
     markdown: bool = True
     default_title: str = ""
     frontmatter: bool = True
+    page_starts: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -80,6 +81,8 @@ class DocumentDraft:
     markdown: bool = True
     chunk_tokens: int = 0
     chunk_overlap: int = 0
+    page_starts: tuple[int, ...] = ()
+    cleaning_version: int = 1
     warnings: tuple[str, ...] = ()
 
     def new_id(self, user_id: str) -> UUID:
@@ -125,6 +128,7 @@ class Chunk:
     start_offset: int
     end_offset: int
     heading_path: tuple[str, ...]
+    page: int | None
 
 
 @dataclass(frozen=True, slots=True)

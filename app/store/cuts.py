@@ -16,10 +16,11 @@ _c = tables.chunks.c
 
 
 class Cut(NamedTuple):
-    """The options with which documents are cut: size and overlap of chunks in tokens."""
+    """The options with which documents are cut, size and overlap of chunks in tokens, and the version of cleaning."""
 
     tokens: int
     overlap: int
+    cleaning: int
 
 
 async def count(db: Reading, user_id: str, cut: Cut) -> int:
@@ -49,8 +50,8 @@ async def mark(db: Writing, user_id: str, source: DocumentSource, cut: Cut) -> N
     document = source.document
     same = (_d.document_id == document.document_id, _d.updated_at == document.updated_at)
     change = sa.update(tables.documents).where(_d.user_id == user_id, *same)
-    await db.execute(change.values(chunk_tokens=cut.tokens, chunk_overlap=cut.overlap))
+    await db.execute(change.values(chunk_tokens=cut.tokens, chunk_overlap=cut.overlap, cleaning_version=cut.cleaning))
 
 
 def _differs(cut: Cut) -> sa.ColumnElement[bool]:
-    return sa.or_(_d.chunk_tokens != cut.tokens, _d.chunk_overlap != cut.overlap)
+    return sa.or_(_d.chunk_tokens != cut.tokens, _d.chunk_overlap != cut.overlap, _d.cleaning_version != cut.cleaning)

@@ -114,6 +114,8 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
         "markdown": draft.markdown,
         "chunk_tokens": draft.chunk_tokens,
         "chunk_overlap": draft.chunk_overlap,
+        "page_starts": list(draft.page_starts),
+        "cleaning_version": draft.cleaning_version,
     }
 
 

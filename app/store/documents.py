@@ -54,12 +54,14 @@ class StoredVersion:
 
 @dataclass(frozen=True, slots=True)
 class DocumentSource:
-    """A stored document with its text, its format and its hashes: what its chunks are made of."""
+    """A stored document with its text, its format, its hashes and its pages: what its chunks are made of."""
 
     document: Document
     markdown: bool
     identity: bytes
     attributes_hash: bytes
+    page_starts: tuple[int, ...]
+    cleaning_version: int
 
     @property
     def version(self) -> tuple[bytes, bytes, bytes, datetime]:
@@ -153,13 +155,14 @@ async def replace(
 
 async def source(db: Reading, user_id: str, document_id: UUID) -> DocumentSource:
     """What one document's chunks are made of. Raises NotFound."""
-    query = sa.select(*_LISTED, _d.content, _d.markdown, _d.identity, _d.attributes_hash)
+    others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
+    query = sa.select(*_LISTED, _d.content, *others)
     row = (await db.execute(query.where(_d.user_id == user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
         raise not_found()
     fields = dict(row._mapping)
-    markdown, identity, attributes_hash = (fields.pop(name) for name in ("markdown", "identity", "attributes_hash"))
-    return DocumentSource(_document(fields), markdown, identity, attributes_hash)
+    markdown, identity, attributes_hash, page_starts, version = (fields.pop(column.name) for column in others)
+    return DocumentSource(_document(fields), markdown, identity, attributes_hash, tuple(page_starts), version)
 
 
 async def change(
@@ -259,10 +262,12 @@ async def chunks(db: Reading, user_id: str, document_id: UUID, *, limit: int, of
     """A document's chunks in order. Raises NotFound."""
     if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id)):
         raise not_found()
+    listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
+    page = sa.func.nullif(sa.func.width_bucket(_c.start_offset, _d.page_starts), 0).label("page")
+    of_document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
     query = (
-        sa.select(
-            _c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path
-        )
+        sa.select(*listed, page)
+        .join_from(tables.chunks, tables.documents, of_document)
         .where(_c.user_id == user_id, _c.document_id == document_id)
         .order_by(_c.chunk_index)
         .limit(limit)

@@ -105,6 +105,7 @@ async def get(db: Reading, user_id: str, job_id: UUID) -> StagedDocument | None:
     fields = dict(row._mapping)
     document_id = fields.pop("document_id")
     del fields["user_id"], fields["job_id"]
+    fields["page_starts"] = tuple(fields["page_starts"])
     return StagedDocument(job_id, document_id, DocumentDraft(**fields))
 
 

@@ -39,6 +39,8 @@ staged_documents = Table(
     Column("markdown", Boolean, nullable=False),
     Column("chunk_tokens", SmallInteger, nullable=False),
     Column("chunk_overlap", SmallInteger, nullable=False),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
     PrimaryKeyConstraint("user_id", "job_id"),
 )
 

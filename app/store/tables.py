@@ -82,6 +82,8 @@ documents = Table(
     Column("markdown", Boolean, nullable=False, server_default="true"),
     Column("chunk_tokens", SmallInteger, nullable=False, server_default="160"),
     Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),

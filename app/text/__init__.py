@@ -4,6 +4,7 @@ Every function takes time linear in the length of its input, because documents a
 
     characters        classes of visible, invisible and combining characters
     cleaning          decoding and cleaning
+    pages             cleaning of texts with pages: headers, footers, page breaks
     markdown          frontmatter, title, language and date
     plain_json        values as JSON within limits
     restructured      reStructuredText as Markdown

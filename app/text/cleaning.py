@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from app.errors import BadRequest
 from app.text import characters
 
+VERSION = 1
+"""Version of the rules of cleaning; documents that were cleaned by another one are cleaned again by a reindex."""
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
 """Code points that are cleaned at once, because a substitution holds the interpreter lock."""

@@ -46,6 +46,7 @@ class ToolPassage(ToolResult):
     chunk_id: UUID = Field(description="Id of the passage, for find_similar_chunks and get_document.")
     title: str | None = Field(None, description="Title of its document.")
     uri: str | None = Field(None, description="URI of its document.")
+    page: int | None = Field(None, description="Page of the PDF, or slide, on which the passage begins.")
     heading_path: list[str] | None = Field(None, description="Headings above the passage, outermost first.")
     content: str = Field(description="Text of the passage, quoted from the document.")
     score: float = Field(description="Score, 0 to 1; comparable within one result only.")
@@ -61,6 +62,7 @@ class ToolPassage(ToolResult):
             chunk_id=candidate.chunk_id,
             title=candidate.title or None,
             uri=candidate.uri,
+            page=candidate.page,
             heading_path=[heading for heading in candidate.heading_path if heading != candidate.title] or None,
             content=hit.snippet.text if hit.snippet else candidate.content,
             score=round(candidate.score, 3),

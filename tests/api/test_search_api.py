@@ -18,7 +18,7 @@ from app.store.db import Database
 HIT = {
     *("chunk_id", "document_id", "source_id", "title", "uri", "content", "chunk_index", "start_offset", "end_offset"),
     *("heading_path", "metadata", "score", "rrf_score", "convex_score", "vector_score", "text_score", "vector_rank"),
-    *("text_rank", "confidence"),
+    *("text_rank", "confidence", "page"),
 }
 ANSWER = {
     *("results", "confidence", "strategies_matched", "query_type", "mode", "fusion", "search_mode"),

@@ -280,3 +280,36 @@ async def test_the_upload_route_takes_forms_only(caller: Caller) -> None:
     assert_problem(
         await caller.client.post(f"{DOCUMENTS}/upload", json={"content": "Lime."}), 415, "unsupported_media_type"
     )
+
+
+async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(caller: Caller) -> None:
+    pages = [
+        ["Harbour office", *["The tide comes in twice a day."] * 30, "Page 1"],
+        ["Harbour office", *["Boats lie in the outer basin."] * 30, "Page 2"],
+        ["Harbour office", *["Lime mortar dries slowly in winter."] * 30, "Page 3"],
+    ]
+    (stored,) = await _stored(caller, await _upload(caller, ("a.pdf", made_files.pdf(pages))))
+    assert stored["content"].count("Harbour office") == 1
+    assert "Page" not in stored["content"]
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter"})).json()
+    hit = answer["results"][0]
+    assert hit["page"] == 3
+    assert stored["content"][hit["start_offset"] : hit["end_offset"]] == hit["content"]
+    compact = await caller.client.post("/api/rag/search", json={"query": "outer basin", "detail": "compact"})
+    assert compact.json()["results"][0]["page"] == 2
+    chunks = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
+    assert [chunk["page"] for chunk in chunks] == sorted(chunk["page"] for chunk in chunks)
+    assert {chunk["page"] for chunk in chunks} == {1, 2, 3}
+    await caller.client.patch(
+        f"{DOCUMENTS}/{stored['document_id']}",
+        json={"title": "Another title"},
+        headers={"Content-Type": "application/merge-patch+json"},
+    )
+    again = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
+    assert {chunk["page"] for chunk in again} == {1, 2, 3}
+
+
+async def test_a_hit_from_a_text_has_no_page(caller: Caller) -> None:
+    await _upload(caller, ("a.md", b"# Lime\n\nMortar."))
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar"})).json()
+    assert answer["results"][0]["page"] is None

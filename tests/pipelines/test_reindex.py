@@ -13,7 +13,7 @@ from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.reindex import Reindexed
 from app.pipelines.repair import Damage
 from app.store.db import Database
-from app.text import tags
+from app.text import cleaning, tags
 
 LONG = "# Lime\n\n" + "\n\n".join(
     f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(60))
@@ -123,3 +123,24 @@ async def test_readers_find_the_old_chunks_or_the_new_ones(tenant: Tenant) -> No
     await running
     new = (await _chunks(tenant))["long"]
     assert all(chunks in (old, new) for chunks in seen)
+
+
+async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_changed_chunks_are_embedded(
+    tenant: Tenant, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new rules remove a word that one document has, in one of its sections."""
+    await tenant.add("A short note on lime.", "short")
+    await tenant.add(f"{LONG}\n\n## Colophon\n\nSet in Garamond. {'Lime. ' * 60}", "long")
+    before = await _chunks(tenant)
+    clean = cleaning.clean
+    monkeypatch.setattr(cleaning, "VERSION", cleaning.VERSION + 1)
+    monkeypatch.setattr(cleaning, "clean", lambda text: clean(text.replace("Garamond", "")))
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
+    done = await _reindex(tenant)
+    assert (done.compared, done.cut, done.embedded) == (2, 1, 1)
+    after = await _chunks(tenant)
+    assert after["short"] == before["short"]
+    assert after["long"][:-1] == before["long"][:-1]
+    assert after["long"][-1][0] == before["long"][-1][0].replace(" Garamond", " ")
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
+    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()

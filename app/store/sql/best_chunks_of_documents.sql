@@ -11,10 +11,11 @@ WITH query_vector AS MATERIALIZED (
     SELECT :embedding AS vector
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
-       c.heading_path, d.metadata, 1 - c.distance AS similarity
+       c.heading_path, d.metadata, nullif(width_bucket(c.start_offset, d.page_starts), 0) AS page,
+       1 - c.distance AS similarity
 FROM unnest(:linked_ids) WITH ORDINALITY AS g (document_id, place)
 CROSS JOIN LATERAL (
-    SELECT o.document_id, o.source_id, o.title, o.uri, o.metadata, o.moments, o.created_at
+    SELECT o.document_id, o.source_id, o.title, o.uri, o.metadata, o.moments, o.created_at, o.page_starts
     FROM stepwell.documents AS o WHERE o.user_id = :user_id AND o.document_id = g.document_id LIMIT 1
 ) AS d
 CROSS JOIN LATERAL (

@@ -348,7 +348,7 @@ best AS (
 )
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        CASE WHEN :with_content THEN b.content ELSE '' END AS content,
-       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata,
+       b.chunk_index, b.start_offset, b.end_offset, b.heading_path, d.metadata, nullif(width_bucket(b.start_offset, d.page_starts), 0) AS page,
        b.score, b.rrf_score, b.convex_score, b.vector_score, CAST(b.text_score AS float8) AS text_score,
        b.vector_rank, b.text_rank, b.vector_scaled, b.text_scaled,
 -- if vector
