@@ -217,7 +217,10 @@ class StoredChunk(BaseModel):
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
     chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
-    content: str = Field(description="Text of the chunk.")
+    content: str = Field(
+        description="Text of the chunk. A chunk that begins inside a table has the table's header row before it, which "
+        "its offsets do not cover."
+    )
     start_offset: int = Field(description="Offset of its first code point in the document's text.")
     end_offset: int = Field(description="Offset of the code point after its last.")
     heading_path: list[str] = Field(description="Headings above the chunk, outermost first.")

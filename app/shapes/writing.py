@@ -13,7 +13,10 @@ from app.shapes.kinds import Json
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A slice of a cleaned text: `content == text[start:end]`, in code points."""
+    """A slice of a cleaned text: `content == text[start:end]`, in code points.
+
+    If it begins inside a table, `content` has the table's header rows before the slice.
+    """
 
     content: str
     start: int

@@ -1,7 +1,8 @@
 """Splits a document into passages.
 
 Cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
-passage is always a slice of the text, so its offsets are exact.
+passage is a slice of the text, so its offsets are exact; only a passage that begins inside a table has the header rows
+of the table before it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from app.text import sentences, structure, tokens
 MAX_CHARACTERS = 8_000
 SLACK = 1.25  # a section up to this multiple of the target is not cut
 TINY = 1 / 3  # a section smaller than this share of the target is joined with a neighbour
+HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
 _OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
 
 _Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
@@ -62,8 +64,10 @@ class _PieceOffsets:
     def count(self, start: int, end: int) -> int:
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
-    def fits(self, start: int, end: int, limit: int) -> bool:
-        return end - start <= MAX_CHARACTERS and self.count(start, end) <= limit
+    def fits(self, start: int, end: int, limit: int, header: sentences.Span | None = None) -> bool:
+        above = header or (0, 0)
+        length = end - start + above[1] - above[0]
+        return length <= MAX_CHARACTERS and self.count(start, end) + self.count(*above) <= limit
 
 
 @dataclass(slots=True)
@@ -81,11 +85,15 @@ class _Section:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block."""
+    """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block.
+
+    `header` has the header rows of the table that the piece is in, which a passage that begins with it repeats.
+    """
 
     start: int
     end: int
     whole: bool
+    header: sentences.Span | None = None
 
 
 def split(
@@ -100,9 +108,10 @@ def split(
 
     Sizes are estimated word pieces (see `tokens`): sections are cut to about `target_tokens`, and content together
     with its heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is
-    not cut. Headings are returned in `heading_path`; very small sections are joined under their common ancestor and
-    keep their heading lines. If a section is cut, up to `overlap_tokens` of whole sentences are repeated. Every visible
-    character is in a passage or in a heading path. Takes linear time.
+    not cut. Each passage of a cut table begins with its header rows. Headings are returned in `heading_path`; very
+    small sections are joined under their common ancestor and keep their heading lines. If a section is cut, up to
+    `overlap_tokens` of whole sentences are repeated. Every visible character is in a passage or in a heading path.
+    Takes linear time.
 
     Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
     """
@@ -159,9 +168,12 @@ def _only_wraps_one(section: _Section) -> bool:
     return not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end
 
 
-def _passage(text: str, start: int, end: int, path: tuple[str, ...]) -> Iterator[Passage]:
+def _passage(
+    text: str, start: int, end: int, path: tuple[str, ...], header: sentences.Span | None = None
+) -> Iterator[Passage]:
+    above = text[header[0] : header[1]] + "\n" if header else ""
     for begin, finish in sentences.trimmed(text, start, end):
-        yield Passage(text[begin:finish], begin, finish, path)
+        yield Passage(above + text[begin:finish], begin, finish, path)
 
 
 def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
@@ -189,15 +201,17 @@ def _cut(
     units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
     stop = units[-1].end
     start = fresh = units[0].start
+    header = units[0].header
     aim = _share(source.count(fresh, stop), limits)
     for previous, unit in itertools.pairwise(units):
-        fits = source.fits(start, unit.end, limits.whole)
+        fits = source.fits(start, unit.end, limits.whole, header)
         over, under = source.count(fresh, unit.end) - aim, aim - source.count(fresh, previous.end)
         if not fits or over > under:
-            yield from _passage(source.text, start, previous.end, path)
+            yield from _passage(source.text, start, previous.end, path, header)
+            header = unit.header
             start, fresh = _overlapping(source, start, previous, unit, limits), unit.start
             aim = _share(source.count(fresh, stop), limits)
-    yield from _passage(source.text, start, stop, path)
+    yield from _passage(source.text, start, stop, path, header)
 
 
 def _share(left: int, limits: _Limits) -> float:
@@ -225,15 +239,40 @@ def _units(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> It
     if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
         yield _Unit(block.start, block.end, not rigid)
         return
+    header = _header(source, block, limits) if block.kind == "table" else None
+    if header:
+        yield from _table_units(source, header, block.end, limits)
+        return
     splitters = _splitters(block.kind, source.text[block.start : min(block.end, block.start + 2_000)])
     for unit in _pieces(source, block.start, block.end, splitters, limits.target):
         yield _Unit(unit.start, unit.end, unit.whole and not rigid)
 
 
+def _table_units(source: _PieceOffsets, header: sentences.Span, end: int, limits: _Limits) -> Iterator[_Unit]:
+    """Yields the rows of a table, the first one with the header if they fit."""
+    limit = limits.target - source.count(*header)
+    rows = list(sentences.lines(source.text, header[1], end))
+    joined = bool(rows) and source.fits(header[0], rows[0][1], limits.target)
+    yield _Unit(header[0], rows[0][1] if joined else header[1], False)
+    for begin, finish in rows[joined:]:
+        for unit in _pieces(source, begin, finish, (sentences.lines, sentences.spans), limit):
+            yield _Unit(unit.start, unit.end, False, header)
+
+
+def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> sentences.Span | None:
+    """Returns the header row of a table with its delimiter, unless it is too large to be repeated."""
+    rows = list(itertools.islice(sentences.lines(source.text, block.start, block.end), 2))
+    if len(rows) < 2 or not _DELIMITER.match(source.text, *rows[1]):
+        return None
+    header = rows[0][0], rows[1][1]
+    small = source.count(*header) <= HEADER_SHARE * limits.target and header[1] - header[0] <= MAX_CHARACTERS // 2
+    return header if small else None
+
+
 def _splitters(kind: structure.Kind, sample: str) -> tuple[_Splitter, ...]:
     if kind == "paragraph" and not _is_chat(sample):
         return sentences.spans, sentences.lines
-    by_line: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items, "table": _rows}
+    by_line: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
     return by_line.get(kind, sentences.lines), sentences.lines, sentences.spans
 
 
@@ -275,16 +314,6 @@ def _is_chat(sample: str) -> bool:
 
 def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
     return _joined(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
-
-
-def _rows(text: str, start: int, end: int) -> Iterator[sentences.Span]:
-    """Yields table rows; the header and its delimiter are joined with the first row."""
-    rows = list(sentences.lines(text, start, end))
-    header = 2 if len(rows) > 2 and _DELIMITER.match(text, *rows[1]) else 0
-    if header:
-        yield rows[0][0], rows[header][1]
-        rows = rows[header + 1 :]
-    yield from rows
 
 
 def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:

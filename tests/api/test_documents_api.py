@@ -284,3 +284,17 @@ async def test_an_unknown_language_is_refused_with_those_that_are_accepted(calle
     assert listed.status_code == 201
     assert [(failure["index"], failure["code"]) for failure in listed.json()["failed"]] == [(0, "invalid_request")]
     assert listed.json()["added"] == 1
+
+
+async def test_each_chunk_of_a_long_table_has_its_header_and_is_found_by_it(caller: Caller) -> None:
+    rows = "\n".join(f"| Port {number} | {number}.5 m |" for number in range(80))
+    stored = await caller.add(f"# Tides\n\n| Harbour | High water |\n|---|---|\n{rows}", "tides")
+    text = (await caller.client.get(f"/api/rag/documents/{stored['document_id']}")).json()["content"]
+    chunks = (await caller.client.get(f"/api/rag/documents/{stored['document_id']}/chunks")).json()["chunks"]
+    assert len(chunks) > 3
+    for chunk in chunks:
+        assert chunk["content"].startswith("| Harbour | High water |\n|---|---|\n| Port ")
+        assert chunk["content"].endswith(text[chunk["start_offset"] : chunk["end_offset"]])
+    query = {"query": "high water port 71", "mode": "lexical"}
+    hits = (await caller.client.post("/api/rag/search", json=query)).json()["results"]
+    assert "| Port 71 | 71.5 m |" in hits[0]["content"]

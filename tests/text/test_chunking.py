@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 from hypothesis import given
@@ -66,11 +67,39 @@ def test_every_visible_character_is_in_a_passage_or_a_carried_heading(text, mark
     assert uncovered(text, passages, markdown=markdown) == ""
 
 
+def without_header(text: str, passage) -> str:
+    """A passage's content without the header rows that it repeats, which are rows of a table in the text."""
+    length = passage.end - passage.start
+    header = passage.content[:-length]
+    assert not header or (header.endswith("\n") and header in text[: passage.start + 1] and header.count("\n") == 2)
+    return passage.content[-length:]
+
+
 @given(ANY_TEXT)
 def test_content_is_the_slice_that_the_offsets_name(text):
     for passage in chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60):
-        assert passage.content == text[passage.start : passage.end]
+        assert without_header(text, passage) == text[passage.start : passage.end]
         assert passage.content == passage.content.strip() != ""
+
+
+CELLS = st.lists(
+    st.lists(st.sampled_from(["a", "12", "some words", "x" * 60, ""]), min_size=2, max_size=2), max_size=40
+)
+
+
+@given(CELLS, st.booleans())
+def test_every_cell_of_a_cut_table_is_in_a_passage_under_its_header(rows, prose_around):
+    lines = ["| name | value |", "|---|---|", *(f"| {number} {a} | {b} |" for number, (a, b) in enumerate(rows))]
+    text = "\n".join(lines)
+    if prose_around:
+        text = f"Before it. {prose(60)}\n\n{text}\n\nAfter it. {prose(60)}"
+    passages = chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60)
+    assert uncovered(text, passages) == ""
+    for passage in passages:
+        assert without_header(text, passage) == text[passage.start : passage.end]
+        assert tokens.count(passage.content) <= 60
+        if re.search(r"^\| \d", passage.content, re.MULTILINE):
+            assert "| name | value |\n|---|---|\n" in passage.content
 
 
 @given(ANY_TEXT)
@@ -187,12 +216,20 @@ def test_a_table_that_fits_is_kept_whole():
     assert any(table in passage.content for passage in passages)
 
 
-def test_a_table_too_long_is_cut_between_rows_and_its_header_keeps_the_first_row():
-    table = "| name | value |\n|---|---|\n" + "\n".join(f"| row {row} | {row} |" for row in range(200))
+def test_a_table_too_long_is_cut_between_rows_and_each_passage_has_its_header():
+    header = "| name | value |\n|---|---|\n"
+    table = header + "\n".join(f"| row {row} | {row} |" for row in range(200))
     passages = chunking.split(table)
     assert len(passages) > 5
-    assert passages[0].content.startswith("| name | value |\n|---|---|\n| row 0 | 0 |")
-    assert all(passage.content.startswith("|") and passage.content.endswith("|") for passage in passages)
+    assert all(passage.content.startswith(f"{header}| row ") and passage.content.endswith("|") for passage in passages)
+    assert all(passage.content.count(header) == 1 and tokens.count(passage.content) <= 200 for passage in passages)
+    assert header + "\n".join(passage.content.removeprefix(header) for passage in passages) == table
+
+
+def test_a_header_of_more_than_half_a_passage_is_not_repeated():
+    header = f"| {' | '.join(f'column {number}' for number in range(40))} |\n|{'---|' * 40}\n"
+    passages = chunking.split(header + "\n".join(f"| row {row} | {row} |" for row in range(200)))
+    assert sum("column 0" in passage.content for passage in passages) == 1
 
 
 def test_a_list_is_cut_between_items():
