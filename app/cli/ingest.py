@@ -29,6 +29,8 @@ from app.shapes import IngestResult, Upload, Vector
 LARGEST_FILE = 50_000_000
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
+TEXT_SHARE = 0.05
+"""Estimated share of text in the bytes of PDF and Office files."""
 CHUNK_BYTES = 600
 """Bytes of text per chunk, until documents of this ingest show it."""
 
@@ -51,21 +53,33 @@ class Files:
 
 @dataclass(slots=True)
 class Summary:
-    """Counts the files by status and the unsupported ones by suffix, and lists why some failed."""
+    """Counts the documents by status and the unsupported files by suffix, and lists why some failed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     chunks: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
     unsupported: Counter[str] = field(default_factory=Counter)
+
+    def refuse(self, upload: Upload, reason: str) -> None:
+        """Records a document that cannot be stored; several of one file are one failure, with the first reason."""
+        path = (upload.uri or "").partition("#")[0]
+        self.refused[path] += 1
+        if self.refused[path] == 1:
+            self.failures.append((path, reason))
 
     def fail(self, path: Path, error: OSError) -> None:
         """Records a file or folder that cannot be read."""
         self.failures.append((str(path), str(error.strerror)))
 
+    def reason(self, path: str, reason: str) -> str:
+        """A reason with the number of the file's documents that were refused, if there are several."""
+        return reason if self.refused[path] < 2 else f"{reason} ({self.refused[path]} documents of the file)"
+
     def as_json(self) -> dict[str, object]:
         """The summary as printed by --json."""
         statuses = {name: self.counts[name] for name in ("added", "replaced", "unchanged")}
-        failed = [{"path": path, "reason": reason} for path, reason in self.failures]
+        failed = [{"path": path, "reason": self.reason(path, reason)} for path, reason in self.failures]
         counted = {"failed": len(failed), "chunks": self.chunks, "unsupported": dict(self.unsupported)}
         return {**statuses, **counted, "failures": failed}
 
@@ -219,16 +233,17 @@ async def store(
                 summary.chunks += outcome.stored.chunk_count
                 progress.stored(outcome.upload, outcome.stored)
             elif outcome.error is not None:
-                summary.failures.append((outcome.upload.uri or "", outcome.error.message))
+                summary.refuse(outcome.upload, outcome.error.message)
         progress.finish()
 
 
 def _bytes(files: Sequence[Path]) -> int:
-    total = 0
+    """The estimated size of the files' text."""
+    total = 0.0
     for path in files:
         with suppress(OSError):
-            total += path.stat().st_size
-    return total
+            total += path.stat().st_size * (TEXT_SHARE if file_reading.is_binary(path.name) else 1)
+    return round(total)
 
 
 def _show(summary: Summary) -> None:
@@ -241,4 +256,4 @@ def _show(summary: Summary) -> None:
         kind = f"{suffix} files" if suffix else "files without a suffix"
         options.err.print(f"Skipped {count} {escape(kind)}: the format is not supported.")
     for path, reason in summary.failures:
-        options.err.print(f"[red]failed[/] {escape(path)}: {escape(reason)}")
+        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}")

@@ -32,7 +32,8 @@ _TEXT_SUFFIXES: dict[str, Format] = {
     "eml": "email",
     **dict.fromkeys(_CODE.split(), "code"),
 }
-SUFFIXES = frozenset({*_TEXT_SUFFIXES, "pdf", "docx", "pptx", "xlsx", "xlsm", "ods", "epub"})
+BINARY_SUFFIXES = frozenset({"pdf", "docx", "pptx", "xlsx", "xlsm", "xlsb", "ods", "epub"})
+SUFFIXES = BINARY_SUFFIXES | _TEXT_SUFFIXES.keys()
 """Suffixes, without their point, of the files that are read from folders."""
 SUPPORTED = (
     "text, Markdown, reStructuredText, HTML, PDF, DOCX, PPTX, XLSX, ODS, CSV, JSON lines, EPUB, EML and source code"

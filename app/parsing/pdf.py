@@ -22,8 +22,8 @@ from app.shapes import ExtractedDocument
 END_WINDOW = 2_048
 WIDE_GAP = 2.0
 """Horizontal gap, as a multiple of the size, that ends a run."""
-RULES, MAX_DRAWINGS = 4, 2_000
-"""Thin lines from which a page may have a table, and paths from which it is a drawing."""
+RULES, CELL_SIZE, MAX_DRAWINGS = 2, 6.0, 2_000
+"""Lines in each direction from which a page may have a table, their least length, and paths that make a drawing."""
 _HYPHEN = "\ufffe"  # PDFium's mark of a hyphen at the end of a line
 _MARKUP = re.compile(r" {0,3}(?:#{1,6}\s|=+\s*$|-+\s*$|```|~~~)")
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?)?")
@@ -123,14 +123,15 @@ def _text_of(characters: Sequence[str]) -> str:
 
 
 def _has_rules(page: pdfium.PdfPage) -> bool:
-    """Whether enough thin lines are drawn for a table, and not so many that they are a drawing."""
-    thin = 0
+    """Whether lines for a table are drawn in both directions, and not so many that they are a drawing."""
+    across = down = 0
     for drawings, drawn in enumerate(page.get_objects(filter=[pdfium_c.FPDF_PAGEOBJ_PATH]), 1):
         if drawings > MAX_DRAWINGS:
             return False
         left, bottom, right, top = drawn.get_bounds()
-        thin += right - left < 3 or top - bottom < 3 or (right - left > 20 and top - bottom > 6)
-    return thin >= RULES and page.get_rotation() == 0 and page.get_mediabox()[:2] == (0, 0)
+        across += right - left >= CELL_SIZE
+        down += top - bottom >= CELL_SIZE
+    return min(across, down) >= RULES and page.get_rotation() == 0 and page.get_mediabox()[:2] == (0, 0)
 
 
 def _insert_tables(raw: bytes, pages: list[list[TextRun]], ruled: Sequence[int]) -> None:

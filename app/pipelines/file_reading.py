@@ -27,6 +27,11 @@ SUPPORTED = formats.SUPPORTED
 MAX_METADATA = 65_536
 
 
+def is_binary(name: str) -> bool:
+    """Whether a file with this name is probably not plain text."""
+    return formats.suffix(name) in formats.BINARY_SUFFIXES
+
+
 @dataclass(frozen=True, slots=True)
 class NamedFile:
     """A file to read: its content, its name, and the uri of its document.

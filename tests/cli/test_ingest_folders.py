@@ -135,3 +135,14 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     failed = [line for line in again.err.splitlines() if line.startswith("failed")]
     assert len(failed) == 2
     assert "Traceback" not in again.err
+
+
+def test_several_refused_rows_of_a_file_are_one_failure() -> None:
+    summary = ingest.Summary()
+    for row in (2, 3, 4):
+        summary.refuse(Upload("x", uri=f"file:///notes.csv#row={row}"), "Too long.")
+    summary.refuse(Upload("x", uri="file:///a.md"), "Blank.")
+    assert summary.as_json()["failures"] == [
+        {"path": "file:///notes.csv", "reason": "Too long. (3 documents of the file)"},
+        {"path": "file:///a.md", "reason": "Blank."},
+    ]
