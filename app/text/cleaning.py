@@ -38,6 +38,12 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+FOREIGN = 0.4
+"""Share of letters beyond ASCII from which a text without a Unicode encoding is in another script than Latin."""
+_OTHER_SCRIPTS = (
+    *("cp1251", "koi8_r", "cp1253", "cp1255", "cp1256", "cp874"),
+    *("cp932", "euc_jp", "gb18030", "big5", "cp949"),
+)
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _VISIBLE = re.compile(f"[^{characters.BLANK}]")
@@ -88,7 +94,9 @@ def is_blank(text: str) -> bool:
 
 
 def decode(raw: bytes) -> Decoded:
-    """Decodes bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8, else as Windows-1252.
+    """Decodes bytes by their BOM, else as UTF-16 if zero bytes indicate it, else as UTF-8.
+
+    Other bytes are decoded as Windows-1252, or as an encoding of another script if most letters are not ASCII.
 
     Raises BadRequest (field `content`) if the bytes are not text.
     """
@@ -140,10 +148,26 @@ def _by_code_page(raw: bytes) -> Decoded:
     text = raw.decode("latin-1")
     if _control_share(re.sub("[\x80-\x9f]+", "", text[:_SAMPLE])) > 0.05:
         raise _binary()
+    if _foreign_share(text[:_SAMPLE]) > FOREIGN and (encoding := _guessed(raw[:_SAMPLE])):
+        return Decoded(raw.decode(encoding, "replace"), (f"not UTF-8: read as {encoding}",))
     try:
         return Decoded(raw.decode("cp1252"), ("not UTF-8: read as Windows-1252",))
     except UnicodeDecodeError:
         return Decoded(text, ("not UTF-8: read as Latin-1",))
+
+
+def _foreign_share(sample: str) -> float:
+    """Returns the share of letters beyond ASCII; it is low in the languages that are written in Windows-1252."""
+    foreign = len(re.findall("[\x80-\xff]", sample))
+    return foreign / max(1, foreign + len(re.findall("[A-Za-z]", sample)))
+
+
+def _guessed(sample: bytes) -> str | None:
+    """Returns the most probable encoding of a text in another script, None if no encoding fits."""
+    from charset_normalizer import from_bytes  # takes a tenth of a second to import and first use, and is rarely needed
+
+    found = from_bytes(sample, cp_isolation=list(_OTHER_SCRIPTS)).best()
+    return found.encoding if found is not None else None
 
 
 def _control_share(sample: str) -> float:

@@ -313,3 +313,26 @@ async def test_a_hit_from_a_text_has_no_page(caller: Caller) -> None:
     await _upload(caller, ("a.md", b"# Lime\n\nMortar."))
     answer = (await caller.client.post("/api/rag/search", json={"query": "mortar"})).json()
     assert answer["results"][0]["page"] is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "warnings"),
+    [
+        ("Lime mortar.\r\nDries\rslowly.\x00".encode("utf-8-sig"), ["control characters removed"]),
+        ("Lime mortar.\r\nDries\rslowly.".encode("utf-16"), ["read as UTF-16-LE"]),
+        ("Lime mortar.\nDries\nslowly.".encode("utf-16-be"), ["read as UTF-16-BE without a byte order mark"]),
+    ],
+    ids=["BOM and NUL", "UTF-16", "UTF-16 without BOM"],
+)
+async def test_bytes_of_an_odd_text_are_cleaned_with_warnings(caller: Caller, raw: bytes, warnings: list[str]) -> None:
+    response = await _upload(caller, ("a.txt", raw))
+    (stored,) = await _stored(caller, response)
+    assert stored["content"] == "Lime mortar.\nDries\nslowly."
+    assert response.json()["documents"][0]["warnings"] == warnings
+
+
+async def test_a_text_in_latin_1_is_read_with_a_warning(caller: Caller) -> None:
+    response = await _upload(caller, ("a.txt", "Kalkmörtel für Wände".encode("latin-1")))
+    (stored,) = await _stored(caller, response)
+    assert stored["content"] == "Kalkmörtel für Wände"
+    assert response.json()["documents"][0]["warnings"] == ["not UTF-8: read as Windows-1252"]

@@ -202,3 +202,21 @@ def test_a_text_cleaned_in_pieces_equals_one_cleaned_at_once(piece, monkeypatch)
     whole = [cleaning.clean(text) for text in texts]
     monkeypatch.setattr(cleaning, "PIECE", piece)
     assert [cleaning.clean(text) for text in texts] == whole
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("koi8_r", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("cp1253", "Ο ασβέστης στεγνώνει αργά τον χειμώνα, γιατί κάνει κρύο. "),
+        ("shift_jis", "石灰モルタルは冬にゆっくり乾きます。壁を塗る前に水で濡らします。"),
+        ("gb18030", "石灰砂浆在冬天干得很慢,抹墙之前先用水打湿。"),
+        ("cp949", "석회 모르타르는 겨울에 천천히 마릅니다. "),
+        ("cp1252", "Der Mörtel trocknet über Nacht – größere Flächen später. "),
+    ],
+)
+def test_a_text_in_an_older_encoding_of_its_script_is_read_with_a_warning(encoding: str, text: str) -> None:
+    decoded = cleaning.decode((text * 5).encode(encoding))
+    assert decoded.text == text * 5
+    assert decoded.warnings
