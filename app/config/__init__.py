@@ -156,7 +156,7 @@ class Settings(ProviderSettings):
 
     # files
     parse_memory_mb: int = Field(
-        1024, ge=256, description="Memory that the process which parses a file may use, in MB of address space."
+        512, ge=256, description="Memory that the process which parses a file may use, in MB of address space."
     )
     parse_timeout_s: float = Field(
         90.0, ge=1, description="Time that parsing a file may take; its CPU time is limited to two thirds of it."

@@ -43,12 +43,11 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def _main_text(soup: BeautifulSoup, html: str) -> str:
     """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page."""
-    for element in soup.find_all(_NOT_TEXT):
+    for element in soup.find_all((*_NOT_TEXT, *_NOT_CONTENT)):
         element.decompose()
-    everything = markdown(str(soup))
-    for element in soup.find_all(_NOT_CONTENT):
-        element.decompose()
-    whole = markdown(str(soup)) if soup.get_text(strip=True) else everything
+    if not soup.get_text(strip=True):
+        return _everything(html)
+    whole = markdown(str(soup))
     marked = soup.find_all("main") or soup.find_all("article")
     if len(marked) == 1 and len(main := markdown(str(marked[0]))) >= MAIN_SHARE * len(whole):
         return main
@@ -58,6 +57,14 @@ def _main_text(soup: BeautifulSoup, html: str) -> str:
         html, output_format="markdown", include_comments=False, include_tables=True, favor_recall=True
     )
     return found if found and len(found) >= MAIN_SHARE * len(whole) else whole
+
+
+def _everything(html: str) -> str:
+    """The text of a page that is navigation only."""
+    soup = BeautifulSoup(html, "lxml")
+    for element in soup.find_all(_NOT_TEXT):
+        element.decompose()
+    return markdown(str(soup))
 
 
 def _declared(soup: BeautifulSoup, names: frozenset[str]) -> str:

@@ -44,7 +44,7 @@ class ParseLimits:
         text_bytes: Size of all documents as JSON.
     """
 
-    memory_bytes: int = 1_024_000_000
+    memory_bytes: int = 512_000_000
     cpu_s: int = 60
     wall_s: float = 90.0
     text_bytes: int = 200_000_000
