@@ -45,9 +45,9 @@ async def _work(tenant: Tenant) -> None:
     await mention_refresh.settle(tenant.db, tenant.user_id, keys=tags.KEYS)
 
 
-async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[str, tuple[str, ...], int, int]]:
+async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]:
     listed = await documents.chunks(stored.document_id, tenant.user_id, db=tenant.db, limit=500, offset=0)
-    return [(chunk.content, chunk.heading_path, chunk.start_offset, chunk.end_offset) for chunk in listed]
+    return [(c.content, c.heading_path, c.start_offset, c.end_offset, c.page) for c in listed]
 
 
 async def _assert_sound(tenant: Tenant) -> None:
@@ -65,6 +65,15 @@ async def _assert_as_stored_whole(tenant: Tenant, stored: IngestResult, content:
     assert await _chunks(tenant, stored) == await _chunks(fresh, whole)
     found = await documents.stats(tenant.user_id, db=tenant.db)
     assert found == await documents.stats(fresh.user_id, db=tenant.db)
+
+
+async def test_a_queued_document_of_pages_keeps_them(tenant: Tenant) -> None:
+    starts = tuple(range(0, len(OLD), len(OLD) // 7))
+    queued = await _queue(tenant, OLD, page_starts=starts)
+    assert queued.status == "queued"
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, queued, OLD, page_starts=starts)
+    assert {chunk[-1] for chunk in await _chunks(tenant, queued)} >= {1, 4, 7}
 
 
 async def test_a_queued_document_is_stored_as_if_it_were_small(tenant: Tenant) -> None:
