@@ -121,20 +121,44 @@ def _never(path: Path, error: OSError) -> None:
     raise error
 
 
+TEXTS = {
+    "a.md": "Lime.",
+    "b.py": "def stir(): ...",
+    "c.html": "<html><p>Clay pipes.</p></html>",
+    "d.rst": "Slate\n=====\n\nIt splits.",
+    "e.csv": "id,note\n1,Tuff.\n2,Chalk.",
+    "f.jsonl": '{"note": "Flint."}',
+    "g.eml": "From: ana@example.org\nSubject: Stone\n\nGranite.",
+}
+BINARY = {
+    "h.pdf": made_files.pdf([["Sharp sand."]]),
+    "i.docx": made_files.word("Cement."),
+    "j.pptx": made_files.slides(("Plaster", ["Gypsum."], "")),
+    "k.xlsx": made_files.sheets({"Stone": [["note"], ["Marble."]]}),
+    "l.epub": made_files.book({"one.xhtml": "<html><body><p>Basalt.</p></body></html>"}, title="Stone", author="Ana"),
+    "m.pdf": made_files.image_only_pdf(),
+    "n.docx": b"PK\x03\x04 broken",
+}
+
+
 def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwell: Stepwell, tmp_path: Path) -> None:
-    write(tmp_path, {"a.md": "Lime.", "b.py": "def stir(): ...", "c.html": "<html><p>Clay pipes.</p></html>"})
-    (tmp_path / "d.pdf").write_bytes(made_files.pdf([["Sharp sand."]]))
-    (tmp_path / "e.docx").write_bytes(made_files.word("Cement."))
-    (tmp_path / "f.pdf").write_bytes(made_files.image_only_pdf())
-    (tmp_path / "g.docx").write_bytes(b"PK\x03\x04 broken")
+    write(tmp_path, TEXTS)
+    for name, raw in BINARY.items():
+        (tmp_path / name).write_bytes(raw)
     user = harness.new_user()
-    ran = stepwell("ingest", tmp_path, "--user", user, "--json")
-    assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 5, 2)
-    assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["f.pdf", "g.docx"]
-    again = stepwell("ingest", tmp_path, "--user", user)
-    failed = [line for line in again.err.splitlines() if line.startswith("failed")]
-    assert len(failed) == 2
+    ran = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user, "--json")
+    assert (ran.code, ran.json["added"], ran.json["failed"]) == (1, 13, 2)
+    assert [Path(failure["path"]).name for failure in ran.json["failures"]] == ["m.pdf", "n.docx"]
+    again = stepwell("ingest", tmp_path, "--text-field", "note", "--user", user)
+    assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
+    assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
     assert "Traceback" not in again.err
+    listed = {
+        document["uri"].rpartition("/")[2] for document in stepwell("documents", "list", "--user", user, "--json").json
+    }
+    assert listed == {*TEXTS, *BINARY, "e.csv#id=1", "e.csv#id=2", "f.jsonl#line=1", "k.xlsx#row=2&sheet=Stone"} - {
+        *("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")
+    }
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:
