@@ -123,13 +123,13 @@ def flate_bomb(megabytes: int) -> bytes:
 
 
 def word(*paragraphs: str, table: Sequence[Sequence[str]] = (), title: str = "", author: str = "") -> bytes:
-    """A DOCX; paragraphs that begin with `# ` are headings and those with `- ` items of a list."""
+    """A DOCX; `# ` begins a heading, seven of `#` the title, and `- ` an item of a list."""
     document = docx.Document()
     document.core_properties.title, document.core_properties.author = title, author
     for paragraph in paragraphs:
         if paragraph.startswith("#"):
             marks, _, words = paragraph.partition(" ")
-            document.add_heading(words, level=len(marks))
+            document.add_heading(words, level=len(marks) % 7)
         elif paragraph.startswith("- "):
             document.add_paragraph(paragraph[2:], style="List Bullet")
         else:

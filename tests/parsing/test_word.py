@@ -33,6 +33,11 @@ def test_structure_and_properties_are_kept(read: Read) -> None:
     assert document.created_at is not None
 
 
+def test_the_title_of_a_document_is_its_first_heading(read: Read) -> None:
+    (document,) = read(made_files.word("####### Masonry", "# Lime", "It dries slowly."), "a.docx")
+    assert document.text == "# Masonry\n\n# Lime\n\nIt dries slowly."
+
+
 def test_a_document_without_text_is_refused(read: Read) -> None:
     with pytest.raises(UnreadableFile) as refused:
         read(made_files.word(), "a.docx")
