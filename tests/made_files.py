@@ -42,7 +42,7 @@ def _draw(drawn: Canvas, line: str, y: float, number: int) -> None:
     drawn.drawString(LEFT, y, words)
     if line.startswith("## "):
         drawn.bookmarkPage(f"{number}-{words}")
-        drawn.addOutlineEntry(words, f"{number}-{words}", level=0)
+        drawn.addOutlineEntry(words.lstrip("0123456789. "), f"{number}-{words}", level=0)
 
 
 def two_columns(rows: Sequence[tuple[str, str]], heading: str) -> bytes:

@@ -71,13 +71,14 @@ def _outlined(pages: Sequence[Sequence[PageLine]], outline: Iterable[OutlineEntr
 
 
 def _lines_of(lines: Sequence[PageLine], first: int, wanted: str) -> int:
-    """The number of lines from `first` on that together are a title; 0 if they are not."""
+    """The number of lines from `first` on that together are a title, with or without its number; 0 if they are not."""
     key = ""
     for count, line in enumerate(lines[first : first + MAX_LINES], 1):
         key += "" if line.is_block else _key(line.text)
-        if key == wanted:
+        forms = (key, key.lstrip("0123456789"))
+        if wanted in forms:
             return count
-        if not key or not wanted.startswith(key):
+        if not any(form and wanted.startswith(form) for form in forms):
             return 0
     return 0
 

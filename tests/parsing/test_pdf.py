@@ -25,10 +25,10 @@ def test_each_page_begins_at_its_offset(read: Read) -> None:
 
 
 def test_headings_of_the_outline_become_headings(read: Read) -> None:
-    pages = [["## Winds", *PROSE], ["## Currents of the bay", *PROSE]]
+    pages = [["## Winds", *PROSE], ["## 2.1. Currents of the bay", *PROSE]]
     (document,) = read(made_files.pdf(pages, title="Bay report", author="Ana Veit"))
     assert "## Winds\n\nThe wind" in document.text
-    assert "## Currents of the bay\n\nThe wind" in document.text
+    assert "## 2.1. Currents of the bay\n\nThe wind" in document.text
     assert (document.title, document.metadata) == ("Bay report", {"author": "Ana Veit"})
 
 
