@@ -100,6 +100,13 @@ hidden_chunks.job_id uuid
 hidden_chunks.last_no bigint NOT NULL
 hidden_chunks.tokens bigint NOT NULL
 hidden_chunks.user_id text NOT NULL
+idempotency_keys.body text
+idempotency_keys.created_at timestamp with time zone NOT NULL DEFAULT now()
+idempotency_keys.fingerprint bytea
+idempotency_keys.key text NOT NULL
+idempotency_keys.location text
+idempotency_keys.status smallint
+idempotency_keys.user_id text NOT NULL
 jobs.attempts smallint NOT NULL DEFAULT '0'::smallint
 jobs.created_at timestamp with time zone NOT NULL DEFAULT now()
 jobs.error text
@@ -224,6 +231,8 @@ headings fk_headings_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwe
 headings pk_headings PRIMARY KEY (user_id, entity_id, section_no, chunk_no)
 hidden_chunks ck_hidden_chunks_user_id CHECK ((user_id <> ''::text))
 hidden_chunks pk_hidden_chunks PRIMARY KEY (user_id, first_no)
+idempotency_keys ck_idempotency_keys_user_id CHECK ((user_id <> ''::text))
+idempotency_keys pk_idempotency_keys PRIMARY KEY (user_id, key)
 jobs ck_jobs_status CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 jobs ck_jobs_user_id CHECK ((user_id <> ''::text))
 jobs pk_jobs PRIMARY KEY (job_id)
@@ -286,6 +295,7 @@ CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (us
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_hidden_chunks ON stepwell.hidden_chunks USING btree (user_id, first_no)
+CREATE UNIQUE INDEX pk_idempotency_keys ON stepwell.idempotency_keys USING btree (user_id, key)
 CREATE UNIQUE INDEX pk_jobs ON stepwell.jobs USING btree (job_id)
 CREATE UNIQUE INDEX pk_key_uses ON stepwell.key_uses USING btree (key_id, day, scope)
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
@@ -316,6 +326,7 @@ entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+idempotency_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 jobs off 
 key_uses off 
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -475,6 +486,7 @@ table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table hidden_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table idempotency_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table jobs to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table lexemes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from cachetools import LRUCache
-from fastapi import Depends, Request, Security
+from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
@@ -113,6 +113,27 @@ class Scope:
         return self._sufficient
 
 
+class WriteScope(Scope):
+    """The scope of operations that write, which take an Idempotency-Key (see `idempotency`)."""
+
+    async def __call__(
+        self,
+        request: Request,
+        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)] = None,
+        header: Annotated[str | None, Security(_header)] = None,
+        idempotency_key: Annotated[
+            str | None,
+            Header(
+                description="Key of your choice, new for each write: if the same request is sent again with it within "
+                "a day, its first response is returned and nothing is done again.",
+                max_length=255,
+            ),
+        ] = None,
+    ) -> str:
+        """The caller's user id; the parameters declare the header fields in the OpenAPI document."""
+        return await self.authenticate(request)
+
+
 async def _identify(request: Request) -> Caller:
     if request.app.state.settings.auth == "none":
         return _LOCAL
@@ -128,5 +149,5 @@ async def _identify(request: Request) -> Caller:
 
 
 Searcher = Annotated[str, Depends(Scope("search"))]
-Writer = Annotated[str, Depends(Scope("write"))]
+Writer = Annotated[str, Depends(WriteScope("write"))]
 Use = Annotated[Services, Depends(services)]

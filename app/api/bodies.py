@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from fastapi import FastAPI, params
@@ -22,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.api import auth, query_strings, strict_json
+from app.api import auth, idempotency, query_strings, strict_json
 from app.pipelines import offload
 
 _JSON_TYPE = re.compile(r"application/([a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
@@ -71,6 +72,7 @@ class StrictRoute(APIRoute):
         scopes = list(_scopes(self.dependant))
         parameters = {name: name for name in query_strings.parameters(self.dependant)}
         limits = self.limits
+        writes = any(isinstance(scope, auth.WriteScope) for scope in scopes)
 
         async def strict(request: Request) -> Response:
             for scope in scopes:
@@ -81,9 +83,14 @@ class StrictRoute(APIRoute):
                 max_bytes = min(max_bytes, limits.max_bytes)
             body = Body(request, limits, max_bytes=max_bytes)
             body.check_declared_length()
+            if writes:
+                return await idempotency.answer(request, body.receive, partial(answer, request))
+            return await answer(request, body.receive)
+
+        async def answer(request: Request, receive: Receive) -> Response:
             if not expects_json:
-                return await handle(Request(request.scope, body.receive, request._send))
-            strict_request = StrictRequest(request.scope, body.receive, request._send)
+                return await handle(Request(request.scope, receive, request._send))
+            strict_request = StrictRequest(request.scope, receive, request._send)
             await strict_request.read()
             await strict_request.validate(self.body_field)
             return await handle(strict_request)

@@ -25,7 +25,15 @@ PAGES = frozenset({"/", "/docs"})
 """Static pages without data, which a link on another site may open."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID")
-RESPONSE_HEADERS = ("RateLimit", "RateLimit-Policy", "Retry-After", "Server-Timing", "X-Request-ID")
+RESPONSE_HEADERS = (
+    "Idempotency-Replayed",
+    "Location",
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "Server-Timing",
+    "X-Request-ID",
+)
 PREFLIGHT_SECONDS = 600
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _OWN_SITE = frozenset({b"same-origin", b"none"})

@@ -174,3 +174,13 @@ class Stats:
     languages: Mapping[str, int]
     embedding_model: str
     embedding_dimension: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResponse:
+    """The request that used an idempotency key, and its response; `status` is None while the request is processed."""
+
+    fingerprint: bytes | None = None
+    status: int | None = None
+    location: str | None = None
+    body: str | None = None

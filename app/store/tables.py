@@ -315,6 +315,20 @@ audit_log = Table(
     Index(None, "user_id", "at"),
 )
 
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    *columns.tenant(),
+    Column("key", Text, nullable=False),
+    columns.moment("created_at"),
+    # The hash of the request and its response; null while the request is processed.
+    Column("fingerprint", LargeBinary),
+    Column("status", SmallInteger),
+    Column("location", Text),
+    Column("body", Text),
+    PrimaryKeyConstraint("user_id", "key"),
+)
+
 api_keys, key_uses = shared_tables.api_keys, shared_tables.key_uses
 jobs, embedding_identity = shared_tables.jobs, shared_tables.embedding_identity
 

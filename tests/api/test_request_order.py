@@ -124,7 +124,13 @@ async def test_a_body_that_trickles_is_408_however_short_each_pause_is() -> None
 
 
 async def test_each_route_has_its_own_size_limit(caller: Caller) -> None:
-    for path, most in ((SEARCH, 256_000), ("/api/rag/rerank", 2_000_000), ("/api/rag/documents", 10_000_000)):
+    limits = {
+        SEARCH: 256_000,
+        "/api/rag/rerank": 2_000_000,
+        "/api/rag/entities": 10_000_000,
+        "/api/rag/documents": 64_000_000,
+    }
+    for path, most in limits.items():
         refused = await caller.client.post(path, content=b"a" * (most + 1))
         assert f"{most:,} bytes" in assert_problem(refused, 413, "too_large")["detail"]
         assert (await caller.client.post(path, content=b"a" * most)).status_code == 415

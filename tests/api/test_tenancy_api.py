@@ -17,6 +17,8 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.main import create_app
+from app.store import jobs
+from app.store.db import Database
 
 DOCUMENT = create_app(Settings()).openapi()
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -52,7 +54,12 @@ def ids_in(path: str, operation: dict[str, Any]) -> list[str]:
     return in_path or [name for name in schema_of(operation).get("properties", {}) if name.endswith("_id")]
 
 
-WITH_IDS = [(method, path, operation) for method, path, operation in operations() if ids_in(path, operation)]
+WITH_IDS = [
+    (method, path, operation)
+    for method, path, operation in operations()
+    if ids_in(path, operation) and operation["operationId"] != "follow_job"
+]
+"""Operations on an id; one whose response does not end before its job is asked in test_jobs_api.py."""
 ASKING = [
     (method, path, operation)
     for method, path, operation in operations()
@@ -67,9 +74,11 @@ def named(cases: list[tuple[str, str, dict[str, Any]]]) -> list[Any]:
 
 
 @pytest.fixture
-async def alice(new_caller: Newcomer) -> Caller:
-    """Somebody with a secret."""
+async def alice(new_caller: Newcomer, database: Database) -> Caller:
+    """Somebody with a secret, and with a job that no worker runs."""
     caller = await new_caller()
+    async with database.writing(caller.user_id) as writing:
+        await jobs.add(writing, caller.user_id, "unknown_to_workers", {})
     await caller.add(SECRET, "alices-own", metadata={"secret": True})
     quibble = {"type": "person", "name": "Quibble Wort", "facts": [SECRET], "description": SECRET}
     assert (await caller.client.post("/api/rag/entities", json=quibble)).status_code == 201
@@ -88,12 +97,15 @@ async def ids_of(caller: Caller) -> dict[str, str]:
     """One id of each kind that a user has."""
     hit = (await caller.search("quibblewort"))["results"][0]
     (entity,) = (await caller.client.get("/api/rag/entities", params={"origin": "user"})).json()["entities"]
-    return {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"], "entity_id": entity["entity_id"]}
+    listed = (await caller.client.get("/api/rag/jobs")).json()["jobs"]
+    (job,) = [job["job_id"] for job in listed if job["kind"] == "unknown_to_workers"]
+    ids = {"document_id": hit["document_id"], "chunk_id": hit["chunk_id"], "entity_id": entity["entity_id"]}
+    return ids | {"job_id": job}
 
 
 def test_the_matrix_covers_every_kind_of_id_and_every_search() -> None:
     kinds = {name for _method, path, operation in WITH_IDS for name in ids_in(path, operation)}
-    assert kinds == {"document_id", "chunk_id", "entity_id"}
+    assert kinds == {"document_id", "chunk_id", "entity_id", "job_id"}
     assert {operation["operationId"] for *_, operation in ASKING} >= {"search", "similar"}
     assert len(WITH_IDS) >= 5
 
