@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(.+)$")
-_CODE = re.compile(r"\s*\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")
-_LITERAL = re.compile(r"\s*(?!\.\. ).*::[ \t]*$")
-_OPTION = re.compile(r"\s*:[\w-]+:")
+_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")
+_OPTION = re.compile(r":[\w-]+:")
 _TOP = 60  # lines in which the field list ends
 MAX_LEVEL = 6
 
@@ -63,14 +62,15 @@ class _Converter:
     def _literal(self) -> bool:
         """Convert an indented block after `::` or a code directive to a fenced one, if one begins here."""
         line = self.lines[self.at]
-        is_code = bool(_CODE.match(line))
-        if not is_code and not _LITERAL.match(line):
+        text = line.strip()
+        is_code = bool(_CODE.match(text))
+        if not is_code and (text.startswith(".. ") or not text.endswith("::")):
             return False
         end = self._end_of_block(self.at + 1, len(line) - len(line.lstrip()))
         block = self.lines[self.at + 1 : end]
         if not any(map(str.strip, block)):
             return False
-        while block and (not block[0].strip() or (is_code and _OPTION.match(block[0]))):
+        while block and (not block[0].strip() or (is_code and _OPTION.match(block[0].lstrip()))):
             block.pop(0)
         while block and not block[-1].strip():
             block.pop()

@@ -19,7 +19,9 @@ from app.text import (
     markdown,
     name_uses,
     names,
+    pages,
     query_words,
+    restructured,
     sentences,
     snippets,
     structure,
@@ -65,6 +67,9 @@ SHAPES = {
     "operators": 'NOT a AND "b" -c ',
     "quotes": '"',
     "apostrophes": "A's l'",
+    "literal blocks": "a::\n\n  b\n",
+    "underlines": "====\n----\n",
+    "colons": ":",
 }
 
 
@@ -85,6 +90,9 @@ SOUGHT = Sought(
 )
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
+    "pages": lambda text: pages.clean(text, range(0, len(text), 100)),
+    "reStructuredText": restructured.to_markdown,
+    "bytes in another script": lambda text: cleaning.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "structure": structure.blocks,
     "title": structure.title,
     "chunking": chunking.split,
