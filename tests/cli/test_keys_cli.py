@@ -117,12 +117,12 @@ def filled(stepwell: Stepwell, tmp_path: Path) -> str:
     text = "---\ntitle: Mortar\n---\nAna Lind mixes lime.\nShe is 'quick'."
     (tmp_path / "lime.md").write_text(text, encoding="utf-8")
     (tmp_path / "tide.md").write_text("The tide turns at noon.", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
     entities = tmp_path / "people.jsonl"
     entities.write_text(
         json.dumps({"type": "person", "name": "Ana Lind", "aliases": ["Annie"], "facts": ["Mixes lime."]}) + "\n",
         encoding="utf-8",
     )
-    assert stepwell("ingest", tmp_path, "--user", user).code == 0
     assert stepwell("entities", "import", entities, "--user", user).code == 0
     assert stepwell("keys", "create", user).code == 0
     return user
