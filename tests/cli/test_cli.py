@@ -23,6 +23,8 @@ from app.store.embedded import EmbeddedPostgres
 
 Stepwell = Callable[..., Any]
 MEASURES = ("ndcg@10", "recall@2", "recall@5", "recall@10", "full_recall@5", "mrr@10", "p50_ms", "p95_ms", "skipped")
+DOCUMENTS = 36
+"""Documents of a folder that are embedded in several groups, so that some are stored while others are embedded."""
 
 
 @pytest.fixture
@@ -217,7 +219,7 @@ async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_store
     data_dir: Path, tmp_path: Path
 ) -> None:
     user = harness.new_user()
-    for n in range(12):
+    for n in range(DOCUMENTS):
         (tmp_path / f"{n:02}.txt").write_text(f"Note {n}. " + f"Stone {n} lies on lime. " * 340, encoding="utf-8")
     running = await _ingest(tmp_path, user, data_dir)
     while not await _stored(data_dir, user):
@@ -227,10 +229,10 @@ async def test_an_interrupted_ingest_keeps_what_it_stored_and_a_second_one_store
     _out, expected = await running.communicate()
     assert (running.returncode, expected.decode().strip().endswith("Interrupted.")) == (130, True), expected.decode()
     kept = await _stored(data_dir, user)
-    assert 1 <= kept < 12
+    assert 1 <= kept < DOCUMENTS
     out, _expected = await (await _ingest(tmp_path, user, data_dir)).communicate()
     summary = json.loads(out)
-    assert (summary["unchanged"], summary["added"], summary["failed"]) == (kept, 12 - kept, 0)
+    assert (summary["unchanged"], summary["added"], summary["failed"]) == (kept, DOCUMENTS - kept, 0)
 
 
 async def _ingest(folder: Path, user: str, data_dir: Path) -> asyncio.subprocess.Process:
