@@ -39,6 +39,7 @@ SHORT_S, LONG_S = 0.2, 0.5
 """Durations of an indexing transaction below which the next one gets more chunks, and above which it gets fewer."""
 LOCK_S = 30
 """How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
+LOCK_POLL_S = 0.05
 CANCELLING_MS = 200
 """How long the job's row may be locked before another transaction is taken to be cancelling the job."""
 LEXEMES = 2_000
@@ -227,6 +228,7 @@ async def _publish(storing: _Storing) -> None:
             some = Slice(first, min(first + CHUNKS, total) - 1)
             await staging.publish(writing, user_id, staged, some)
             await _still_wanted(storing, done=some.last + 1)
+        await _take_lock(storing, writing, done=total)
         await mentions.lock(writing, user_id)
         other = await documents.find(writing, user_id, identity=staged.draft.identity)
         if other and other.document_id != staged.document_id:
@@ -236,6 +238,19 @@ async def _publish(storing: _Storing) -> None:
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
         if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):
             raise ClaimLost
+
+
+async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
+    """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
+
+    That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
+    """
+    for _ in range(int(LOCK_S / LOCK_POLL_S)):
+        if await staging.try_lock(writing, storing.user_id):
+            return
+        await _still_wanted(storing, done=done)
+        await asyncio.sleep(LOCK_POLL_S)
+    raise errors.Busy("Other changes to the same data are running; the job tries again.")
 
 
 async def _still_wanted(storing: _Storing, *, done: int) -> None:

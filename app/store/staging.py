@@ -176,6 +176,13 @@ async def begin_publishing(db: Writing, user_id: str, staged: StagedDocument, *,
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
 
 
+async def try_lock(db: Writing, user_id: str) -> bool:
+    """Take the user's lock if no other transaction has it; returns whether it was taken."""
+    t = tables.tenants.c
+    free = sa.select(t.user_id).where(t.user_id == user_id).with_for_update(skip_locked=True)
+    return await db.scalar(free) is not None
+
+
 async def publish(db: Writing, user_id: str, staged: StagedDocument, some: Slice) -> None:
     """Copy some chunks with their vectors to their document."""
     binds = {"user_id": user_id, "job_id": staged.job_id, "document_id": staged.document_id}

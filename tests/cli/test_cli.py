@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,8 @@ async def _ingest(folder: Path, user: str, data_dir: Path) -> asyncio.subprocess
         env={name: value for name, value in os.environ.items() if "DATABASE_URL" not in name},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # A shell starts background jobs with SIGINT ignored, which a child process inherits.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
     )
 
 

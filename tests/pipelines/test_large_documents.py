@@ -197,7 +197,9 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
         await _queue(tenant, NEW)
     await working
     await _work(tenant)
-    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    # A write that comes while the job publishes may also find it done, and then replaces what it has stored.
+    ends = {"cancelled", "done"} if step == "publish" and by != "cancel" else {"cancelled"}
+    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status in ends
     if by == "delete":
         assert await tenant.uris() == []
     else:
