@@ -145,7 +145,7 @@ async def _store_text(
 ) -> IngestResult | None:
     large_documents.check_length(len(uncut.content))
     if len(uncut.content) > large_documents.LARGE:
-        return await large_documents.queue(uncut, user_id, services, document_id=source.document.document_id)
+        return await large_documents.queue_change(uncut, user_id, services, source=source)
     cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
     services.db.check_room()

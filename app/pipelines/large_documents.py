@@ -24,6 +24,7 @@ from app.shapes import DocumentDraft, IngestResult
 from app.store import documents, jobs, mentions, staging
 from app.store.db import Writing
 from app.store.document_rows import VectorValue
+from app.store.documents import DocumentSource
 from app.store.staging import Slice, StagedDocument
 from app.text import names
 
@@ -61,36 +62,59 @@ def check_length(characters: int) -> None:
 
 
 async def queue(
-    draft: DocumentDraft,
-    user_id: str,
-    services: Services,
-    *,
-    document_id: UUID | None = None,
-    again: bool = False,
+    draft: DocumentDraft, user_id: str, services: Services, *, document_id: UUID | None = None
 ) -> IngestResult:
     """Queue a job that stores a document without chunks, by default under the id of the one with its identity.
 
-    Nothing is queued if the same is being stored already, or is stored, unless it is to be cut `again`.
-    Raises NotFound, Conflict, DatabaseUnavailable.
+    Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
     async with services.db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         known = await documents.find(writing, user_id, identity=draft.identity)
         if document_id is not None:
             await _check_target(writing, user_id, document_id, known.document_id if known else None)
-        if known and known.same_as(draft) and not again:
+        if known and known.same_as(draft):
             return _queued(draft, known.document_id, "unchanged", known.chunk_count)
-        for job_id, *hashes in await staging.pending(writing, user_id, identity=draft.identity):
-            if tuple(hashes) == (draft.content_hash, draft.attributes_hash):
-                state = await jobs.get(writing, user_id, job_id)
-                target = UUID(state.payload["document_id"]) if state else draft.new_id(user_id)
-                return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+        if pending := await _pending(writing, user_id, draft):
+            return pending
         target = document_id or (known.document_id if known else await documents.unused_id(writing, user_id, draft))
         await staging.supersede(writing, user_id, identity=draft.identity, document_id=target)
-        options = services.chunking_options
-        cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
-        job_id = await staging.add(writing, user_id, target, cut)
-        return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+        return await _add(writing, user_id, target, draft, services.chunking_options)
+
+
+async def queue_change(
+    draft: DocumentDraft, user_id: str, services: Services, *, source: DocumentSource
+) -> IngestResult | None:
+    """Queue a job that stores a changed document without chunks; None if it has changed since `source` was read.
+
+    Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if not await documents.is_current(writing, user_id, source):
+            return None
+        if pending := await _pending(writing, user_id, draft):
+            return pending
+        await documents.check_change(writing, user_id, source, draft)
+        return await _add(writing, user_id, source.document.document_id, draft, services.chunking_options)
+
+
+async def _pending(writing: Writing, user_id: str, draft: DocumentDraft) -> IngestResult | None:
+    """The result of queueing the same draft before, if its job has not ended."""
+    for job_id, *hashes in await staging.pending(writing, user_id, identity=draft.identity):
+        if tuple(hashes) == (draft.content_hash, draft.attributes_hash):
+            state = await jobs.get(writing, user_id, job_id)
+            target = UUID(state.payload["document_id"]) if state else draft.new_id(user_id)
+            return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+    return None
+
+
+async def _add(
+    writing: Writing, user_id: str, target: UUID, draft: DocumentDraft, options: ChunkingOptions
+) -> IngestResult:
+    cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
+    job_id = await staging.add(writing, user_id, target, cut)
+    return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:

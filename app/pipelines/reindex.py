@@ -157,8 +157,9 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[
 
 async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
     uncut = dataclasses.replace(draft, chunks=())
-    document_id = source.document.document_id
-    queued = await large_documents.queue(uncut, user_id, services, document_id=document_id, again=True)
+    queued = await large_documents.queue_change(uncut, user_id, services, source=source)
+    if queued is None:
+        return False
     return (await large_documents.settle(queued, user_id, services)).status == "replaced"
 
 

@@ -180,17 +180,9 @@ async def change(
     """
     document_id = source.document.document_id
     first_no = await _lock(db, user_id, 0 if vectors_by_key is None else len(draft.chunks))
-    columns = (_d.identity, _d.attributes_hash, _d.content_hash, _d.updated_at)
-    row = (await db.execute(sa.select(*columns).where(_d.user_id == user_id, _d.document_id == document_id))).first()
-    if row is None:
-        raise not_found()
-    if tuple(row) != source.version:
+    if not await is_current(db, user_id, source):
         return False
-    if await staging.pending(db, user_id, identity=draft.identity, document_id=document_id):
-        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
-    other = await find(db, user_id, identity=draft.identity)
-    if other and other.document_id != document_id:
-        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+    await check_change(db, user_id, source, draft)
     if vectors_by_key is None:
         await document_rows.update(db, user_id, document_id, draft, document_rows.attributes(draft))
         return True
@@ -199,6 +191,26 @@ async def change(
     await document_rows.write_document(db, write, replace=True)
     await document_rows.write_chunks(db, write)
     return True
+
+
+async def is_current(db: Reading, user_id: str, source: DocumentSource) -> bool:
+    """Whether the stored version of a document is still `source`. Raises NotFound."""
+    columns = (_d.identity, _d.attributes_hash, _d.content_hash, _d.updated_at)
+    of_document = sa.and_(_d.user_id == user_id, _d.document_id == source.document.document_id)
+    row = (await db.execute(sa.select(*columns).where(of_document))).first()
+    if row is None:
+        raise not_found()
+    return tuple(row) == source.version
+
+
+async def check_change(db: Reading, user_id: str, source: DocumentSource, draft: DocumentDraft) -> None:
+    """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri."""
+    document_id = source.document.document_id
+    if await staging.pending(db, user_id, identity=draft.identity, document_id=document_id):
+        raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
+    other = await find(db, user_id, identity=draft.identity)
+    if other and other.document_id != document_id:
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
 
 async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult:

@@ -8,17 +8,20 @@ from harness import Tenant
 from app import errors, samples
 from app.pipelines import multihop
 from app.pipelines.multihop import MultihopQuery
+from app.providers.onnx_embedder import OnnxEmbedder
 from app.shapes import Query, Upload
+from app.store.db import Database
 
 LEVELS = ("low", "medium", "medium_high", "high", "very_high")
 
 
-@pytest.fixture
-async def notes(minilm_tenant: Tenant) -> Tenant:
+@pytest.fixture(scope="module")
+async def notes(database: Database, minilm: OnnxEmbedder) -> Tenant:
     """A user with the sample notes."""
+    tenant = Tenant(database, embedder=minilm)
     paths = sorted(samples.NOTES.rglob("*.md"))
-    await minilm_tenant.many([Upload(path.read_text("utf-8"), uri=path.name) for path in paths])
-    return minilm_tenant
+    await tenant.many([Upload(path.read_text("utf-8"), uri=path.name) for path in paths])
+    return tenant
 
 
 async def test_a_question_that_the_notes_do_not_answer_has_low_confidence(notes: Tenant) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Coroutine
 from typing import Any
 
 import harness
@@ -11,9 +12,21 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.pipelines import documents, ingest, jobs, large_documents, mention_refresh, repair, workers
+from app.api import wire
+from app.pipelines import (
+    document_changes,
+    document_drafts,
+    documents,
+    ingest,
+    jobs,
+    large_documents,
+    mention_refresh,
+    repair,
+    workers,
+)
 from app.pipelines.repair import Damage
 from app.shapes import IngestResult, Upload
+from app.store import documents as store_documents
 from app.store import staging
 from app.store.db import Database
 from app.text import tags
@@ -22,6 +35,8 @@ OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mor
 NEW = "# New stair\n\n" + "\n\n".join(
     f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(60)
 )
+
+PATIENCE_S = 20
 
 
 @pytest.fixture(autouse=True)
@@ -173,38 +188,46 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     queued = await _queue(tenant, OLD)
     assert queued.job_id is not None
     real, calls = getattr(staging, step), itertools.count(1)
+    reached, interrupting = asyncio.Event(), asyncio.Event()
 
     async def interrupted(*args: Any, **options: Any) -> Any:
         if next(calls) == 2:
-            asyncio.get_running_loop().call_soon(reached.set)
-            await asyncio.sleep(0)
+            reached.set()
+            await interrupting.wait()
         return await real(*args, **options)
 
-    reached = asyncio.Event()
     monkeypatch.setattr(staging, step, interrupted)
     working = asyncio.create_task(_work(tenant))
     await reached.wait()
-    expected = "The stair before."
-    if by == "cancel":
-        await jobs.cancel(queued.job_id, tenant.user_id, db=tenant.db)
-    elif by == "small":
-        expected = "The stair after."
-        await tenant.add(expected, "stair")
-    elif by == "delete":
-        await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
-    else:
-        expected = NEW
-        await _queue(tenant, NEW)
-    await working
+    interruptions: dict[str, tuple[Coroutine[Any, Any, Any], str]] = {
+        "cancel": (jobs.cancel(queued.job_id, tenant.user_id, db=tenant.db), "The stair before."),
+        "small": (tenant.add("The stair after.", "stair"), "The stair after."),
+        "delete": (documents.delete(stored.document_id, tenant.user_id, db=tenant.db), ""),
+        "large": (_queue(tenant, NEW), NEW),
+    }
+    interruption, expected = interruptions.pop(by)
+    for unused, _text in interruptions.values():
+        unused.close()
+    writing = asyncio.create_task(interruption)
+    async with asyncio.timeout(PATIENCE_S):
+        # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
+        while step == "publish" and not writing.done() and not await _is_locked(tenant):  # noqa: ASYNC110 - the event is in Postgres
+            await asyncio.sleep(0)
+    interrupting.set()
+    await asyncio.gather(working, writing)
     await _work(tenant)
-    # A write that comes while the job publishes may also find it done, and then replaces what it has stored.
-    ends = {"cancelled", "done"} if step == "publish" and by != "cancel" else {"cancelled"}
-    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status in ends
+    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     if by == "delete":
         assert await tenant.uris() == []
     else:
         await _assert_as_stored_whole(tenant, stored, expected)
     await _assert_sound(tenant)
+
+
+async def _is_locked(tenant: Tenant) -> bool:
+    """Whether another transaction has the user's lock."""
+    async with tenant.db.preparing(tenant.user_id) as preparing:
+        return not await staging.try_lock(preparing, tenant.user_id)
 
 
 async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
@@ -217,16 +240,32 @@ async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
     await _assert_as_stored_whole(tenant, third, NEW, metadata={"k": 1})
 
 
-async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
-    from app.api import wire
-    from app.pipelines import document_changes
+async def _change(tenant: Tenant, stored: IngestResult, **patch: Any) -> IngestResult:
+    services = tenant.services()
+    return await document_changes.change(
+        stored.document_id, patch, tenant.user_id, services, check_metadata=wire.expect_metadata
+    )
 
+
+async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenant: Tenant) -> None:
     stored = await tenant.add("The stair before.", "stair")
     await _queue(tenant, NEW)
-    with pytest.raises(errors.Conflict, match="being stored"):
-        await document_changes.change(
-            stored.document_id, {"title": "x"}, tenant.user_id, tenant.services(), check_metadata=wire.expect_metadata
-        )
+    for patch in ({"title": "x"}, {"content": OLD}):
+        with pytest.raises(errors.Conflict, match="being stored"):
+            await _change(tenant, stored, **patch)
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, stored, NEW)
+
+
+async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:
+    stored = await tenant.add("The stair before.", "stair")
+    async with tenant.db.reading(tenant.user_id) as reading:
+        source = await store_documents.source(reading, tenant.user_id, stored.document_id)
+    await _change(tenant, stored, metadata={"n": 1})
+    draft = document_drafts.hashed(document_drafts.clean(Upload(NEW, uri="stair")))
+    assert await large_documents.queue_change(draft, tenant.user_id, tenant.services(), source=source) is None
+    await _work(tenant)
+    await _assert_as_stored_whole(tenant, stored, "The stair before.", metadata={"n": 1})
 
 
 async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
