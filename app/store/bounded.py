@@ -20,7 +20,7 @@ from app import errors
 log = logging.getLogger(__name__)
 
 ROLLBACK_S = 1.0
-CLOSE_S = 0.5
+CLOSE_S = 0.2
 """Maximum time for an orderly end of a connection; after that the socket is closed."""
 REACH_S = 2.0
 """Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""

@@ -166,7 +166,7 @@ class Database:
     async def shared(self, *, within_s: float | None = None) -> AsyncIterator[Writing]:
         """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity.
 
-        All of it, the wait for a connection included, ends within `within_s` seconds if given. Raises Busy,
+        All of it, the wait for a connection included, is cancelled after `within_s` seconds if given. Raises Busy,
         DatabaseUnavailable, DeadlineExceeded.
         """
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms

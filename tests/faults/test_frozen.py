@@ -28,7 +28,7 @@ from app.store import bounded, db, embedded, schema
 from app.store.db import Database, TimeLimits
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools")
-KEYED_S, WHOLE_S = 3.0, 10.0
+KEYED_S, WHOLE_S = 2.0, 10.0
 """Seconds within which a request with a key, and any request, must be answered, with time for a busy machine."""
 
 
