@@ -32,6 +32,7 @@ from app.api import (
     rate_limits,
     request_ids,
     search,
+    selections,
     tools,
     traces,
 )
@@ -91,7 +92,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, jobs, entities, tools, health):
+    for module in (search, multihop, documents, selections, jobs, entities, tools, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from app import errors
 from app.api import wire
 from app.api.enums import StoreStatus
-from app.shapes import Chunk, DeletionResult, Document, IngestResult, Upload
+from app.shapes import Chunk, Document, IngestResult, RowCounts, Upload
 from app.text import cleaning
 
 MAX_DOCUMENTS = 500
@@ -247,12 +247,13 @@ class DocumentDeletion(BaseModel):
     documents_deleted: int = Field(description="Number of deleted documents.")
     chunks_deleted: int = Field(description="Number of deleted chunks.")
     vectors_deleted: int = Field(description="Number of deleted vectors.")
+    postings_deleted: int = Field(description="Number of deleted entries of chunks under their words.")
     mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
     @classmethod
-    def of(cls, deleted: DeletionResult) -> Self:
+    def of(cls, deleted: RowCounts) -> Self:
         """The response model of a core type."""
-        return cls(**_fields(deleted))
+        return cls(**{f"{name}_deleted": number for name, number in _fields(deleted).items()})
 
 
 class StorageStats(BaseModel):

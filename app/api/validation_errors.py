@@ -99,6 +99,10 @@ class _LocatedError:
     error: FieldError
 
 
+_ABOUT_ABSENT = ("missing", "no_selection")
+"""Codes of errors about a field that was not sent."""
+
+
 def read(raised: Iterable[Mapping[str, Any]], body: object = None) -> list[FieldError]:
     """The field errors in pydantic's order, with one error for each field of a union; at most 200 errors are read.
 
@@ -131,7 +135,7 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
     if (location, code) == (("body",), "missing"):
         return _LocatedError((), None, FieldError("body", "The body is empty: send JSON.", "invalid_json"))
     root = body if location[:1] == ("body",) and body is not None else _ABSENT
-    path, branched_at = _resolve(location[1:], root, absent_last=code == "missing")
+    path, branched_at = _resolve(location[1:], root, absent_last=code in _ABOUT_ABSENT)
     if code.startswith("union_tag"):
         path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 from uuid import UUID
@@ -11,11 +11,14 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from app import errors
-from app.api.document_models import StoredDocument
-from app.cli import options, owning
+from app import errors, runtime
+from app.api.document_models import DocumentDeletion, StoredDocument
+from app.api.selection_models import DocumentsDeletion
+from app.cli import filter_option, options, owning
+from app.config import Settings
 from app.pipelines import documents as pipeline
-from app.shapes import DeletionResult, Document
+from app.pipelines import selections
+from app.shapes import Document, Filters, RowCounts, SelectionDeletion
 from app.store.db import Database
 
 app = typer.Typer(help="Documents: list, show, delete.", no_args_is_help=True)
@@ -68,25 +71,85 @@ def show(
 
 @app.command()
 def delete(
-    id_or_uri: IdOrUri,
+    id_or_uri: Annotated[
+        str | None, typer.Argument(metavar="[ID_OR_URI]", help="A document's id or uri.", show_default=False)
+    ] = None,
+    filters: filter_option.FiltersJson = None,
+    every: Annotated[bool, typer.Option("--all", help="Delete all documents of the user.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and delete nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Delete a document with its chunks, vectors and mentions."""
+    """Delete a document with its chunks, vectors, postings and mentions, or the documents that pass filters."""
     user_id = options.checked_user(user)
+    if id_or_uri is None:
+        selected = _selected(filters, every=every)
+        settings = options.settings(data_dir)
+        _delete_selected(settings, selected, user_id, Asked(dry_run=dry_run, yes=yes, as_json=as_json))
+        return
+    if filters is not None or every or dry_run:
+        raise errors.BadRequest("Name one document, or use --filters or --all.", field="ID_OR_URI")
     if not yes:
         found = owning.run_as_service(data_dir, partial(_get, id_or_uri, user_id))
         typer.confirm(f"Delete {found.title or found.uri or found.document_id}?", abort=True, err=True)
     deleted = owning.run_as_service(data_dir, partial(_delete, id_or_uri, user_id))
     if as_json:
-        typer.echo(json.dumps(dataclasses.asdict(deleted)))
+        typer.echo(DocumentDeletion.of(deleted).model_dump_json())
     else:
-        options.out.print(f"Deleted a document with {deleted.chunks_deleted} chunks.")
+        options.out.print(f"Deleted a document with {deleted.chunks} chunks.")
 
 
-async def _delete(id_or_uri: str, user_id: str, db: Database) -> DeletionResult:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How a deletion by filter is to be done and shown."""
+
+    dry_run: bool
+    yes: bool
+    as_json: bool
+
+
+def _selected(filters: str | None, *, every: bool) -> Filters:
+    """The selected documents. Raises BadRequest for a selection that is empty or twofold."""
+    only = filter_option.read(filters)
+    if bool(only) == every:
+        raise errors.BadRequest("Name a document, or use --filters with at least one condition, or --all.")
+    return only
+
+
+def _delete_selected(settings: Settings, selected: Filters, user_id: str, asked: Asked) -> None:
+    if asked.dry_run or not asked.yes:
+        counted = options.run(_count(settings, selected, user_id))
+        if asked.dry_run:
+            shown = DocumentsDeletion.counted(counted).model_dump_json()
+            typer.echo(shown if asked.as_json else f"{_numbers(counted)} would be deleted.")
+            return
+        typer.confirm(f"Delete {_numbers(counted)}?", abort=True, err=True)
+    done = options.run(_delete_all(settings, selected, user_id))
+    if asked.as_json:
+        typer.echo(DocumentsDeletion.done(done).model_dump_json())
+        return
+    options.out.print(f"Deleted {_numbers(done.deleted)}.")
+    if done.remaining != RowCounts():
+        options.out.print(f"{_numbers(done.remaining)} remain, and {done.remaining.postings} postings.")
+
+
+def _numbers(counts: RowCounts) -> str:
+    return f"{counts.documents} documents with {counts.chunks} chunks"
+
+
+async def _count(settings: Settings, selected: Filters, user_id: str) -> RowCounts:
+    async with runtime.open_database(settings, pool_size=1) as db:
+        return await selections.count(selected, user_id, db=db)
+
+
+async def _delete_all(settings: Settings, selected: Filters, user_id: str) -> SelectionDeletion:
+    async with runtime.open_services(settings, pool_size=4) as services:
+        return await selections.delete(selected, user_id, services, actor=owning.actor())
+
+
+async def _delete(id_or_uri: str, user_id: str, db: Database) -> RowCounts:
     document = await _get(id_or_uri, user_id, db)
     return await pipeline.delete(document.document_id, user_id, db=db, actor=owning.actor())
 

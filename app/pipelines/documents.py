@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines import document_drafts
-from app.shapes import Chunk, DeletionResult, Document, Stats
+from app.shapes import Chunk, Document, RowCounts, Stats
 from app.store import audit, documents, schema
 from app.store.audit import Event
 from app.store.db import Database, Writing, retry_read
@@ -47,29 +47,30 @@ async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, o
         return await documents.chunks(reading, user_id, document_id, limit=limit, offset=offset)
 
 
-async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> DeletionResult:
+async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
     """Remove a document with its chunks, vectors, postings and mentions, and record that `actor` did.
 
     Raises NotFound.
     """
     async with db.writing(user_id) as writing:
-        return await _delete(writing, user_id, document_id, actor)
+        return (await delete_within(writing, user_id, document_id, actor=actor))[0]
 
 
-async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> DeletionResult:
+async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
     """Remove the document with this URI as `delete` does. Raises NotFound."""
     async with db.writing(user_id) as writing:
         found = await documents.find(writing, user_id, identity=document_drafts.uri_identity(uri))
         if found is None:
             raise errors.NotFound("The user has no document with this uri.")
-        return await _delete(writing, user_id, found.document_id, actor)
+        return (await delete_within(writing, user_id, found.document_id, actor=actor))[0]
 
 
-async def _delete(writing: Writing, user_id: str, document_id: UUID, actor: str) -> DeletionResult:
-    deleted = await documents.delete(writing, user_id, document_id)
-    counts = {"chunks": deleted.chunks_deleted, "mentions": deleted.mentions_deleted}
+async def delete_within(writing: Writing, user_id: str, document_id: UUID, *, actor: str) -> tuple[RowCounts, str]:
+    """Do what `delete` does in an open transaction; also returns the numbers of the chunks, as a multirange."""
+    deleted, numbers = await documents.delete(writing, user_id, document_id)
+    counts = {"chunks": deleted.chunks, "mentions": deleted.mentions}
     await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
-    return deleted
+    return deleted, numbers
 
 
 @retry_read

@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 from array import array
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
+from typing import Literal
 from uuid import UUID
 
 from app import errors
@@ -22,16 +23,21 @@ from app.pipelines import (
     gazetteers,
     large_documents,
     mention_extraction,
+    selections,
 )
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
-from app.shapes import DocumentDraft
-from app.store import cuts, documents
+from app.pipelines.workers import ClaimLost, Handler, Run
+from app.shapes import DocumentDraft, Filters
+from app.store import cuts, documents, jobs, mentions
 from app.store.cuts import Cut
 from app.store.db import Database
 from app.store.documents import DocumentSource
 from app.text import cleaning
 
+JOB = "reindex_documents"
+"""The kind of the jobs that compare marked documents."""
+Which = Literal["outdated", "marked", "every"]
 PAGE = 500
 """Documents that are listed at once."""
 BATCH_CHARACTERS = 38_400
@@ -62,14 +68,62 @@ async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
         return await cuts.count(reading, user_id, _cut(options))
 
 
-async def run(user_id: str, services: Services, *, every: bool = False) -> AsyncIterator[Reindexed]:
-    """Cut a user's documents again, all of them with `every`, and yield the progress after each batch.
+async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
+    """Queue a job that compares the documents that pass the filters; returns its id and their number.
+
+    Nothing is queued if no document passes. Documents that were marked by a request that failed are compared by the
+    next job.
+    """
+    total = await mark(filters, user_id, db=db)
+    if not total:
+        return None, 0
+    async with db.writing(user_id) as writing:
+        return await jobs.add(writing, user_id, JOB, {}), total
+
+
+async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
+    """Mark the documents that pass the filters, a page in a transaction; returns their number."""
+    total = 0
+    async for page in selections.pages(filters, user_id, db=db):
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await cuts.mark(writing, user_id, page)
+        total += len(page)
+    return total
+
+
+def handlers(services: Services) -> dict[str, Handler]:
+    """The handler of the jobs that compare marked documents."""
+    return {JOB: partial(_run_job, services=services)}
+
+
+async def _run_job(job_run: Run, *, services: Services) -> int:
+    user_id, db = job_run.job.user_id, job_run.db
+    before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
+    async with db.reading(user_id) as reading:
+        total = before.compared + await cuts.count(reading, user_id, "marked")
+    done = before
+    async for now in run(user_id, services, which="marked"):
+        done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
+        progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
+        await job_run.advance(**progress, cut=done.cut, embedded=done.embedded)
+    async with db.shared() as shared:
+        result = {"documents": done.compared, "cut": done.cut, "embedded": done.embedded}
+        if not await jobs.finish(shared, job_run.job, result=result):
+            raise ClaimLost
+    return done.compared
+
+
+async def run(user_id: str, services: Services, *, which: Which = "outdated") -> AsyncIterator[Reindexed]:
+    """Cut a user's documents again, and yield the progress after each batch.
+
+    `which`: those that were cut with other options, those that `request` has marked, or every document.
 
     A document that is changed meanwhile is left as the change has stored it. Raises ProviderError,
     DatabaseUnavailable, DiskFull; batches that were yielded are stored.
     """
     done = Reindexed()
-    async for batch in _batches(user_id, services, every=every):
+    async for batch in _batches(user_id, services, which):
         changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
         vectors, embedded = await _vectors(changed, user_id, services)
         cut = [await _store(one, user_id, services, vectors) for one in batch]
@@ -77,11 +131,11 @@ async def run(user_id: str, services: Services, *, every: bool = False) -> Async
         yield done
 
 
-async def _batches(user_id: str, services: Services, *, every: bool) -> AsyncIterator[list[_Recut]]:
+async def _batches(user_id: str, services: Services, which: Which) -> AsyncIterator[list[_Recut]]:
     """The documents cut again, in groups of about BATCH_CHARACTERS."""
     batch: list[_Recut] = []
     characters = 0
-    async for document_id in _ids(user_id, services, every=every):
+    async for document_id in _ids(user_id, services, which):
         recut = await _compared(document_id, user_id, services)
         if recut is None:
             continue
@@ -94,11 +148,11 @@ async def _batches(user_id: str, services: Services, *, every: bool) -> AsyncIte
         yield batch
 
 
-async def _ids(user_id: str, services: Services, *, every: bool) -> AsyncIterator[UUID]:
-    after, cut = None, None if every else _cut(services.chunking_options)
+async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[UUID]:
+    after, listed = None, _cut(services.chunking_options) if which == "outdated" else which
     while True:
         async with services.db.reading(user_id) as reading:
-            page = await cuts.page(reading, user_id, cut, after=after, limit=PAGE)
+            page = await cuts.page(reading, user_id, listed, after=after, limit=PAGE)
         for document_id in page:
             yield document_id
         if len(page) < PAGE:
@@ -145,7 +199,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[
             return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await cuts.mark(writing, user_id, source, _cut(services.chunking_options))
+                await cuts.record(writing, user_id, source, _cut(services.chunking_options))
                 return False
             written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=vectors)
             if written:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -152,13 +152,25 @@ class IngestResult:
 
 
 @dataclass(frozen=True, slots=True)
-class DeletionResult:
-    """Counts of the rows that a deletion removed."""
+class RowCounts:
+    """Numbers of rows that belong to documents. A posting is the entry of a chunk under one of its lexemes."""
 
-    documents_deleted: int
-    chunks_deleted: int
-    vectors_deleted: int
-    mentions_deleted: int
+    documents: int = 0
+    chunks: int = 0
+    vectors: int = 0
+    postings: int = 0
+    mentions: int = 0
+
+    def __add__(self, other: RowCounts) -> RowCounts:
+        return RowCounts(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionDeletion:
+    """What a deletion of several documents removed, and what the tables still had of it afterwards."""
+
+    deleted: RowCounts
+    remaining: RowCounts
 
 
 @dataclass(frozen=True, slots=True)

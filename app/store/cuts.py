@@ -1,8 +1,12 @@
-"""Finds the documents that were cut with other options than the current ones."""
+"""Finds the documents that were cut with other options than the current ones, and those that are to be cut again.
+
+A document that is to be cut again in any case is marked by a size of chunks that no option has.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -23,17 +27,20 @@ class Cut(NamedTuple):
     cleaning: int
 
 
-async def count(db: Reading, user_id: str, cut: Cut) -> int:
-    """How many of the user's documents were cut with other options."""
-    query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == user_id, _differs(cut))
+Which = Cut | Literal["marked", "every"]
+"""Documents that were cut with other options than these, that are marked, or all of them."""
+_MARK = 0
+
+
+async def count(db: Reading, user_id: str, which: Which) -> int:
+    """How many of the user's documents these are."""
+    query = sa.select(sa.func.count()).select_from(tables.documents).where(_d.user_id == user_id, _are(which))
     return int(await db.scalar(query) or 0)
 
 
-async def page(db: Reading, user_id: str, cut: Cut | None, *, after: UUID | None, limit: int) -> list[UUID]:
-    """The next documents by id that were cut with other options, or all if no options are given."""
-    query = sa.select(_d.document_id).where(_d.user_id == user_id).order_by(_d.document_id).limit(limit)
-    if cut is not None:
-        query = query.where(_differs(cut))
+async def page(db: Reading, user_id: str, which: Which, *, after: UUID | None, limit: int) -> list[UUID]:
+    """The next of these documents by id."""
+    query = sa.select(_d.document_id).where(_d.user_id == user_id, _are(which)).order_by(_d.document_id).limit(limit)
     if after is not None:
         query = query.where(_d.document_id > after)
     return list(await db.scalars(query))
@@ -45,7 +52,14 @@ async def passages(db: Reading, user_id: str, document_id: UUID) -> list[tuple[i
     return [tuple(row) for row in await db.execute(query.where(_c.user_id == user_id, _c.document_id == document_id))]
 
 
-async def mark(db: Writing, user_id: str, source: DocumentSource, cut: Cut) -> None:
+async def mark(db: Writing, user_id: str, document_ids: Sequence[UUID]) -> None:
+    """Mark documents that are to be cut again in any case."""
+    these = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    change = sa.update(tables.documents).where(_d.user_id == user_id, these)
+    await db.execute(change.values(chunk_tokens=_MARK))
+
+
+async def record(db: Writing, user_id: str, source: DocumentSource, cut: Cut) -> None:
     """Record that a document's chunks are those of these options, unless the document has changed."""
     document = source.document
     same = (_d.document_id == document.document_id, _d.updated_at == document.updated_at)
@@ -53,5 +67,10 @@ async def mark(db: Writing, user_id: str, source: DocumentSource, cut: Cut) -> N
     await db.execute(change.values(chunk_tokens=cut.tokens, chunk_overlap=cut.overlap, cleaning_version=cut.cleaning))
 
 
-def _differs(cut: Cut) -> sa.ColumnElement[bool]:
+def _are(which: Which) -> sa.ColumnElement[bool]:
+    if which == "every":
+        return sa.true()
+    if which == "marked":
+        return _d.chunk_tokens == _MARK
+    cut = Cut(*which)
     return sa.or_(_d.chunk_tokens != cut.tokens, _d.chunk_overlap != cut.overlap, _d.cleaning_version != cut.cleaning)

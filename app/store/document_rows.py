@@ -45,18 +45,28 @@ async def clear(db: Writing, user_id: str, document_id: UUID) -> None:
     mentioned = await mentions.of_document(db, user_id, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
     await db.execute(sql.statement("count_document"), {**binds, "sign": -1})
-    await db.execute(sa.delete(tables.chunks).where(*own))
+    await _delete_chunks(db, user_id, document_id, before=None)
     await mentions.prune(db, user_id, mentioned)
 
 
 async def hide(db: Writing, user_id: str, document_id: UUID, *, before: int) -> None:
     """Delete the chunks of a document with numbers below `before`, and hide their postings."""
-    old = (_c.user_id == user_id, _c.document_id == document_id, _c.chunk_no < before)
     mentioned = await mentions.of_document(db, user_id, document_id)
     binds = {"user_id": user_id, "document_id": document_id, "before": before}
     await db.execute(sql.statement("hide_document"), binds)
-    await db.execute(sa.delete(tables.chunks).where(*old))
+    await _delete_chunks(db, user_id, document_id, before=before)
     await mentions.prune(db, user_id, mentioned)
+
+
+async def _delete_chunks(db: Writing, user_id: str, document_id: UUID, *, before: int | None) -> None:
+    """Delete the chunks of a document, those with numbers below `before` if given.
+
+    What refers to them is deleted first, because the foreign keys would delete it row by row.
+    """
+    for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
+        c = table.c
+        below = [] if before is None else [c.chunk_no < before]
+        await db.execute(sa.delete(table).where(c.user_id == user_id, c.document_id == document_id, *below))
 
 
 @dataclass(frozen=True, slots=True)

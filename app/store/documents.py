@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import Chunk, DeletionResult, Document, DocumentDraft, Stats
-from app.store import document_rows, sql, staging, tables
+from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
+from app.store import document_rows, selections, sql, staging, tables
 from app.store.db import Reading, Writing
 from app.store.document_rows import VectorValue
 
@@ -213,19 +213,20 @@ async def check_change(db: Reading, user_id: str, source: DocumentSource, draft:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
 
-async def delete(db: Writing, user_id: str, document_id: UUID) -> DeletionResult:
-    """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound."""
+async def delete(db: Writing, user_id: str, document_id: UUID) -> tuple[RowCounts, str]:
+    """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound.
+
+    Returns the numbers of rows, and the numbers of the chunks as the text of a multirange. The postings of a long
+    document are hidden, and a job removes them.
+    """
     await _lock(db, user_id, 0)
-    chunk_count = await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id))
-    if chunk_count is None:
+    found, numbers = await selections.count(db, user_id, [document_id])
+    if not found.documents:
         raise not_found()
     await staging.supersede(db, user_id, document_id=document_id)
-    of_document = {"user_id": user_id, "document_id": document_id}
-    vectors_deleted = await db.scalar(_count(tables.embeddings, of_document))
-    mentions_deleted = await db.scalar(_count(tables.mentions, of_document))
     await document_rows.clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
-    return DeletionResult(1, chunk_count, int(vectors_deleted or 0), int(mentions_deleted or 0))
+    return found, numbers
 
 
 async def get(db: Reading, user_id: str, document_id: UUID) -> Document:

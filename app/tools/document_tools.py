@@ -134,9 +134,9 @@ async def delete_document(given: DeleteDocumentArguments, context: ToolContext) 
     """Delete a document with its passages. Raises NotFound."""
     deleted = await documents.delete(given.document_id, context.user_id, db=context.services.db, actor=context.actor)
     return DocumentDeleted(
-        documents_deleted=deleted.documents_deleted,
-        chunks_deleted=deleted.chunks_deleted,
-        mentions_deleted=deleted.mentions_deleted,
+        documents_deleted=deleted.documents,
+        chunks_deleted=deleted.chunks,
+        mentions_deleted=deleted.mentions,
     )
 
 

@@ -63,3 +63,20 @@ def test_a_deleted_document_is_gone_and_another_users_is_not_found(stepwell: Ste
     missing = stepwell("documents", "show", first["uri"], "--user", user)
     assert missing.code == 2
     assert "no document" in missing.err
+
+
+def test_documents_are_deleted_by_filter(stepwell: Stepwell, user: str) -> None:
+    masons = ("--filters", '{"metadata": {"team": "masons"}}', "--user", user)
+    counted = stepwell("documents", "delete", *masons, "--dry-run", "--json")
+    assert counted.json["matched"]["documents"] == 1
+    assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2
+    deleted = stepwell("documents", "delete", *masons, "--yes", "--json").json
+    assert (deleted["documents_deleted"], deleted["remaining"]["postings"]) == (1, 0)
+    assert [left["title"] for left in stepwell("documents", "list", "--user", user, "--json").json] == [""]
+    assert stepwell("documents", "delete", "--all", "--user", user, "--yes").out.startswith("Deleted 1 documents")
+
+
+@pytest.mark.parametrize("wrong", [(), ("--filters", "{}"), ("--filters", '{"document_ids": []}', "--all")])
+def test_an_empty_or_twofold_selection_deletes_nothing(stepwell: Stepwell, user: str, wrong: tuple[str, ...]) -> None:
+    assert stepwell("documents", "delete", *wrong, "--user", user, "--yes").code == 2
+    assert len(stepwell("documents", "list", "--user", user, "--json").json) == 2

@@ -206,5 +206,5 @@ async def test_documents_of_a_restored_database_can_be_changed(tenant, address, 
     service = db.connect(empty.service_dsn, pool_size=1)
     again = harness.Tenant(service, tenant.embedder, user_id=tenant.user_id)
     assert (await again.add("Cement sets fast.", "changed")).status == "replaced"
-    assert (await documents.delete(stored.document_id, tenant.user_id, db=service)).documents_deleted == 1
+    assert (await documents.delete(stored.document_id, tenant.user_id, db=service)).documents == 1
     await service.close()

@@ -270,8 +270,8 @@ async def test_deleting_a_document_deletes_its_derived_rows(tenant: Tenant) -> N
     stored = await tenant.add(LONG, "note")
     kept = await tenant.add("Lime.", "kept")
     deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
-    assert (deleted.documents_deleted, deleted.chunks_deleted) == (1, stored.chunk_count)
-    assert deleted.vectors_deleted == stored.chunk_count
+    assert (deleted.documents, deleted.chunks) == (1, stored.chunk_count)
+    assert deleted.vectors == stored.chunk_count
     assert await _counts(tenant) == (1, 1, 1)
     with pytest.raises(errors.NotFound):
         await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)

@@ -117,7 +117,7 @@ async def test_deleting_everything_leaves_no_name(tenant: Tenant, owner: Any) ->
     deleted = 0
     for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None, uri=None):
         gone = await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
-        deleted += gone.mentions_deleted
+        deleted += gone.mentions
     assert deleted == len([row for row in before if row[3] != "heading"])
     for table in ("entities", "entity_names", "mentions", "headings"):
         assert await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", tenant.user_id) == 0
@@ -338,7 +338,7 @@ async def test_deleting_documents_leaves_a_users_entities_without_links(tenant: 
     await linking.add_entity(tenant, "Ana")
     stored = await tenant.add("Ana.", "a", metadata={"people": ["Ana"]})
     gone = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
-    assert gone.mentions_deleted == 4, "by the text and as an attendee, of her and of the name"
+    assert gone.mentions == 4, "by the text and as an attendee, of her and of the name"
     assert await linking.of_tenant(owner, tenant) == set()
     rows = await owner.fetch("SELECT name, origin FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
     assert [tuple(row) for row in rows] == [("Ana", "user")]

@@ -46,8 +46,8 @@ async def _store(tenant: Tenant) -> None:
     await tenant.add(f"# no heading\n\n{LONG}", "plain.txt", markdown=False)
 
 
-async def _reindex(tenant: Tenant, **options: bool) -> Reindexed:
-    progress = [done async for done in reindex.run(tenant.user_id, tenant.services(), **options)]
+async def _reindex(tenant: Tenant, which: reindex.Which = "outdated") -> Reindexed:
+    progress = [done async for done in reindex.run(tenant.user_id, tenant.services(), which=which)]
     return progress[-1] if progress else Reindexed()
 
 
@@ -83,7 +83,7 @@ async def test_an_interrupted_run_is_continued(tenant: Tenant, database: Databas
 
 async def test_all_documents_are_compared_on_request_and_nothing_changes(tenant: Tenant) -> None:
     await _store(tenant)
-    assert await _reindex(tenant, every=True) == Reindexed(compared=6)
+    assert await _reindex(tenant, "every") == Reindexed(compared=6)
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])

@@ -38,7 +38,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 def delete(database: Database, user: str):
     async def deleted(document_id: UUID):
         async with database.writing(user) as writing:
-            return await documents.delete(writing, user, document_id)
+            return (await documents.delete(writing, user, document_id))[0]
 
     return deleted
 
@@ -110,7 +110,7 @@ async def test_deleting_any_of_documents_that_share_blocks_leaves_the_others(put
     sizes = [100, 60, 140, 20]
     stored = [await put(hybrid.draft(*(f"copper doc{n} {m}" for m in range(size)))) for n, size in enumerate(sizes)]
     removed = await delete(stored[gone])
-    assert (removed.chunks_deleted, removed.vectors_deleted) == (sizes[gone], sizes[gone])
+    assert (removed.chunks, removed.vectors) == (sizes[gone], sizes[gone])
     await assert_exact(owner, user)
     await put(hybrid.draft(*(f"copper again {m}" for m in range(150))))
     await assert_exact(owner, user)
@@ -239,7 +239,7 @@ async def test_deleting_everything_leaves_only_the_row_of_the_user(put, delete, 
         user, entity,
     )  # fmt: skip
     removed = await delete(stored)
-    assert (removed.documents_deleted, removed.chunks_deleted, removed.mentions_deleted) == (1, 200, 7)
+    assert (removed.documents, removed.chunks, removed.vectors, removed.mentions) == (1, 200, 200, 7)
     left = {
         table.name: await owner.fetchval(f"SELECT count(*) FROM {table.fullname} WHERE user_id = $1", user)
         for table in tables.TENANT_TABLES

@@ -1,0 +1,77 @@
+"""Documents are deleted and cut again by filter over HTTP; an empty selection is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+DELETE, REINDEX = "/api/rag/documents/delete", "/api/rag/documents/reindex"
+RED = {"filters": {"metadata": {"team": "red"}}}
+ZEROS = {"documents": 0, "chunks": 0, "vectors": 0, "postings": 0, "mentions": 0}
+
+
+async def _store(caller: Caller) -> None:
+    for team in ("red", "red", "blue"):
+        uri = f"{team}-{len((await caller.client.get('/api/rag/documents')).json()['documents'])}"
+        await caller.add(f"Lime of {uri}.", uri, metadata={"team": team})
+
+
+@pytest.mark.parametrize("path", [DELETE, REINDEX])
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({}, "no_selection", "filters"),
+        ({"filters": {}}, "no_selection", "filters"),
+        ({"filters": None, "dry_run": True}, "no_selection", "filters"),
+        ({"all": False}, "no_selection", "filters"),
+        ({**RED, "all": True}, "two_selections", "filters"),
+        ({"filters": {"team": "red"}}, "invalid_request", "filters.team"),
+    ],
+)
+async def test_an_empty_or_ambiguous_selection_is_refused(
+    caller: Caller, path: str, body: dict[str, Any], code: str, field: str
+) -> None:
+    await caller.add("Stays.", "stays")
+    assert_problem(await caller.client.post(path, json=body), 422, code, field)
+    assert len((await caller.client.get("/api/rag/documents")).json()["documents"]) == 1
+
+
+async def test_a_dry_run_counts_and_a_deletion_is_proven(caller: Caller) -> None:
+    await _store(caller)
+    counted = (await caller.client.post(DELETE, json={**RED, "dry_run": True})).json()
+    assert counted["dry_run"] is True
+    assert (counted["documents_deleted"], counted["remaining"]) == (0, None)
+    assert (counted["matched"]["documents"], counted["matched"]["chunks"]) == (2, 2)
+    deleted = (await caller.client.post(DELETE, json=RED)).json()
+    assert {name: deleted[f"{name}_deleted"] for name in ZEROS} == counted["matched"]
+    assert (deleted["dry_run"], deleted["matched"], deleted["remaining"]) == (False, None, ZEROS)
+    again = (await caller.client.post(DELETE, json=RED)).json()
+    assert again["documents_deleted"] == 0
+    everything = (await caller.client.post(DELETE, json={"all": True})).json()
+    assert everything["documents_deleted"] == 1
+    assert (await caller.search("lime"))["fallback_reason"] == "no_documents"
+
+
+async def test_a_deletion_is_answered_once_for_an_idempotency_key(caller: Caller) -> None:
+    await _store(caller)
+    first = await caller.client.post(DELETE, json=RED, headers={"Idempotency-Key": "once"})
+    await caller.add("Lime again.", "red-9", metadata={"team": "red"})
+    second = await caller.client.post(DELETE, json=RED, headers={"Idempotency-Key": "once"})
+    assert second.json() == first.json()
+    assert (await caller.client.post(DELETE, json=RED)).json()["documents_deleted"] == 1
+
+
+async def test_a_reindex_is_counted_or_queued_as_a_job(caller: Caller) -> None:
+    await _store(caller)
+    counted = await caller.client.post(REINDEX, json={**RED, "dry_run": True})
+    assert (counted.status_code, counted.json()["documents"], counted.json()["chunks"]) == (200, 2, 2)
+    queued = await caller.client.post(REINDEX, json=RED)
+    assert queued.status_code == 202
+    assert queued.headers["location"] == f"/api/rag/jobs/{queued.json()['job_id']}"
+    job = (await caller.client.get(queued.headers["location"])).json()
+    assert job["kind"] == "reindex_documents"
+    none = await caller.client.post(REINDEX, json={"filters": {"metadata": {"team": "none"}}})
+    assert (none.status_code, none.json()["job_id"], none.json()["documents"]) == (200, None, 0)
