@@ -26,7 +26,7 @@ app/
 ├── providers/       the only package that calls other services or loads a model; one vendor per file
 ├── evaluation/      BEIR sets in, nDCG and recall out: a client of the pipelines like any other
 ├── samples/         the notes of a small fictional company, and questions about them
-└── web/             static assets: Swagger UI
+└── web/             static assets: the playground, Swagger UI
 """
 
 __version__ = "0.1.0"

@@ -28,6 +28,7 @@ from app.api import (
     metrics,
     multihop,
     origins,
+    playground,
     problems,
     rate_limits,
     request_ids,
@@ -96,6 +97,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)
+    playground.install(app)
     traces.install(app)
     problems.install(app)
     metrics.install(app, access=chosen.metrics)

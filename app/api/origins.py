@@ -2,8 +2,8 @@
 
 Two checks run before anything else reads the request. The `Host` header must name an allowed host, which stops DNS
 rebinding: a page whose own name is made to resolve to this machine still sends its own name. A request from another
-origin, by its `Origin` or `Sec-Fetch-Site` header, is refused unless that origin is allowed; only navigations to the
-documentation pages may come from anywhere. Clients other than browsers send neither header.
+origin, by its `Origin` or `Sec-Fetch-Site` header, is refused unless that origin is allowed; only navigations to pages
+without data may come from anywhere. Clients other than browsers send neither header.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starlette.websockets import WebSocketClose
 from app import errors
 from app.api import metrics, problems, request_ids
 
-PAGES = frozenset({"/", "/docs"})
+PAGES = frozenset({"/", "/docs", "/playground"})
 """Static pages without data, which a link on another site may open."""
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID")

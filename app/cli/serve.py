@@ -35,7 +35,7 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Run the service until it is stopped; Swagger UI is at /docs."""
+    """Run the service until it is stopped; the playground is at /, Swagger UI at /docs."""
     settings = config.load(data_dir=data_dir, host=host, port=port)
     telemetry.configure(settings.log_level, settings.log_json)
     telemetry.log_uncaught()
@@ -116,6 +116,6 @@ def _announce(settings: Settings, services: Services) -> None:
         token = {"token_file": str(runtime.data_dir(settings) / local_token.FILE_NAME)} if services.local_token else {}
         log.info("starting", extra={"action": "starting", "address": address, **token})
         return
-    options.err.print(f"Stepwell listens on {address} (Swagger UI at /docs). Ctrl-C stops it.")
+    options.err.print(f"Stepwell listens on {address} (playground at /, Swagger UI at /docs). Ctrl-C stops it.")
     if services.local_token:
         options.err.print(f"Requests need the header Authorization: Bearer {services.local_token}", soft_wrap=True)

@@ -12,7 +12,7 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from app import errors
-from app.api import bodies, docs, problems, request_ids, wire
+from app.api import bodies, docs, playground, problems, request_ids, wire
 
 CANARY = "xyzzy-canary-51"
 
@@ -100,6 +100,7 @@ def make(max_bytes: int = 10_000_000) -> FastAPI:
     problems.install(app)
     request_ids.install(app)
     docs.install(app)
+    playground.install(app)
     app.include_router(router)
     return app
 

@@ -17,11 +17,6 @@ async def _get(path: str, **options) -> example_app.httpx.Response:
         return await client.get(path, **options)
 
 
-async def test_the_root_redirects_to_the_docs():
-    response = await _get("/")
-    assert (response.status_code, response.headers["location"]) == (307, "/docs")
-
-
 async def test_every_file_of_the_page_is_served_by_the_service_itself():
     page = (await _get("/docs")).text
     named = re.findall(r'(?:src|href)="([^"]+)"', page)
@@ -68,12 +63,6 @@ async def test_nothing_else_is_served_from_there(path):
 
 async def test_the_docs_are_not_part_of_the_described_api():
     assert not [path for path in (await _get("/openapi.json")).json()["paths"] if not path.startswith("/rag")]
-
-
-async def test_the_redirect_keeps_the_prefix_of_a_proxy():
-    transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
-    async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
 
 
 def test_fastapis_own_pages_are_rejected():

@@ -176,9 +176,10 @@ async def test_the_service_s_own_page_may_call_it(client: httpx.AsyncClient, por
     assert (await client.post(SEARCH, json={"query": "lime"}, headers=behind_tls)).status_code == 200
 
 
-async def test_a_link_on_another_site_opens_the_documentation_and_nothing_else(client: httpx.AsyncClient) -> None:
+async def test_a_link_on_another_site_opens_the_pages_without_data_and_nothing_else(client: httpx.AsyncClient) -> None:
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
     assert (await client.get("/docs", headers=followed)).status_code == 200
+    assert (await client.get("/playground", headers=followed)).status_code == 200
     assert (await client.get("/", headers=followed)).status_code == 307
     assert_problem(await client.get("/docs", headers={"Sec-Fetch-Site": "cross-site"}), 403, "origin_not_allowed")
     assert_problem(await client.get(DOCUMENTS, headers=followed), 403, "origin_not_allowed")

@@ -1,0 +1,104 @@
+// Calls the API of the service that served this page. The key is a variable of this module: it is stored nowhere.
+
+const BASE = new URL("api/rag/", document.baseURI);
+let key = "";
+
+/** A failed call: the problem+json of the service, or why there was no response. */
+export class Problem extends Error {
+  constructor({ status = 0, code = "", title = "", detail = "", errors = [] }) {
+    super(detail || title);
+    Object.assign(this, { status, code, title, detail, errors });
+  }
+
+  /** Whether the service wants a key, or another one. */
+  get wantsKey() {
+    return this.status === 401;
+  }
+}
+
+export const origin = new URL(".", document.baseURI).href.replace(/\/$/, "");
+
+export function setKey(value) {
+  key = value.trim();
+}
+
+export function hasKey() {
+  return key !== "";
+}
+
+/** The JSON of a response. Throws Problem; an aborted call throws AbortError. */
+export async function call(method, path, { body, signal } = {}) {
+  const response = await send(path, {
+    method,
+    signal,
+    headers: { ...credentials(), ...(body === undefined ? {} : { "Content-Type": "application/json" }) },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  return response.json();
+}
+
+/** Sends a file; `progress` gets the share that is sent. Resolves to the JSON of the response. Throws Problem. */
+export function upload(file, name, progress) {
+  const form = new FormData();
+  form.append("files", file, name);
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open("POST", new URL("documents/upload", BASE));
+    for (const [field, value] of Object.entries(credentials())) request.setRequestHeader(field, value);
+    request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total);
+    request.onerror = () => reject(unreachable());
+    request.onload = () => {
+      const answer = parsed(request.responseText);
+      if (request.status < 400 && answer) resolve(answer);
+      else reject(new Problem({ status: request.status, title: request.statusText, ...answer }));
+    };
+    request.send(form);
+  });
+}
+
+/** Passes each state of a job to `seen`, until it ends. Throws Problem. */
+export async function follow(jobId, seen) {
+  const response = await send(`jobs/${jobId}/events`, { headers: credentials() });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let buffered = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (buffered + part.value).split("\n\n");
+    buffered = events.pop();
+    for (const event of events) {
+      const data = event.split("\n").find((line) => line.startsWith("data: "));
+      if (data) seen(JSON.parse(data.slice(6)));
+    }
+  }
+}
+
+function credentials() {
+  if (!key) return {};
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new Problem({ status: 401, detail: "The key holds characters that no key has." });
+  return { Authorization: `Bearer ${key}` };
+}
+
+async function send(path, options) {
+  let response;
+  try {
+    response = await fetch(new URL(path, BASE), { credentials: "omit", cache: "no-store", ...options });
+  } catch (error) {
+    throw error.name === "AbortError" ? error : unreachable();
+  }
+  if (!response.ok) {
+    const answer = parsed(await response.text());
+    throw new Problem({ status: response.status, title: response.statusText, ...answer });
+  }
+  return response;
+}
+
+function unreachable() {
+  return new Problem({ title: "No response", detail: "The service did not answer. Is it still running?" });
+}
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,65 @@
+// Builds elements. Strings become text nodes and never HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element. Attributes that are functions are event listeners; null, undefined and false are left out. */
+export function el(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+/** An SVG element. */
+export function svg(name, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), attributes, children);
+}
+
+/** The element with an id. */
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** Replaces the children of an element; null children are left out. */
+export function fill(parent, ...children) {
+  parent.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+}
+
+/** Sets where a bar begins and how long it is, as shares of its track. The CSP permits this, unlike `style="…"`. */
+export function extent(bar, start, length) {
+  bar.style.setProperty("--start", `${(100 * start).toFixed(3)}%`);
+  bar.style.setProperty("--length", `${(100 * length).toFixed(3)}%`);
+  return bar;
+}
+
+/** Lets a button copy a text, and says so. */
+export function copyButton(text) {
+  const button = el("button", { type: "button", class: "copy" }, "Copy");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(text())) ? "Copied" : "Press Ctrl+C";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+  return button;
+}
+
+async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Pages that are neither https nor on this machine have no clipboard.
+    const area = el("textarea", { class: "visually-hidden", readonly: true }, text);
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}

@@ -1,0 +1,113 @@
+// Draws a hit as a card: place, snippet, relevance, badges, score and passage.
+
+import { el, extent } from "./dom.js";
+import { scoreBars } from "./explain.js";
+import { marked } from "./snippets.js";
+
+const LINKS = { linked: "named there", shared: "shares the name", named: "named in the question", expanded: "expanded terms" };
+
+/** The card of the hit at a place, from 1. */
+export function hitCard(hit, place, answer) {
+  return el(
+    "li",
+    { class: "card", id: `hit-${place}`, "data-chunk": hit.chunk_id },
+    el("div", { class: "card-head" }, el("span", { class: "place", "aria-hidden": "true" }, String(place)), heading(hit), relevance(hit)),
+    snippet(hit),
+    route(hit, answer),
+    badges(hit, answer),
+    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit)),
+  );
+}
+
+/** A confidence level in words. */
+export function inWords(level) {
+  return level.replaceAll("_", " ");
+}
+
+function heading(hit) {
+  const title = hit.title || hit.uri || "Untitled";
+  const path = hit.heading_path.filter((name, index) => index > 0 || name !== title);
+  return el(
+    "div",
+    { class: "card-title" },
+    el("h3", {}, title),
+    el(
+      "p",
+      { class: "where" },
+      hit.uri ? el("span", { class: "uri" }, hit.uri) : null,
+      path.length ? el("span", { class: "path" }, path.join(" › ")) : null,
+      hit.page == null ? null : el("span", {}, `page ${hit.page}`),
+    ),
+  );
+}
+
+function relevance(hit) {
+  if (hit.relevance == null) return el("div", { class: "relevance" }, el("span", { class: "note" }, "not calibrated"));
+  const percent = Math.round(100 * hit.relevance);
+  return el(
+    "div",
+    { class: "relevance", title: "Probability that the passage is relevant" },
+    el("span", { class: "relevance-value" }, `${percent}%`, el("span", { class: "note" }, " relevant")),
+    el("span", { class: "track", "aria-hidden": "true" }, extent(el("span", { class: "bar bar-total" }), 0, hit.relevance)),
+  );
+}
+
+function snippet(hit) {
+  const shown = hit.snippet ?? { text: hit.content, start: 0, matches: [] };
+  return el("p", { class: "snippet" }, marked(shown.text, shown.start, shown.matches));
+}
+
+function route(hit, answer) {
+  if (!hit.via) return null;
+  const source = answer.results.find((other) => other.chunk_id === hit.via.source_chunk_id);
+  const from = source ? [" in ", el("cite", {}, source.title)] : [];
+  return el("p", { class: "route" }, "reached by ", el("strong", {}, hit.via.name), from, ` (${LINKS[hit.via.kind] ?? hit.via.kind})`);
+}
+
+function badges(hit, answer) {
+  const found = [badge(`${inWords(hit.confidence)} confidence`, `level-${hit.confidence}`)];
+  if (hit.vector_rank != null) found.push(badge(`vector #${hit.vector_rank}`, "leg", `cosine ${hit.vector_score.toFixed(3)}`));
+  if (hit.text_rank != null) found.push(badge(`text #${hit.text_rank}`, "leg", `BM25 ${hit.text_score.toFixed(2)}`));
+  if (hit.hop) found.push(badge(`hop ${hit.hop}`, "hop"));
+  const entity = answer.pass1_entities.find((one) => one.entity_id === hit.parent?.entity_id);
+  if (entity) found.push(badge(`about ${entity.name}`, "entity", `${entity.type}, recognised by ${entity.matched_by}`));
+  if (hit.boost) found.push(badge(`mentions ×${hit.boost.factor.toFixed(2)}`, "entity", `mentions ${hit.boost.mentions} of the query's names`));
+  return el("ul", { class: "badges", "aria-label": "How it was found" }, found.map((one) => el("li", {}, one)));
+}
+
+function badge(text, kind, title = null) {
+  return el("span", { class: `badge badge-${kind}`, title }, text);
+}
+
+function why(hit) {
+  if (!hit.explain) return null;
+  const body = el("div", { class: "fold-body" });
+  return fold(`Why: score ${hit.score.toFixed(3)}`, body, () => body.append(scoreBars(hit.explain)), "why");
+}
+
+function passage(hit) {
+  const body = el("div", { class: "fold-body" });
+  const write = () =>
+    body.append(el("p", { class: "passage" }, marked(hit.content, 0, hit.snippet?.matches ?? [])), metadata(hit));
+  return fold("Passage", body, write, "passage-fold");
+}
+
+function metadata(hit) {
+  const entries = Object.entries(hit.metadata);
+  if (!entries.length) return null;
+  const text = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+  return el("dl", { class: "metadata" }, entries.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, text(value)))));
+}
+
+function more(hit) {
+  if (!hit.more?.length) return [];
+  const body = el("div", { class: "fold-body" });
+  const write = () => body.append(...hit.more.map((other) => el("div", { class: "also" }, snippet(other))));
+  return [fold(`${hit.more.length} more of this document`, body, write, "more-fold")];
+}
+
+function fold(title, body, write, name) {
+  const details = el("details", { class: `fold ${name}` }, el("summary", {}, title), body);
+  details.addEventListener("toggle", () => body.childElementCount || write(), { once: true });
+  return details;
+}

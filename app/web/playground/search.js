@@ -1,0 +1,65 @@
+// Runs a search and shows its answer.
+
+import { call, hasKey } from "./api.js";
+import { byId, el, fill } from "./dom.js";
+import { hopGraph } from "./graph.js";
+import { hitCard } from "./hits.js";
+import { BadControl, markInvalid, readRequest } from "./options.js";
+import { keyMessage, problemMessage } from "./problems.js";
+import { requestPanel } from "./requests.js";
+import { announcement, answerHead, timings } from "./summaries.js";
+
+const EMPTY = {
+  no_documents: "Nothing is stored yet: add documents first.",
+  filters_exclude_all: "The filters exclude everything: remove one.",
+  below_thresholds: "Passages were found, but all below the minimum relevance.",
+  nothing_found: "Nothing matches: remove required words or quotes, or ask in other words.",
+};
+let running = null;
+
+/** Searches with the form's values; a search that still runs is abandoned. */
+export async function search() {
+  const form = byId("search-form");
+  const answer = byId("answer");
+  running?.abort();
+  const own = (running = new AbortController());
+  answer.setAttribute("aria-busy", "true");
+  markInvalid(form, [], byId("options"));
+  try {
+    const request = readRequest(form);
+    const found = await call("POST", "search", { body: request, signal: own.signal });
+    show(found, request);
+  } catch (error) {
+    if (error.name !== "AbortError") showFailure(error, form);
+  } finally {
+    if (running === own) answer.removeAttribute("aria-busy");
+  }
+}
+
+function show(found, request) {
+  const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found));
+  fill(
+    byId("answer"),
+    answerHead(found),
+    hopGraph(found, request.query),
+    cards.length ? el("ol", { class: "cards", "aria-label": "Passages" }, cards) : nothing(found),
+    timings(found),
+    requestPanel(request),
+  );
+  byId("status").textContent = announcement(found);
+}
+
+function nothing(found) {
+  return el("p", { class: "message" }, EMPTY[found.fallback_reason] ?? EMPTY.nothing_found);
+}
+
+function showFailure(error, form) {
+  byId("status").textContent = "";
+  if (error instanceof BadControl) {
+    error = { status: 422, errors: [{ field: error.field, message: error.message }], wantsKey: false };
+  } else if (!("errors" in error)) {
+    throw error;
+  }
+  markInvalid(form, error.errors.map((one) => one.field), byId("options"));
+  fill(byId("answer"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
+}

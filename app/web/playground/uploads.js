@@ -1,0 +1,111 @@
+// Uploads files that are chosen or dropped, one after the other, and follows the jobs that store large ones.
+
+import { call, follow, upload } from "./api.js";
+import { listDocuments } from "./documents.js";
+import { byId, el } from "./dom.js";
+import { problemText } from "./problems.js";
+
+const DONE = { added: "Stored", replaced: "Replaced the earlier version", unchanged: "Stored already", changed: "Changed" };
+
+/** Takes files from the file input and the drop zone. */
+export function acceptFiles() {
+  const input = byId("files");
+  const drop = byId("drop");
+  input.addEventListener("change", async () => {
+    const files = [...input.files].map((file) => ({ file, name: file.name }));
+    input.value = "";
+    await send(files);
+  });
+  for (const kind of ["dragenter", "dragover"]) {
+    drop.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.add("over");
+    });
+  }
+  drop.addEventListener("dragleave", () => drop.classList.remove("over"));
+  drop.addEventListener("drop", async (event) => {
+    event.preventDefault();
+    drop.classList.remove("over");
+    const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+    const dropped = [...event.dataTransfer.files].map((file) => ({ file, name: file.name }));
+    await send(entries.length ? (await Promise.all(entries.map((entry) => filesOf(entry)))).flat() : dropped);
+  });
+}
+
+/** The files of a dropped file or folder, with their relative paths. */
+async function filesOf(entry) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
+    return [{ file, name: entry.fullPath.replace(/^\//, "") }];
+  }
+  const reader = entry.createReader();
+  const found = [];
+  for (;;) {
+    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+    if (!some.length) return found;
+    for (const inner of some) found.push(...(await filesOf(inner)));
+  }
+}
+
+async function send(files) {
+  const rows = files.map(({ name }) => new UploadRow(name));
+  for (const [index, { file, name }] of files.entries()) await store(file, name, rows[index]);
+  if (files.length) await listDocuments();
+}
+
+async function store(file, name, row) {
+  try {
+    row.says("Sending");
+    const answer = await upload(file, name, (share) => row.at(share, share < 1 ? "Sending" : "Storing"));
+    for (const failure of answer.failed) row.failed(failure.detail);
+    for (const document of answer.documents) {
+      if (document.job_id) await queued(document.job_id, row);
+      else row.done(DONE[document.status] ?? document.status, document);
+    }
+  } catch (error) {
+    if (!("errors" in error)) throw error;
+    row.failed(problemText(error));
+  }
+}
+
+async function queued(jobId, row) {
+  row.says("Queued");
+  let last = null;
+  await follow(jobId, (job) => {
+    last = job;
+    const { done, total, step } = job.progress;
+    row.at(total ? done / total : null, step ? `${step}${total ? `, ${done} of ${total}` : ""}` : job.status);
+  });
+  last ??= await call("GET", `jobs/${jobId}`);
+  if (last.status === "done") row.done(DONE[last.result?.status] ?? "Stored", { warnings: [], ...last.result });
+  else row.failed(`${last.status}${last.error ? `: ${last.error}` : ""}`);
+}
+
+class UploadRow {
+  constructor(name) {
+    this.bar = el("progress", { max: "1", value: "0", "aria-label": `Progress of ${name}` });
+    this.text = el("span", { class: "note" }, "Waiting");
+    this.item = el("li", { class: "row" }, el("div", { class: "row-text" }, el("strong", {}, name), this.text), this.bar);
+    byId("uploads").prepend(this.item);
+  }
+
+  says(text) {
+    this.text.textContent = text;
+  }
+
+  at(share, text) {
+    if (share === null) this.bar.removeAttribute("value");
+    else this.bar.value = share;
+    this.says(text);
+  }
+
+  done(text, { chunk_count: chunks, warnings }) {
+    this.at(1, [`${text}${chunks ? `, ${chunks} ${chunks === 1 ? "chunk" : "chunks"}` : ""}`, ...warnings].join(". "));
+    this.item.dataset.state = "done";
+  }
+
+  failed(text) {
+    this.at(1, `Not stored: ${text}`);
+    this.item.dataset.state = "failed";
+  }
+}

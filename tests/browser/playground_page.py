@@ -1,0 +1,94 @@
+"""Drives the playground in a page of a real Chromium, and records what the page logs and requests."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
+from playwright.async_api import Locator, Page
+
+CHROMIUM = next(
+    (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
+)
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PATIENCE_MS = 15_000
+FAILED_RESPONSE = "Failed to load resource"
+"""How Chromium logs a response with an error status, which some tests provoke."""
+
+
+@dataclass(slots=True)
+class Playground:
+    """The page, at the address of a service."""
+
+    page: Page
+    url: str
+    logged: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
+    refused: list[str | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", lambda message: self.logged.append(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: self.logged.append(f"error: {error}"))
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("requestfailed", lambda request: self.refused.append(request.failure))
+
+    def violations(self) -> list[str]:
+        """Errors and warnings, such as those of the Content-Security-Policy, and requests to other origins."""
+        errors = [line for line in self.logged if line.startswith(("error", "warning")) and FAILED_RESPONSE not in line]
+        return errors + [url for url in self.requested if not url.startswith(f"{self.url}/")]
+
+    async def open(self, path: str = "/") -> None:
+        """Opens the page and waits for what it shows before the first search."""
+        await self.page.goto(f"{self.url}{path}")
+        await self.page.locator(".welcome, #access .message, .row").first.wait_for()
+
+    async def search(self, query: str, **controls: str) -> Locator:
+        """Types a query, sets selects and radio buttons by name, presses Enter; the cards of the hits."""
+        for name, value in controls.items():
+            if name == "depth":
+                await self.page.locator(f"[name=depth][value={value}]").check(force=True)
+            else:
+                await self.page.locator(f"select[name={name}]").select_option(value)
+        await self.page.locator("#query").fill(query)
+        async with self.page.expect_response("**/api/rag/search"):
+            await self.page.locator("#query").press("Enter")
+        await self.page.locator("#answer:not([aria-busy])").wait_for()
+        return self.page.locator(".card")
+
+    async def upload(self, path: Path) -> str:
+        """Chooses a file, and returns what its row says once it is stored or refused."""
+        await self.page.locator("nav a[href='#documents']").click()
+        await self.page.locator("#files").set_input_files(path)
+        row = self.page.locator("#uploads .row[data-state]", has_text=path.name)
+        await row.wait_for()
+        return await row.inner_text()
+
+    async def accessibility_violations(self, color_scheme: Literal["light", "dark"]) -> str:
+        """The report of axe-core on the page in a colour scheme, empty if there is none."""
+        await self.page.emulate_media(color_scheme=color_scheme)
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(AXE_SCRIPT)
+        results = AxeResults(await self.page.evaluate("axe.run({resultTypes: ['violations']})"))
+        return "" if results.violations_count == 0 else results.generate_report()
+
+    async def texts(self, selector: str) -> list[str]:
+        """The texts of all elements of a selector."""
+        return await self.page.locator(selector).all_inner_texts()
+
+    async def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        width: Any = await self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return int(width)

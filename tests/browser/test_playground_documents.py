@@ -1,0 +1,186 @@
+"""Tests of the playground's documents, entities, key and policy in a real Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import harness
+import httpx
+import pytest
+from playground_page import Playground
+
+from app.api import playground as served
+from app.config import Settings
+from app.pipelines import large_documents
+from app.pipelines.services import Services
+from app.store.db import Database
+
+SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+EVERYTHING_STORED = """async () => JSON.stringify({
+    local: {...localStorage}, session: {...sessionStorage}, cookie: document.cookie, url: location.href,
+    history: history.state, databases: await indexedDB.databases(), caches: await caches.keys(), name: window.name,
+    html: document.documentElement.outerHTML,
+})"""
+
+
+@pytest.fixture(scope="session")
+def template(wide_template: str) -> str:
+    """The database is empty at first, for vectors of the length that the fake embedder has."""
+    return wide_template
+
+
+@pytest.fixture(scope="module")
+async def keyed_url(services: Services) -> AsyncIterator[str]:
+    """The address of a service that wants API keys."""
+    async with harness.running(Settings(auth="api_key"), services) as app, harness.listening(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=url) as opened:
+        yield opened
+
+
+async def test_html_in_a_document_is_shown_as_text(playground: Playground, client: httpx.AsyncClient) -> None:
+    document = {"uri": f"x/{SCRIPT}", "title": f"Title {SCRIPT}", "content": f"# {SCRIPT}\n\nZorvex {SCRIPT} ends."}
+    document["metadata"] = {f"key {SCRIPT}": SCRIPT, "author": f"Zorvex {SCRIPT}"}
+    stored = (await client.post("/api/rag/documents", json=document)).raise_for_status().json()
+    cards = await playground.search("zorvex")
+    await cards.first.locator(".passage-fold summary").click()
+    assert await cards.first.locator("h3").inner_text() == f"Title {SCRIPT}"
+    assert await cards.first.locator(".uri").inner_text() == f"x/{SCRIPT}"
+    assert f"Zorvex {SCRIPT}" in await cards.first.locator(".snippet").inner_text()
+    await playground.page.locator("nav a[href='#documents']").click()
+    await playground.page.locator("#documents").get_by_text(f"Title {SCRIPT}").wait_for()
+    await playground.page.locator("nav a[href='#entities']").click()
+    await playground.page.locator("#entities li").first.wait_for()
+    assert await playground.page.locator("main img, main script").count() == 0
+    assert await playground.page.title() == "Stepwell playground"
+    await client.delete(f"/api/rag/documents/{stored['document_id']}")
+
+
+async def test_the_policy_stops_scripts_and_calls_that_the_page_does_not_hold(open_page) -> None:
+    opened = await open_page()
+    attacks = (
+        "document.body.innerHTML = '<b>owned</b>'",
+        "const b = document.querySelector('button'); b.setAttribute('onclick', 'document.title = 1'); b.click()",
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title = 1'}))",
+        "document.body.append(Object.assign(document.createElement('img'), {src: 'http://localhost:1/'}))",
+        "await fetch('http://localhost:1/')",
+    )
+    for number, attack in enumerate(attacks, 1):
+        await opened.page.evaluate(f"async () => {{ try {{ {attack} }} catch {{}} }}")
+        assert len([line for line in opened.logged if line.startswith("error")]) >= number, attack
+    assert await opened.page.title() == "Stepwell playground"
+    assert [failure for failure in opened.refused if failure != "csp"] == []
+    opened.logged.clear()
+    opened.requested.clear()
+
+
+async def test_the_page_is_served_with_its_policy_and_loads_every_file_of_its_folder(open_page, url: str) -> None:
+    opened = await open_page("/playground")
+    async with httpx.AsyncClient(base_url=url) as client:
+        assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
+    loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
+    assert loaded == {path.name for path in served.PAGES.iterdir()} - {"index.html"}
+
+
+async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(
+    open_page, keyed_url: str, database: Database
+) -> None:
+    opened = await open_page(at=keyed_url)
+    page = opened.page
+    assert "This service needs a key" in await page.locator("#access").inner_text()
+    await opened.search("mortar")
+    assert "This service needs a key" in await page.locator("#answer").inner_text()
+    await page.locator("#answer").get_by_role("button", name="Enter a key").click()
+    await page.locator("#key:focus").wait_for()
+    await page.keyboard.type("sk_wrong")
+    await page.keyboard.press("Tab")
+    await page.locator("#access").get_by_text("does not accept this key").wait_for()
+    user = harness.new_user()
+    key = await harness.create_key(database, user)
+    async with httpx.AsyncClient(base_url=keyed_url, headers={"X-API-Key": key}) as client:
+        await client.post("/api/rag/documents", json={"content": "# Lime mortar\n\nLime sets slowly."})
+    await page.locator("#key").fill(key)
+    await page.locator("#key").press("Tab")
+    await page.get_by_role("button", name="Lime mortar").click()
+    await page.locator(".card h3", has_text="Lime mortar").wait_for()
+    await page.get_by_text("This request as code").click()
+    assert "Bearer $STEPWELL_API_KEY" in await page.locator(".code pre").first.inner_text()
+    assert key not in await page.evaluate(EVERYTHING_STORED)
+    assert not [line for line in [*opened.logged, *opened.requested] if key in line]
+    await page.reload()
+    await page.locator("#access .message").wait_for()
+    assert await page.locator("#key").input_value() == ""
+
+
+async def test_an_uploaded_file_is_listed_found_and_deleted(playground: Playground, tmp_path: Path) -> None:
+    word = f"quillon{uuid4().hex[:6]}"
+    path = tmp_path / "Harbour log.md"
+    path.write_text(f"# Harbour log\n\nThe {word} was oiled on Monday.")
+    assert "Stored, 1 chunk" in await playground.upload(path)
+    listed = playground.page.locator("#documents .row", has_text="Harbour log.md")
+    await listed.wait_for()
+    await playground.page.locator("nav a[href='#search']").click()
+    cards = await playground.search(word)
+    assert await cards.first.locator("mark").inner_text() == word
+    await playground.page.locator("nav a[href='#documents']").click()
+    await listed.get_by_role("button", name="Delete Harbour log").click()
+    await playground.page.get_by_role("button", name="Keep it").click()
+    await listed.get_by_role("button", name="Delete Harbour log").click()
+    await playground.page.get_by_role("button", name="Delete", exact=True).click()
+    await listed.wait_for(state="detached")
+
+
+async def test_dropped_files_are_stored_and_a_refused_one_says_why(
+    playground: Playground, client: httpx.AsyncClient
+) -> None:
+    page = playground.page
+    await page.locator("nav a[href='#documents']").click()
+    dropped = await page.evaluate_handle(
+        """() => {
+            const dropped = new DataTransfer();
+            dropped.items.add(new File(["Dropped dulse."], "dulse.txt"));
+            dropped.items.add(new File(["%PDF-1.4 broken"], "broken.pdf"));
+            return dropped;
+        }"""
+    )
+    await page.dispatch_event("#drop", "drop", {"dataTransfer": dropped})
+    await page.locator("#uploads .row", has_text="dulse.txt").get_by_text("Stored, 1 chunk").wait_for()
+    await page.locator("#uploads .row", has_text="broken.pdf").get_by_text("Not stored: The PDF is damaged").wait_for()
+    assert (await client.delete("/api/rag/documents", params={"uri": "dulse.txt"})).status_code == 200
+
+
+async def test_a_large_file_is_followed_until_its_job_has_stored_it(
+    playground: Playground, client: httpx.AsyncClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_documents, "LARGE", 2_000)
+    path = tmp_path / "long.md"
+    path.write_text("\n\n".join(f"Paragraph {n} on lime mortar and stone." for n in range(100)))
+    async with playground.page.expect_request("**/jobs/*/events"):
+        text = await playground.upload(path)
+    (document,) = (await client.get("/api/rag/documents", params={"uri": "long.md"})).json()["documents"]
+    assert f"Stored, {document['chunk_count']} chunks" in text
+    await client.delete(f"/api/rag/documents/{document['document_id']}")
+
+
+async def test_entities_are_listed_found_and_lead_to_their_documents(
+    playground: Playground, client: httpx.AsyncClient
+) -> None:
+    for name in ("Ana Silva", "Ben Okafor"):
+        await client.post("/api/rag/entities", json={"type": "person", "name": name, "aliases": [f"{name[:3]}."]})
+    await client.post("/api/rag/documents", json={"uri": "rope.md", "content": "Ana Silva spliced the rope."})
+    page = playground.page
+    await page.locator("nav a[href='#entities']").click()
+    await page.locator("#entities .row").nth(1).wait_for()
+    await page.locator("#entities-query").fill("Ana Silva")
+    async with page.expect_response("**/entities?*q=*"):
+        await page.locator("#entities-query").press("Enter")
+    first = page.locator("#entities .row", has_text="Ana Silva").first
+    assert "also Ana." in await first.inner_text()
+    await first.locator("summary").click()
+    await first.get_by_text("rope.md").wait_for()

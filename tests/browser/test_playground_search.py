@@ -1,0 +1,231 @@
+"""Tests of the playground's search in a real Chromium, on the sample notes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import harness
+import httpx
+import pytest
+from playground_page import Playground
+
+from app.pipelines.services import Services
+from app.providers.base import Embedder
+from app.store.db import Database
+
+QUESTION = "How do I get my money back for a train fare and a hotel?"
+HOPS = "Which musical instrument does the author of the backfill guide play?"
+PERSON = "What has cliffclarke been working on?"
+
+
+@pytest.fixture(scope="session")
+def template(demo_template: str) -> str:
+    """The database holds the sample notes."""
+    return demo_template
+
+
+@pytest.fixture(scope="module")
+async def services(database: Database, offline_embedder: Embedder) -> Services:
+    """The service runs with the offline model, for which relevance is calibrated."""
+    return await harness.services(database, offline_embedder)
+
+
+async def answer_of(url: str, query: str, **fields: object) -> dict:
+    async with httpx.AsyncClient(base_url=url) as client:
+        response = await client.post("/api/rag/search", json={"query": query, **fields})
+        return response.raise_for_status().json()
+
+
+async def test_enter_searches_and_shows_hits_with_marked_snippets(playground: Playground, url: str) -> None:
+    cards = await playground.search(QUESTION)
+    expected = (await answer_of(url, QUESTION, snippets=True))["results"]
+    assert await cards.count() == len(expected) == 5
+    first, hit = cards.first, expected[0]
+    assert await first.locator("h3").inner_text() == hit["title"]
+    assert await first.locator(".uri").inner_text() == hit["uri"]
+    assert await first.locator(".relevance-value").inner_text() == f"{hit['relevance']:.0%} relevant"
+    for card, shown in zip(await cards.all(), expected, strict=True):
+        snippet = shown["snippet"]
+        assert " ".join((await card.locator(".snippet").inner_text()).split()) == " ".join(snippet["text"].split())
+        marks = [shown["content"][match["start"] : match["end"]] for match in snippet["matches"]]
+        assert await card.locator(".snippet mark").all_inner_texts() == marks
+    assert await playground.texts(".card:first-child .badge") == [
+        f"{hit['confidence'].replace('_', ' ')} confidence",
+        f"vector #{hit['vector_rank']}",
+        f"text #{hit['text_rank']}",
+    ]
+    assert await playground.page.locator("#status").inner_text() == "5 passages, answer uncertain"
+
+
+async def test_marks_are_placed_by_code_points(playground: Playground, url: str) -> None:
+    async with httpx.AsyncClient(base_url=url) as client:
+        document = {"uri": "gulls.md", "content": "🐦🐦 gulls 🐦 nest on the 𝒞astle quexby wall 🐦."}
+        assert (await client.post("/api/rag/documents", json=document)).status_code == 201
+        cards = await playground.search("quexby 𝒞astle")
+        assert await cards.first.locator("mark").all_inner_texts() == ["𝒞astle", "quexby"]
+        await client.delete("/api/rag/documents", params={"uri": "gulls.md"})
+
+
+async def test_a_question_outside_the_notes_says_that_no_answer_is_likely(playground: Playground) -> None:
+    await playground.search("What is the capital of France?")
+    assert "No answer likely" in await playground.page.locator(".verdict").inner_text()
+    assert set(await playground.texts(".badge-level-low")) == {"low confidence"}
+
+
+@pytest.mark.parametrize("controls", [{}, {"fusion": "rrf"}, {"rerank": "cosine"}, {"depth": "thorough"}])
+async def test_the_bars_of_why_add_up_to_the_score(playground: Playground, url: str, controls: dict[str, str]) -> None:
+    cards = await playground.search(PERSON, **controls)
+    scores = [hit["score"] for hit in (await answer_of(url, PERSON, **controls))["results"]]
+    for card, score in zip(await cards.all(), scores, strict=True):
+        await card.locator(".why summary").click()
+        await card.locator(".bar-sum").wait_for()
+        rows = await card.locator(".bar-row").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
+        assert rows[-1] == pytest.approx(score, abs=1e-9)
+        if controls.get("depth") == "thorough" or len(rows) > 1:
+            assert sum(rows[:-1]) == pytest.approx(score, abs=1e-9)
+    boxes = await cards.first.locator(".bar").evaluate_all("bars => bars.map(bar => bar.getBoundingClientRect().width)")
+    assert max(boxes[1:]) > 10, "the bars are drawn"
+
+
+async def test_several_hops_are_drawn_from_the_question_over_names_to_passages(
+    playground: Playground, url: str
+) -> None:
+    await playground.search(HOPS, depth="thorough")
+    results = (await answer_of(url, HOPS, depth="thorough"))["results"]
+    graph = playground.page.locator(".graph svg")
+    names = {hit["via"]["name"] for hit in results if hit.get("via")}
+    assert "Ines Brandauer" in names
+    assert set(await graph.locator(".node-name title").all_text_contents()) == names
+    assert await graph.locator(".node-passage").count() == len(results)
+    assert await graph.locator(".node-question title").all_text_contents() == [HOPS]
+    nodes = await graph.locator(".node").count()
+    assert await graph.locator(".edge").count() == nodes - 1, "each node but the question is reached once"
+    routes = await playground.texts(".route")
+    assert len(routes) == sum("via" in hit for hit in results)
+    assert "reached by Ines Brandauer in Backfill guide" in " ".join(routes)
+
+
+async def test_the_controls_are_sent_and_counted(playground: Playground) -> None:
+    page = playground.page
+    await page.locator("[name=mmr]").check()
+    await page.locator("[name=team]").fill("Data Platform")
+    await page.locator("[name=created_after]").fill("2025-06-01")
+    await page.locator("[name=filters]").fill('{"metadata": {"tags": "people"}}')
+    await page.locator("[name=limit]").fill("3")
+    async with page.expect_request("**/api/rag/search") as sent:
+        cards = await playground.search("who leads", mode="semantic", fusion="rrf", hierarchy="off", rerank="cosine")
+    request = await sent.value
+    assert request.post_data_json == {
+        "query": "who leads",
+        "mode": "semantic",
+        "fusion": "rrf",
+        "hierarchy": "off",
+        "rerank": "cosine",
+        "limit": 3,
+        "mmr": True,
+        "filters": {
+            "all": [
+                {"metadata": {"team": "Data Platform"}, "created_after": "2025-06-01T00:00:00Z"},
+                {"metadata": {"tags": "people"}},
+            ]
+        },
+        "snippets": True,
+        "explain": True,
+    }
+    assert set(await cards.locator("h3").all_inner_texts()) == {"Ines Brandauer"}
+    assert await page.locator("#options-changed").inner_text() == "9 changed"
+    await page.locator("#options-reset").click()
+    assert await page.locator("#options-changed").is_hidden()
+
+
+async def test_a_refused_request_is_shown_in_words_with_its_field(playground: Playground) -> None:
+    page = playground.page
+    await page.locator("[name=filters]").fill('{"metadata": 5}')
+    await playground.search("lime")
+    assert await page.locator(".problem li").inner_text() == "filters.metadata: Must be a JSON object."
+    assert await page.locator("[name=filters]").get_attribute("aria-invalid") == "true"
+    await page.locator("[name=filters]").fill("{metadata")
+    await page.locator("#query").press("Enter")
+    await page.get_by_text("The filter must be a JSON object").wait_for()
+    await page.locator("[name=filters]").fill("")
+    await playground.search("lime")
+    assert await page.locator(".problem").count() == 0
+    assert await page.locator("[aria-invalid]").count() == 0
+
+
+async def test_the_request_as_code_runs_and_finds_the_same(playground: Playground, url: str) -> None:
+    await playground.page.locator("[name=boost]").uncheck()
+    await playground.page.locator("[name=filters]").fill('{"metadata": {"team": "Firmware"}}')
+    cards = await playground.search('who\'s on "call"?', fusion="convex")
+    titles = await cards.locator("h3").all_inner_texts()
+    await playground.page.get_by_text("This request as code").click()
+    curl, python = await playground.texts(".code pre")
+    assert "explain=True" in python
+    for command in (["bash", "-c", curl], [sys.executable, "-c", python]):
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "client/src"}
+        )
+        out = (await process.communicate())[0].decode()
+        assert process.returncode == 0
+        assert [title for title in titles if title not in out] == []
+
+
+async def test_a_newcomer_is_offered_queries_that_are_searched_with_a_click(open_page) -> None:
+    page = (await open_page()).page
+    await page.get_by_role("button", name="Which musical instrument").click()
+    await page.locator(".graph").wait_for()
+    assert await page.locator("#query").input_value() == HOPS
+    assert await page.locator("[name=depth]:checked").get_attribute("value") == "thorough"
+
+
+async def test_the_keyboard_alone_searches_opens_why_and_returns(playground: Playground) -> None:
+    page = playground.page
+    await page.keyboard.press("Tab")
+    await page.keyboard.press("/")
+    await page.locator("#query:focus").wait_for()
+    await page.keyboard.type(PERSON)
+    await page.keyboard.press("Enter")
+    await page.locator(".card").first.wait_for()
+    for _ in range(60):
+        await page.keyboard.press("Tab")
+        if await page.locator(".why summary:focus").count():
+            break
+    await page.keyboard.press("Enter")
+    await page.locator(".why[open] .bar-sum").wait_for()
+    await page.keyboard.press("/")
+    await page.locator("#query:focus").wait_for()
+    assert await page.locator("#query").input_value() == PERSON
+
+
+async def test_an_answer_that_is_degraded_says_so(playground: Playground) -> None:
+    async def degraded(route) -> None:
+        response = await route.fetch()
+        answer = {**await response.json(), "degraded": ["embedding_failed", "no_query_vector"], "relaxed": ["phrases"]}
+        await route.fulfill(response=response, json=answer)
+
+    await playground.page.route("**/api/rag/search", degraded)
+    await playground.search(QUESTION)
+    assert await playground.texts(".notices li") == [
+        "Degraded: the query could not be embedded.",
+        "Degraded: only the text leg ran.",
+        "Relaxed: nothing matched, so this was dropped: phrases",
+    ]
+
+
+async def test_axe_finds_no_violation_and_a_phone_needs_no_sideways_scrolling(open_page) -> None:
+    phone = await open_page(viewport={"width": 360, "height": 740}, has_touch=True)
+    assert await phone.accessibility_violations("light") == ""
+    await phone.page.locator("#options > summary").click()
+    cards = await phone.search(HOPS, depth="thorough")
+    for summary in await phone.page.locator("#answer summary").all():
+        await summary.click()
+    await cards.first.locator(".bar-sum").wait_for()
+    assert await phone.accessibility_violations("light") == ""
+    assert await phone.accessibility_violations("dark") == ""
+    assert await phone.overflow() == 0
+    for view, color_scheme in (("documents", "light"), ("entities", "dark")):
+        await phone.page.locator(f"nav a[href='#{view}']").click()
+        await phone.page.locator(f"#{view} li").first.wait_for()
+        assert await phone.accessibility_violations(color_scheme) == "", view
+        assert await phone.overflow() == 0, view
