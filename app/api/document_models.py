@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 from app import errors
 from app.api import wire
 from app.api.enums import StoreStatus
-from app.shapes import Chunk, Document, IngestResult, RowCounts, Upload
+from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload
 from app.text import cleaning
 
 MAX_DOCUMENTS = 500
@@ -268,6 +268,16 @@ class StorageStats(BaseModel):
     languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
+    cached_vectors: int = Field(description="Number of vectors in the cache of passages.")
+    cache_hit_rate: float | None = Field(
+        description="Share of the look-ups that the cached vectors answered; null without cached vectors."
+    )
+
+    @classmethod
+    def of(cls, stored: Stats) -> Self:
+        """The response model of a core type."""
+        fields = {name: value for name, value in _fields(stored).items() if name != "cache"}
+        return cls(**fields, cached_vectors=stored.cache.entries, cache_hit_rate=stored.cache.hit_rate)
 
 
 def _fields(shape: Any) -> dict[str, Any]:

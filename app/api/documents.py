@@ -256,5 +256,4 @@ def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
 )
 async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
     """Numbers of the user's documents and chunks, and the embedding model."""
-    stored = await documents.stats(user_id, db=use.db)
-    return StorageStats(**{name: getattr(stored, name) for name in stored.__dataclass_fields__})
+    return StorageStats.of(await documents.stats(user_id, db=use.db))

@@ -151,6 +151,7 @@ def install(app: FastAPI, *, access: str) -> None:
     for kind, meaning in (("queries", "Queries being embedded now."), ("passages", "Passages waiting for the model.")):
         metrics.watch(f"stepwell_embedding_{kind}_in_flight", meaning, partial(_read, app, _embedding(kind)))
     metrics.registry.register(_RemoteModels(app))
+    metrics.registry.register(_VectorCache(app))
     if access != "off":
         app.include_router(_router(keyed=access == "keyed"))
 
@@ -216,6 +217,22 @@ class _RemoteModels(Collector):
                 attempts.add_metric([*policy.target, outcome], count)
         yield breakers
         yield attempts
+
+
+class _VectorCache(Collector):
+    """Reads how often this process looked passages up in the cache of vectors."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    def collect(self) -> Iterator[Metric]:
+        """One counter for each outcome."""
+        meaning = "Passages that were looked up in the cache of vectors: hit, miss."
+        lookups = CounterMetricFamily("stepwell_embedding_cache_lookups", meaning, labels=["outcome"])
+        if (services := getattr(self._app.state, "services", None)) is not None:
+            lookups.add_metric(["hit"], services.cache.hits)
+            lookups.add_metric(["miss"], services.cache.misses)
+        yield lookups
 
 
 class Counting:

@@ -87,6 +87,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         many_users=settings.auth == "api_key",
         users=tuple(dict.fromkeys(users)),
         chunking_options=runtime.chunking_options(settings),
+        cache_size=settings.embedding_cache_size,
         full=full,
     )
     if full:

@@ -17,7 +17,7 @@ from app.errors import BadRequest
 from app.pipelines import mention_refresh, repair, selections
 from app.pipelines import reindex as pipeline
 from app.pipelines.reindex import Reindexed
-from app.pipelines.services import Services
+from app.pipelines.services import Services, VectorCache
 from app.providers import scope
 from app.runtime import models
 from app.shapes import Filters
@@ -72,7 +72,7 @@ async def _reindex(
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
     async with owner_at_revision(settings) as owner, models.open_embedder(settings) as embedder:
-        services = Services(owner, embedder, chunking_options=cut)
+        services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
         with scope.retrying_bulk(PROVIDER_RETRY_S):
             users = chosen or await repair.users(db=owner)
             return {one: await _of_user(one, services, which) for one in users}

@@ -65,6 +65,13 @@ class ProviderSettings(BaseSettings):
         0, ge=0, description="Maximum number of calls per minute to the embedding model, in each process; 0: no limit."
     )
     query_cache_size: int = Field(10_000, ge=0, description="Maximum number of query vectors cached in memory.")
+    embedding_cache_size: int = Field(
+        0,
+        ge=0,
+        le=1_000_000,
+        description="Maximum number of vectors of passages that the database keeps for each user, for texts that are "
+        "stored again; 0: none.",
+    )
     embed_timeout_s: float = Field(
         3.0, gt=0, description="Timeout for embedding a query; the search then continues without a vector."
     )

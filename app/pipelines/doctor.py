@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from app.pipelines import keys, reindex, repair
+from app.pipelines import documents, keys, reindex, repair
 from app.pipelines.chunking_options import ChunkingOptions
+from app.shapes import CacheUse
 from app.store import health, schema
 from app.store.db import Database
 
@@ -37,6 +38,7 @@ class Expected:
         many_users: Row-level security must apply to the role.
         users: Users whose rows are checked, in addition to those in the database.
         chunking_options: The options with which documents are cut.
+        cache_size: The maximum number of cached vectors of each user.
         full: Compare all rows instead of a sample.
     """
 
@@ -45,6 +47,7 @@ class Expected:
     many_users: bool
     users: tuple[str, ...] = ()
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    cache_size: int = 0
     full: bool = False
 
 
@@ -185,6 +188,7 @@ async def _rows(db: Database, expected: Expected, owner: Database | None) -> Asy
     every = tuple(dict.fromkeys((*expected.users, *known)))
     users = every if expected.full else every[:MAX_USERS]
     yield await _chunking(db, users, expected.chunking_options)
+    yield await _cache(db, users, expected.cache_size)
     check = repair.check if expected.full else repair.check_sample
     checked = [await check(user_id, db=db, keys=expected.chunking_options.entity_keys) for user_id in users]
     looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
@@ -208,6 +212,16 @@ async def _chunking(db: Database, users: Sequence[str], options: ChunkingOptions
         return Finding("chunking", "ok", f"documents are cut to {cut}")
     message = f"{count} documents were cut with other options than the settings, which are {cut}."
     return Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")
+
+
+async def _cache(db: Database, users: Sequence[str], size: int) -> Finding:
+    found = CacheUse()
+    for user_id in users:
+        use = (await documents.stats(user_id, db=db)).cache
+        found = CacheUse(found.entries + use.entries, found.hits + use.hits)
+    rate = "" if found.hit_rate is None else f"; they answered {found.hit_rate:.0%} of their look-ups"
+    kept = f"at most {size} for a user" if size else "no more are added (STEPWELL_EMBEDDING_CACHE_SIZE=0)"
+    return Finding("cache", "ok", f"{found.entries} vectors of passages are cached, {kept}{rate}")
 
 
 _ROWS: tuple[tuple[str, Level, str, str], ...] = (

@@ -149,15 +149,13 @@ async def _store_text(
     cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
     services.db.check_room()
-    texts = chunk_vectors.texts([draft])
-    stored = await chunk_vectors.stored(user_id, list(texts), db=services.db)
-    new = await chunk_vectors.computed({k: text for k, text in texts.items() if k not in stored}, services.embedder)
+    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:
-        if not await documents.change(writing, user_id, source, draft, vectors_by_key={**stored, **new}):
+        if not await documents.change(writing, user_id, source, draft, vectors_by_key=found.by_key):
             return None
         await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
-    return _result(source, draft, "changed", len(new))
+    return _result(source, draft, "changed", len(found.computed))
 
 
 def _result(source: DocumentSource, draft: DocumentDraft, status: Any, embedded: int) -> IngestResult:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from array import array
 from collections import Counter
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -33,6 +32,7 @@ from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
 from app.store import documents
 from app.store.db import Database
+from app.store.document_rows import VectorValue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -167,7 +167,7 @@ class _Batch:
     wait: bool = True
     stored: dict[bytes, documents.StoredVersion] = field(default_factory=dict)
     is_outdated: bool = False
-    vectors: dict[UUID, str | array[float]] = field(default_factory=dict)
+    vectors: dict[UUID, VectorValue] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
 
     def drafts(self) -> list[DocumentDraft]:
@@ -191,14 +191,14 @@ class _Batch:
         Raises ProviderError, DatabaseUnavailable, DiskFull.
         """
         texts = chunk_vectors.texts(drafts)
-        unknown = [key for key in texts if key not in self.vectors]
+        unknown = {key: text for key, text in texts.items() if key not in self.vectors}
         if not unknown:
             return
         services.db.check_room()
-        self.vectors.update(await self._retried(chunk_vectors.stored, user_id, unknown, db=services.db))
-        missing = {key: text for key, text in texts.items() if key not in self.vectors}
-        self.vectors.update(await chunk_vectors.computed(missing, services.embedder))
-        self.embedded.update(missing)
+        known = await self._retried(chunk_vectors.known, unknown, user_id, services)
+        found = await chunk_vectors.complete(unknown, known, user_id, services)
+        self.vectors.update(found.by_key)
+        self.embedded.update(found.computed)
 
     async def store(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
         """Write one document in one transaction; a retry after a commit of unknown outcome finds it unchanged."""
@@ -295,7 +295,7 @@ async def _stored_versions(
 
 
 async def _put(
-    draft: DocumentDraft, user_id: str, vectors: dict[UUID, str | array[float]], *, db: Database, keys: Sequence[str]
+    draft: DocumentDraft, user_id: str, vectors: Mapping[UUID, VectorValue], *, db: Database, keys: Sequence[str]
 ) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
         document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=vectors)

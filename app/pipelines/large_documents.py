@@ -23,7 +23,6 @@ from app.pipelines.workers import ClaimLost, Handler, Run
 from app.shapes import DocumentDraft, IngestResult
 from app.store import documents, jobs, mentions, staging
 from app.store.db import Writing
-from app.store.document_rows import VectorValue
 from app.store.documents import DocumentSource
 from app.store.staging import Slice, StagedDocument
 from app.text import names
@@ -212,13 +211,11 @@ async def _embed(storing: _Storing) -> None:
         wanted = {
             text.embedding_key: document_drafts.embedded_text(title, text.heading_path, text.content) for text in texts
         }
-        stored = await chunk_vectors.stored(user_id, list(wanted), db=services.db)
-        missing = {key: text for key, text in wanted.items() if key not in stored}
-        vectors: dict[UUID, VectorValue] = {**stored, **await chunk_vectors.computed(missing, services.embedder)}
-        embedded = storing.progress.get("embedded", 0) + len(missing)
+        found = await chunk_vectors.find(wanted, user_id, services)
+        embedded = storing.progress.get("embedded", 0) + len(found.computed)
         some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
         async with services.db.writing(user_id) as writing:
-            await staging.stage_vectors(writing, user_id, job_id, some, by_key=vectors)
+            await staging.stage_vectors(writing, user_id, job_id, some, by_key=found.by_key)
             await storing.advance(writing, step="embed", done=some.last + 1, embedded=embedded)
         first = some.last + 1
 

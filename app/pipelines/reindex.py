@@ -7,8 +7,7 @@ new ones. An interrupted run is continued by the next one, which finds only the 
 from __future__ import annotations
 
 import dataclasses
-from array import array
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Literal
@@ -32,6 +31,7 @@ from app.shapes import DocumentDraft, Filters
 from app.store import cuts, documents, jobs, mentions
 from app.store.cuts import Cut
 from app.store.db import Database
+from app.store.document_rows import VectorValue
 from app.store.documents import DocumentSource
 from app.text import cleaning
 
@@ -125,9 +125,10 @@ async def run(user_id: str, services: Services, *, which: Which = "outdated") ->
     done = Reindexed()
     async for batch in _batches(user_id, services, which):
         changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
-        vectors, embedded = await _vectors(changed, user_id, services)
-        cut = [await _store(one, user_id, services, vectors) for one in batch]
-        done = Reindexed(done.compared + len(batch), done.cut + sum(cut), done.embedded + embedded)
+        services.db.check_room()
+        found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
+        cut = [await _store(one, user_id, services, found.by_key) for one in batch]
+        done = Reindexed(done.compared + len(batch), done.cut + sum(cut), done.embedded + len(found.computed))
         yield done
 
 
@@ -180,18 +181,7 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
     return _Recut(source, draft, same=same)
 
 
-async def _vectors(
-    drafts: Sequence[DocumentDraft], user_id: str, services: Services
-) -> tuple[dict[UUID, str | array[float]], int]:
-    """The vectors of all chunks by embedding key, and how many of them were computed."""
-    services.db.check_room()
-    texts = chunk_vectors.texts(drafts)
-    stored = await chunk_vectors.stored(user_id, list(texts), db=services.db)
-    missing = {key: text for key, text in texts.items() if key not in stored}
-    return {**stored, **await chunk_vectors.computed(missing, services.embedder)}, len(missing)
-
-
-async def _store(recut: _Recut, user_id: str, services: Services, vectors: dict[UUID, str | array[float]]) -> bool:
+async def _store(recut: _Recut, user_id: str, services: Services, vectors: Mapping[UUID, VectorValue]) -> bool:
     """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
     source, keys = recut.source, services.chunking_options.entity_keys
     try:

@@ -15,6 +15,15 @@ from app.shapes import Guidance
 from app.store.db import Database
 
 
+@dataclass(slots=True)
+class VectorCache:
+    """The size of each user's cache of passage vectors, 0 for none, and how often this process found one there."""
+
+    size: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """A database, the providers, and the limits they work under.
@@ -38,6 +47,7 @@ class Services:
     guidance: Guidance = field(default_factory=Guidance)
     local_token: str = ""
     entity_cache: EntityCache = field(default_factory=EntityCache)
+    cache: VectorCache = field(default_factory=VectorCache)
 
     @property
     def policies(self) -> list[CallPolicy]:

@@ -17,7 +17,7 @@ from app.parsing.process import ParseLimits
 from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
-from app.pipelines.services import Services
+from app.pipelines.services import Services, VectorCache
 from app.runtime import models
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
@@ -67,6 +67,7 @@ async def open_services(
             expected_schema=models.embedding(settings),
             llm=llm,
             reranker=reranker,
+            cache=VectorCache(settings.embedding_cache_size),
             local_token=local_token.load(data_dir(settings)) if settings.auth == "local_token" else "",
             guidance=Guidance(
                 alpha=settings.hierarchy_alpha,

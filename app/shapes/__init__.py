@@ -60,6 +60,7 @@ from app.shapes.reading import (
 )
 from app.shapes.snippets import MatchedSpan, Snippet
 from app.shapes.writing import (
+    CacheUse,
     Chunk,
     ChunkDraft,
     Document,
@@ -78,6 +79,7 @@ __all__ = [
     "OPERATORS",
     "Answer",
     "Boost",
+    "CacheUse",
     "Candidate",
     "Chunk",
     "ChunkDraft",

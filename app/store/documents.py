@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql
 
 from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
-from app.store import document_rows, selections, sql, staging, tables
+from app.store import document_rows, embedding_cache, selections, sql, staging, tables
 from app.store.db import Reading, Writing
 from app.store.document_rows import VectorValue
 
@@ -308,6 +308,7 @@ async def stats(db: Reading, user_id: str) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
+        cache=await embedding_cache.use(db, user_id),
     )
 
 

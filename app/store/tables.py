@@ -30,7 +30,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
-from app.store import columns, shared_tables, staging_tables
+from app.store import cache_table, columns, shared_tables, staging_tables
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
@@ -300,6 +300,7 @@ headings = Table(
 
 staged_documents, staged_chunks = staging_tables.staged_documents, staging_tables.staged_chunks
 hidden_chunks = staging_tables.hidden_chunks
+embedding_cache = cache_table.embedding_cache
 
 audit_log = Table(
     "audit_log",
