@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from stepwell_client import ApiError, AsyncClient, Client, ConnectionFailed
+from stepwell_client.operations import File
 
 from app.config import Settings
 from app.store.db import Database
@@ -57,6 +59,30 @@ async def test_documents_are_stored_found_read_listed_and_deleted(client: AsyncC
     assert (await client.delete(stored.document_id))["documents_deleted"] == 1
     assert (await client.delete_by_uri("0.md"))["documents_deleted"] == 1
     assert (await client.stats()).documents == 2
+
+
+async def test_files_are_uploaded(client: AsyncClient, tmp_path: Path) -> None:
+    (tmp_path / "lime.md").write_text(LIME)
+    files: list[File] = [tmp_path / "lime.md", ("tides/harbour.txt", b"High water at noon."), ("empty.txt", b"")]
+    stored = await client.upload(files, metadata={"team": "masonry"}, language="en")
+    assert [(document.uri, document.status) for document in stored.documents] == [
+        ("lime.md", "added"),
+        ("tides/harbour.txt", "added"),
+    ]
+    assert [(failure.index, failure.code) for failure in stored.failed] == [(2, "no_text")]
+    assert (await client.get(stored.documents[0].document_id)).metadata["team"] == "masonry"
+
+
+async def test_a_job_is_followed_to_its_end(client: AsyncClient) -> None:
+    stored = await client.add("Tide table.\n\n" * 80_000, uri="tides.md")
+    assert stored.status == "queued"
+    assert stored.job_id is not None
+    await client.cancel_job(stored.job_id)
+    seen: list[str] = []
+    job = await client.wait_for_job(stored.job_id, on_progress=lambda state: seen.append(state.status))
+    assert (job.status, job.has_ended, seen[-1]) == ("cancelled", True, "cancelled")
+    with pytest.raises(ApiError, match="404"):
+        await client.wait_for_job(stored.document_id)
 
 
 async def test_jobs_are_listed_read_and_cancelled(client: AsyncClient, database: Database) -> None:
@@ -143,10 +169,12 @@ def test_a_service_that_does_not_listen_is_named() -> None:
 
 
 def test_both_clients_have_the_same_methods() -> None:
-    def public(kind: type) -> set[str]:
-        return {name for name in vars(kind) if not name.startswith("_")} - {"close", "aclose"}
+    def methods(client: type, close: str) -> dict[str, list[str]]:
+        public = {name: value for name, value in vars(client).items() if callable(value) and not name.startswith("_")}
+        del public[close]
+        return {name: list(inspect.signature(value).parameters) for name, value in public.items()}
 
-    assert public(Client) == public(AsyncClient)
+    assert methods(Client, "close") == methods(AsyncClient, "aclose")
 
 
 def test_the_client_does_not_import_the_server() -> None:

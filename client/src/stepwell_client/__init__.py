@@ -10,7 +10,8 @@
 `openai_agents` register the service's tools in agent frameworks; each needs the extra of its name.
 """
 
-from stepwell_client.client import AsyncClient, Client
+from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.errors import ApiError, ConnectionFailed, StepwellError
 
 __all__ = ["ApiError", "AsyncClient", "Client", "ConnectionFailed", "StepwellError"]

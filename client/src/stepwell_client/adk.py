@@ -10,7 +10,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from stepwell_client import agent_tools
-from stepwell_client.client import AsyncClient
+from stepwell_client.async_client import AsyncClient
 from stepwell_client.errors import ApiError
 from stepwell_client.models import ToolDefinition
 

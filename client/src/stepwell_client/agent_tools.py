@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from stepwell_client.client import AsyncClient, Client
+from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.errors import ApiError
 from stepwell_client.models import ToolDefinition
 

@@ -12,7 +12,8 @@ from langchain_core.tools import StructuredTool
 from pydantic import ConfigDict, Field
 
 from stepwell_client import agent_tools
-from stepwell_client.client import AsyncClient, Client
+from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.models import Hit
 
 

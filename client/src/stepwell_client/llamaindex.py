@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -10,7 +11,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import FunctionTool, ToolMetadata
 
 from stepwell_client import agent_tools
-from stepwell_client.client import AsyncClient, Client
+from stepwell_client.async_client import AsyncClient
+from stepwell_client.client import Client
 from stepwell_client.models import Hit, ToolDefinition
 
 
@@ -24,6 +26,11 @@ class _Metadata(ToolMetadata):
     def get_parameters_dict(self) -> dict[str, Any]:
         """The JSON Schema of the arguments."""
         return self._schema
+
+    @property
+    def fn_schema_str(self) -> str:
+        """The JSON Schema of the arguments as text, which agents without function calling put in their prompt."""
+        return json.dumps(self._schema)
 
 
 def tools(

@@ -17,6 +17,15 @@ class Model(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
 
+class Snippet(Model):
+    """The sentences of a passage that match best; offsets are those of code points in the passage's whole text."""
+
+    text: str
+    start: int
+    end: int
+    matches: list[dict[str, Any]]
+
+
 class Hit(Model):
     """A passage. The other fields of the REST API's full answer are extra attributes."""
 
@@ -27,9 +36,12 @@ class Hit(Model):
     content: str
     heading_path: list[str] = Field(default_factory=list)
     metadata: dict[str, Any] = Field(default_factory=dict)
+    page: int | None = None
     score: float
+    relevance: float | None = None
     confidence: Confidence
     hop: int | None = None
+    snippet: Snippet | None = None
 
 
 class Answer(Model):
@@ -37,7 +49,10 @@ class Answer(Model):
 
     results: list[Hit]
     confidence: Confidence | None = None
+    answerable: float | None = None
     search_mode: str
+    depth: str | None = None
+    depth_reason: str | None = None
     fallback_reason: str | None = None
     degraded: list[str] = Field(default_factory=list)
     next_cursor: str | None = None
@@ -103,6 +118,11 @@ class Job(Model):
     error: str | None = None
     created_at: datetime
     finished_at: datetime | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the job is done, failed or cancelled."""
+        return self.status not in ("queued", "running")
 
 
 class JobPage(Model):

@@ -9,7 +9,7 @@ from typing import Any
 from agents import FunctionTool
 
 from stepwell_client import agent_tools
-from stepwell_client.client import AsyncClient
+from stepwell_client.async_client import AsyncClient
 from stepwell_client.models import ToolDefinition
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -13,17 +15,21 @@ from stepwell_client import models
 
 T = TypeVar("T")
 API = "/api/rag"
+File = Path | str | tuple[str, bytes]
+"""A path of a file, which is stored under its name, or a name or relative path with the content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[T]):
-    """A request and the type of its response. `body` is sent as JSON, without the options that are None."""
+    """A request and the type of its response. `body` is sent as JSON, `files` and `form` as a multipart form."""
 
     method: str
     path: str
     response: TypeAdapter[T]
     body: Any = None
     parameters: Mapping[str, Any] | None = None
+    files: Sequence[tuple[str, tuple[str, bytes]]] = ()
+    form: Mapping[str, str] = field(default_factory=dict)
 
 
 def search(query: str, options: Mapping[str, Any]) -> Operation[models.Answer]:
@@ -56,6 +62,15 @@ def add(content: str, options: Mapping[str, Any]) -> Operation[models.DocumentRe
 def add_many(documents: Sequence[Mapping[str, Any]]) -> Operation[models.DocumentResults]:
     """Store several documents."""
     return Operation("POST", f"{API}/documents", TypeAdapter(models.DocumentResults), list(map(dict, documents)))
+
+
+def upload(files: Sequence[File], options: Mapping[str, Any]) -> Operation[models.DocumentResults]:
+    """Store files, which are read here. Raises OSError."""
+    form = {name: value if isinstance(value, str) else json.dumps(value) for name, value in _given(options).items()}
+    parts = [
+        ("files", file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes())) for file in files
+    ]
+    return Operation("POST", f"{API}/documents/upload", TypeAdapter(models.DocumentResults), files=parts, form=form)
 
 
 def get(document_id: UUID | str) -> Operation[models.Document]:
@@ -93,6 +108,11 @@ def job(job_id: UUID | str) -> Operation[models.Job]:
     return Operation("GET", f"{API}/jobs/{job_id}", TypeAdapter(models.Job))
 
 
+def follow_job(job_id: UUID | str) -> Operation[models.Job]:
+    """A background job as server-sent events."""
+    return Operation("GET", f"{API}/jobs/{job_id}/events", TypeAdapter(models.Job))
+
+
 def cancel_job(job_id: UUID | str) -> Operation[models.Job]:
     """Cancel a background job."""
     return Operation("POST", f"{API}/jobs/{job_id}/cancel", TypeAdapter(models.Job))
@@ -125,3 +145,7 @@ def _search(path: str, query: str, options: Mapping[str, Any]) -> Operation[mode
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _named(file: File) -> tuple[str, bytes]:
+    return file if isinstance(file, tuple) else (Path(file).name, Path(file).read_bytes())

@@ -39,7 +39,7 @@ class SearchOptions(SimilarOptions, total=False):
     mmr: bool
     min_confidence: str
     min_relevance: float
-    depth: str
+    depth: Literal["fast", "thorough", "auto"]
     detail: Detail
     explain: bool
     snippets: bool
@@ -53,6 +53,16 @@ class DocumentOptions(TypedDict, total=False):
     metadata: dict[str, Any]
     language: str
     created_at: str
+
+
+class UploadOptions(TypedDict, total=False):
+    """What the documents of uploaded files have besides their text; `uri` and `title` with one file only."""
+
+    title: str
+    uri: str
+    metadata: dict[str, Any]
+    language: str
+    text_field: str
 
 
 class ListOptions(TypedDict, total=False):

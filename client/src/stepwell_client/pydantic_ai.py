@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_ai import FunctionToolset, Tool
 
 from stepwell_client import agent_tools
-from stepwell_client.client import AsyncClient
+from stepwell_client.async_client import AsyncClient
 from stepwell_client.models import ToolDefinition
 
 

@@ -1,0 +1,55 @@
+"""Builds the HTTP requests of operations and reads their responses."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+import httpx
+
+from stepwell_client.errors import ApiError, ConnectionFailed
+from stepwell_client.models import Job
+from stepwell_client.operations import Operation
+
+T = TypeVar("T")
+DEFAULT_URL = "http://127.0.0.1:8000"
+TIMEOUT_S = 60.0
+
+
+def settings(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
+    """The arguments of an HTTP client: STEPWELL_URL and STEPWELL_API_KEY stand in for what is not given."""
+    key = api_key or os.getenv("STEPWELL_API_KEY")
+    return {
+        "base_url": url or os.getenv("STEPWELL_URL") or DEFAULT_URL,
+        "headers": {"Authorization": f"Bearer {key}"} if key else {},
+        "timeout": timeout_s,
+    }
+
+
+def request(operation: Operation[Any]) -> dict[str, Any]:
+    """The arguments of a request."""
+    return {
+        "method": operation.method,
+        "url": operation.path,
+        "params": operation.parameters,
+        **({} if operation.body is None else {"json": operation.body}),
+        **({"files": operation.files, "data": operation.form} if operation.files else {}),
+    }
+
+
+def result(operation: Operation[T], response: httpx.Response) -> T:
+    """The result of an operation. Raises ApiError."""
+    if response.is_error:
+        raise ApiError.of(response)
+    return operation.response.validate_json(response.content)
+
+
+def failed(base_url: httpx.URL, error: httpx.HTTPError) -> ConnectionFailed:
+    """The error for a request without a response."""
+    return ConnectionFailed(f"{base_url} did not answer: {type(error).__name__}.")
+
+
+def job_of(line: str) -> Job | None:
+    """The state of a job in a line of its server-sent events; None for the other lines."""
+    name, _, value = line.partition(":")
+    return Job.model_validate_json(value) if name == "data" else None
