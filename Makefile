@@ -15,7 +15,7 @@ RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
 
-.PHONY: demo serve test test-adapters fuzz faults check format lock audit schema openapi clean
+.PHONY: demo serve test test-adapters fuzz faults check format lock audit schema openapi screenshots clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -58,6 +58,9 @@ openapi schema: $(VENV)/.dev
 	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
 	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
 	$(BIN)/stepwell db schema --write migrations/schema.sql
+
+screenshots: $(VENV)/.dev
+	$(BIN)/python docs/screenshots.py
 
 lock: $(BIN)/uv
 	$(COMPILE) -o requirements.lock

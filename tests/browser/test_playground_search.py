@@ -58,6 +58,15 @@ async def test_enter_searches_and_shows_hits_with_marked_snippets(playground: Pl
     assert await playground.page.locator("#status").inner_text() == "5 passages, answer uncertain"
 
 
+async def test_more_passages_follow_those_shown(playground: Playground) -> None:
+    await playground.search(QUESTION)
+    await playground.page.get_by_role("button", name="More passages").click()
+    await playground.page.locator("#hit-6").wait_for()
+    chunks = await playground.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
+    assert len(chunks) == len(set(chunks)) == 10
+    assert await playground.texts(".place") == [str(place) for place in range(1, 11)]
+
+
 async def test_marks_are_placed_by_code_points(playground: Playground, url: str) -> None:
     async with httpx.AsyncClient(base_url=url) as client:
         document = {"uri": "gulls.md", "content": "🐦🐦 gulls 🐦 nest on the 𝒞astle quexby wall 🐦."}

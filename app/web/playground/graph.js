@@ -4,7 +4,7 @@ import { el, svg } from "./dom.js";
 
 const NODE = { width: 164, height: 44 };
 const GAP = { x: 32, y: 12 };
-const LETTERS = 20;
+const LETTERS = 18;
 
 /** A figure with the graph, or null for an answer of one search. */
 export function hopGraph(answer, query) {
@@ -37,7 +37,7 @@ export function graphOf(answer, query) {
     const { hit, place } = hits.get(chunkId);
     const from = hit.via ? addName(hit.via, new Set([...seen, chunkId])) : "question";
     const detail = `#${place}${hit.hop ? ` · hop ${hit.hop}` : ""}`;
-    nodes.set(chunkId, { kind: "passage", label: hit.title, detail, column: nodes.get(from).column + 1 });
+    nodes.set(chunkId, { kind: "passage", label: hit.title, detail, from, column: nodes.get(from).column + 1 });
     edges.push([from, chunkId]);
     return nodes.get(chunkId);
   };
@@ -47,7 +47,7 @@ export function graphOf(answer, query) {
     if (isShown) add(source, seen);
     const key = `name ${source} ${via.name}`;
     if (!nodes.has(key)) {
-      nodes.set(key, { kind: "name", label: via.name, detail: "name", column: nodes.get(source).column + 1 });
+      nodes.set(key, { kind: "name", label: via.name, detail: "name", from: source, column: nodes.get(source).column + 1 });
       edges.push([source, key]);
     }
     return key;
@@ -61,6 +61,8 @@ function placed(nodes) {
   for (const node of nodes.values()) (columns[node.column] ??= []).push(node);
   const tallest = Math.max(...columns.map((column) => column.length));
   for (const column of columns) {
+    // Nodes are in the order of those that lead to them, so that few edges cross.
+    column.sort((one, other) => (nodes.get(one.from)?.y ?? 0) - (nodes.get(other.from)?.y ?? 0));
     const offset = ((tallest - column.length) * (NODE.height + GAP.y)) / 2;
     column.forEach((node, row) => {
       node.x = node.column * (NODE.width + GAP.x);

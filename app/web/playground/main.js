@@ -6,7 +6,7 @@ import { byId, fill } from "./dom.js";
 import { listEntities } from "./entities.js";
 import { adaptToDepth, changedCount } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
-import { search } from "./search.js";
+import { hasSearched, search } from "./search.js";
 import { acceptFiles } from "./uploads.js";
 import { welcome } from "./welcome.js";
 
@@ -34,10 +34,10 @@ async function greet() {
       call("GET", "documents?limit=3"),
     ]);
     const state = { documents: stats.documents, hasSamples: sample.documents.length > 0, recent: recent.documents };
-    fill(byId("answer"), welcome(state, ask));
+    if (!hasSearched()) fill(byId("answer"), welcome(state, ask));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    fill(byId("answer"));
+    if (error.wantsKey) byId("key-menu").hidden = false;
     fill(byId("access"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
   }
 }
@@ -64,7 +64,9 @@ function keyChanged(event) {
 
 async function keyEntered() {
   await greet();
-  if (!byId("access").childElementCount) showView();
+  if (byId("access").childElementCount) return;
+  showView();
+  if (hasSearched()) await search();
 }
 
 form.addEventListener("submit", (event) => {

@@ -17,6 +17,11 @@ const EMPTY = {
 };
 let running = null;
 
+/** Whether a search was begun since the page was opened. */
+export function hasSearched() {
+  return running !== null;
+}
+
 /** Searches with the form's values; a search that still runs is abandoned. */
 export async function search() {
   const form = byId("search-form");
@@ -38,15 +43,38 @@ export async function search() {
 
 function show(found, request) {
   const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found));
+  const list = el("ol", { class: "cards", "aria-label": "Passages" }, cards);
   fill(
     byId("answer"),
     answerHead(found),
     hopGraph(found, request.query),
-    cards.length ? el("ol", { class: "cards", "aria-label": "Passages" }, cards) : nothing(found),
+    cards.length ? list : nothing(found),
+    found.next_cursor ? moreButton(found, request, list) : null,
     timings(found),
     requestPanel(request),
   );
   byId("status").textContent = announcement(found);
+}
+
+function moreButton(found, request, list) {
+  let cursor = found.next_cursor;
+  const button = el("button", { type: "button", class: "more" }, "More passages");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    try {
+      const page = await call("POST", "search", { body: { ...request, cursor } });
+      const first = list.childElementCount + 1;
+      list.append(...page.results.map((hit, index) => hitCard(hit, first + index, page)));
+      cursor = page.next_cursor;
+      byId("status").textContent = `${page.results.length} more passages`;
+      button.hidden = cursor === null;
+      button.disabled = false;
+    } catch (error) {
+      if (!("errors" in error)) throw error;
+      button.replaceWith(problemMessage(error));
+    }
+  });
+  return button;
 }
 
 function nothing(found) {

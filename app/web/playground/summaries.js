@@ -59,15 +59,16 @@ export function timings(answer) {
   const stages = Object.entries(answer.timings).filter(([name]) => name !== "total");
   const known = stages.reduce((sum, [, ms]) => sum + ms, 0);
   const all = [...stages, ["other", Math.max(0, total - known)]];
+  const colour = (index) => (index === all.length - 1 ? "stage-other" : `stage-${index % 4}`);
   const scale = Math.max(total, known);
   let before = 0;
   const bars = all.map(([, ms], index) => {
-    const bar = extent(el("span", { class: `bar stage-${index % 4}` }), before / scale, ms / scale);
+    const bar = extent(el("span", { class: `bar ${colour(index)}` }), before / scale, ms / scale);
     before += ms;
     return bar;
   });
   const rows = all.map(([name, ms], index) =>
-    el("div", {}, el("dt", {}, el("span", { class: `dot stage-${index % 4}`, "aria-hidden": "true" }), STAGES[name] ?? name), el("dd", {}, `${ms.toFixed(1)} ms`)),
+    el("div", {}, el("dt", {}, el("span", { class: `dot ${colour(index)}`, "aria-hidden": "true" }), STAGES[name] ?? name), el("dd", {}, `${ms.toFixed(1)} ms`)),
   );
   return el(
     "details",
@@ -101,10 +102,14 @@ function facts(answer) {
   if (answer.depth_reason && answer.depth_reason !== "requested") {
     found.push(`${answer.depth === "thorough" ? "several hops" : "one search"}: ${REASONS[answer.depth_reason]}`);
   }
-  if (answer.pass1_entities.length) found.push(`guided by ${answer.pass1_entities.map((entity) => entity.name).join(", ")}`);
+  if (answer.pass1_entities.length) found.push(`guided by ${answer.pass1_entities.map(entityName).join(", ")}`);
   if (answer.total_results) found.push(`${answer.total_results} found in ${answer.hops.length} hops`);
   found.push(`${answer.took_ms.toFixed(0)} ms`);
   return found;
+}
+
+function entityName(entity) {
+  return entity.matched_by === "fuzzy" ? `${entity.name} (a similar name)` : entity.name;
 }
 
 function notices(answer) {

@@ -1,0 +1,132 @@
+"""Makes the screenshots of the playground in docs/images, on a service of its own with the sample notes.
+
+    make screenshots
+
+Needs Chromium, as the tests in tests/browser do.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, Page, sync_playwright
+
+IMAGES = Path(__file__).parent / "images"
+MAX_BYTES = 150_000
+START_S = 120.0
+DESKTOP = {"width": 1280, "height": 860}
+PHONE = {"width": 390, "height": 844}
+PERSON = "What has cliffclarke been working on?"
+HOPS = "Which musical instrument does the author of the backfill guide play?"
+OUTSIDE = "What is the capital of France?"
+
+
+def main() -> None:
+    """Take every screenshot."""
+    IMAGES.mkdir(exist_ok=True)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with serving() as url, sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=chromium, args=flags)
+        for name, take in SCREENSHOTS.items():
+            image = IMAGES / f"{name}.png"
+            image.write_bytes(take(browser, url))
+            print(f"{image.name}: {image.stat().st_size:,} bytes")
+            if image.stat().st_size > MAX_BYTES:
+                raise SystemExit(f"{image.name} has more than {MAX_BYTES:,} bytes.")
+        browser.close()
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a service with the sample notes, once it recognises the names in them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)  # root starts the embedded Postgres as another account
+        command = [sys.executable, "-m", "app", "demo", "--port", url.rpartition(":")[2], "--data-dir", folder]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = time.monotonic() + START_S
+            while not recognises_names(url):
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise SystemExit("The service did not start: run `stepwell demo`.")
+                time.sleep(0.2)
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def recognises_names(url: str) -> bool:
+    """Whether the service answers, and guides a search by a name."""
+    try:
+        answer = httpx.post(f"{url}/api/rag/search", json={"query": PERSON, "detail": "full"})
+        return answer.status_code == 200 and bool(answer.json()["pass1_entities"])
+    except httpx.TransportError:
+        return False
+
+
+def search(browser: Browser, url: str) -> bytes:
+    """An answer that an entity guides."""
+    page = opened(browser, url, DESKTOP)
+    ask(page, PERSON)
+    return page.screenshot()
+
+
+def why(browser: Browser, url: str) -> bytes:
+    """The components of a score."""
+    page = opened(browser, url, DESKTOP)
+    ask(page, PERSON)
+    card = page.locator(".card").nth(1)
+    card.locator(".why summary").click()
+    card.locator(".bar-sum").wait_for()
+    return card.screenshot()
+
+
+def hops(browser: Browser, url: str) -> bytes:
+    """The graph of several hops, in the dark scheme."""
+    page = opened(browser, url, DESKTOP, "dark")
+    page.locator("[name=depth][value=thorough]").check(force=True)
+    ask(page, HOPS)
+    return page.screenshot()
+
+
+def phone(browser: Browser, url: str) -> bytes:
+    """A question that the notes do not answer, on a phone."""
+    page = opened(browser, url, PHONE)
+    ask(page, OUTSIDE)
+    return page.screenshot()
+
+
+def opened(browser: Browser, url: str, size: dict[str, int], scheme: str = "light") -> Page:
+    """The playground in a new window, before the first search."""
+    page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+    page.goto(url)
+    page.locator(".samples").wait_for()
+    return page
+
+
+def ask(page: Page, query: str) -> None:
+    """Search, and take the focus off the field."""
+    page.locator("#query").fill(query)
+    page.locator("#query").press("Enter")
+    page.locator(".card").first.wait_for()
+    page.locator("#query").blur()
+
+
+SCREENSHOTS = {"search": search, "why": why, "hops": hops, "phone": phone}
+
+
+if __name__ == "__main__":
+    main()
