@@ -60,8 +60,9 @@ export function upload(file, name, progress) {
 export async function follow(jobId, seen) {
   const response = await send(`jobs/${jobId}/events`, { headers: credentials() });
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const next = () => reader.read().catch(() => Promise.reject(unreachable()));
   let buffered = "";
-  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+  for (let part = await next(); !part.done; part = await next()) {
     const events = (buffered + part.value).split("\n\n");
     buffered = events.pop();
     for (const event of events) {

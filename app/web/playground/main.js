@@ -10,23 +10,24 @@ import { hasSearched, search } from "./search.js";
 import { acceptFiles } from "./uploads.js";
 import { welcome } from "./welcome.js";
 
-const VIEWS = { search: () => {}, documents: listDocuments, entities: listEntities };
+const VIEWS = { search: greet, documents: listDocuments, entities: listEntities };
 const SAMPLE = "sample/howto/travel-claims.md";
 const form = byId("search-form");
 
-function showView() {
-  const chosen = location.hash.slice(1) in VIEWS ? location.hash.slice(1) : "search";
+async function showView() {
+  const chosen = Object.hasOwn(VIEWS, location.hash.slice(1)) ? location.hash.slice(1) : "search";
   for (const name of Object.keys(VIEWS)) {
     byId(`view-${name}`).hidden = name !== chosen;
     const link = document.querySelector(`nav a[href="#${name}"]`);
     if (name === chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  VIEWS[chosen]();
+  fill(byId("access"));
+  await VIEWS[chosen]();
 }
 
+/** Shows where to begin, or what stands in the way. */
 async function greet() {
-  fill(byId("access"));
   try {
     const [stats, sample, recent] = await Promise.all([
       call("GET", "stats"),
@@ -37,7 +38,6 @@ async function greet() {
     if (!hasSearched()) fill(byId("answer"), welcome(state, ask));
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.wantsKey) byId("key-menu").hidden = false;
     fill(byId("access"), error.wantsKey ? keyMessage(error, hasKey()) : problemMessage(error));
   }
 }
@@ -63,9 +63,11 @@ function keyChanged(event) {
 }
 
 async function keyEntered() {
-  await greet();
-  if (byId("access").childElementCount) return;
-  showView();
+  await showView();
+  if (!byId("access").childElementCount && hasKey()) {
+    byId("key-menu").open = false;
+    form.elements.query.focus();
+  }
   if (hasSearched()) await search();
 }
 
@@ -97,4 +99,3 @@ form.reset();
 optionsChanged();
 acceptFiles();
 showView();
-greet();

@@ -22,6 +22,7 @@ export function problemText(problem) {
 
 /** What to do where the service wants a key. */
 export function keyMessage(problem, keyGiven) {
+  document.getElementById("key-menu").hidden = false;
   const text = keyGiven
     ? "The service does not accept this key. Check it, or ask for another one."
     : "This service needs a key. Type an API key or the local token; it stays in the memory of this page.";

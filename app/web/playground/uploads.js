@@ -50,7 +50,10 @@ async function filesOf(entry) {
 async function send(files) {
   const rows = files.map(({ name }) => new UploadRow(name));
   for (const [index, { file, name }] of files.entries()) await store(file, name, rows[index]);
-  if (files.length) await listDocuments();
+  if (!files.length) return;
+  await listDocuments();
+  const refused = rows.filter((row) => row.isRefused).length;
+  byId("documents-message").textContent = `${files.length - refused} of ${files.length} files are stored.`;
 }
 
 async function store(file, name, row) {
@@ -102,6 +105,10 @@ class UploadRow {
   done(text, { chunk_count: chunks, warnings }) {
     this.at(1, [`${text}${chunks ? `, ${chunks} ${chunks === 1 ? "chunk" : "chunks"}` : ""}`, ...warnings].join(". "));
     this.item.dataset.state = "done";
+  }
+
+  get isRefused() {
+    return this.item.dataset.state === "failed";
   }
 
   failed(text) {
