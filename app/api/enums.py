@@ -160,13 +160,38 @@ Mode = TypeAliasType(
         Field(description="Legs of a search: `semantic` is the vector leg, `lexical` the text leg, `hybrid` both."),
     ],
 )
+PlacementVerdict = TypeAliasType(
+    "PlacementVerdict",
+    Annotated[
+        shapes.Verdict,
+        Field(
+            description="returned: it is in the answer; not_found: it is not stored; filtered: its document fails a "
+            "filter; excluded: by its id or a word; missing_words: it lacks a required word or phrase; "
+            "not_a_candidate: no leg has it among its candidates; below_threshold: of a score, confidence or "
+            "relevance; outranked: it is beyond the limit; guided_out, reranked_out, diversified_out: entities, "
+            "re-ranking or MMR moved it beyond the limit; grouped_out: other chunks of its document are shown; "
+            "hops_out: one search returns it, several hops do not."
+        ),
+    ],
+)
 QueryType = TypeAliasType(
     "QueryType", Annotated[shapes.QueryType, Field(description="Type of a query, detected by its form.")]
 )
 Rerank = TypeAliasType("Rerank", Annotated[shapes.Rerank, Field(description="Method that rescores the top hits.")])
+SearchLeg = TypeAliasType("SearchLeg", Annotated[shapes.Leg, Field(description="A leg of a search.")])
 SearchMode = TypeAliasType(
     "SearchMode",
     Annotated[shapes.SearchMode, Field(description="Kind of search: without entities, guided by them, or in hops.")],
+)
+SearchStep = TypeAliasType(
+    "SearchStep",
+    Annotated[
+        shapes.Step,
+        Field(
+            description="A step of a search, in order: its depth, what is in scope, words, candidates, thresholds of "
+            "the legs, the order by fusion, entities, re-ranking and MMR, thresholds of the hits, groups, the limit."
+        ),
+    ],
 )
 StoreStatus = TypeAliasType(
     "StoreStatus",

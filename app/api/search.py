@@ -1,4 +1,4 @@
-"""Serves the endpoints for search, two-pass search and similar passages."""
+"""Serves the endpoints for search, two-pass search, similar passages, and why a passage is not in an answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from fastapi import APIRouter, Body, Request, Response
 
 from app.api import admission, auth, bodies, problems, replies, wire
 from app.api.fair_queue import Turn
+from app.api.placement_models import PlacementAnswer, WhyRequest
 from app.api.search_models import SearchRequest, SimilarRequest
 from app.api.search_responses import SearchAnswer, response_of
-from app.pipelines import depth, similar
+from app.pipelines import depth, similar, why
 from app.shapes import Answer
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
@@ -31,6 +32,16 @@ _SEARCH_EXAMPLES = {
 }
 _TWO_PASS_EXAMPLES = {
     "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
+}
+_WHY_EXAMPLES = {
+    "uri": {
+        "summary": "Why a note is not in the answer",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "uri": "sample/decisions/D-019-lime.md",
+            "filters": {"metadata": {"tags": ["decision"]}},
+        },
+    }
 }
 _SIMILAR_EXAMPLES = {
     "chunk": {
@@ -83,6 +94,31 @@ async def find_about(
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
     query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
     return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
+
+
+@router.post(
+    "/search/why",
+    operation_id="explain_placement",
+    summary="Explain why a passage is not in an answer",
+    response_model=PlacementAnswer,
+    responses=problems.SEARCH,
+)
+async def explain_placement(
+    body: Annotated[WhyRequest, Body(openapi_examples=_WHY_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.Use,
+) -> Response:
+    """Where a passage stands in a search: its exact rank in each leg, and the step that keeps it out of the answer.
+
+    `changes` bring it in; they are tested by running the search with them. Takes several times as long as the search.
+    """
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    asked = why.WhyQuery(query, body.passage, body.depth)
+    placement = await admission.in_turn(request, user_id, partial(why.run, asked, use))
+    request.state.timings = placement.timings
+    size = replies.HIT_COST * (1 + len(placement.steps))
+    return await replies.json(size, partial(PlacementAnswer.of, placement), omit_nulls=body.omit_nulls)
 
 
 @router.post(

@@ -29,6 +29,7 @@ COMMANDS = {
     "demo": LazyCommand("demo:demo", "Ingest sample notes, run three searches and start the service."),
     "ingest": LazyCommand("ingest:ingest", "Add files and folders."),
     "search": LazyCommand("search:search", "Search the documents.", takes_query=True),
+    "why": LazyCommand("why:why", "Explain why a passage is not in an answer.", takes_query=True),
     "multihop": LazyCommand(
         "multihop:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
     ),

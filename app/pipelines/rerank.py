@@ -78,13 +78,14 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
     return Reranking(ranked, ("reranker_failed",) if failed else ())
 
 
-async def hits(
-    found: Sequence[Hit], query: Query, text: str, vector: Vector | None, context: SearchContext
-) -> Reranking:
+def options_of(query: Query, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
+    """The options of a search for this text; `keep_all` keeps the hits that MMR does not select, after the others."""
+    keep_all = keep_all or _may_use_all(query)
+    return RerankOptions(query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all)
+
+
+async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchContext) -> Reranking:
     """Re-rank the hits of a search; `applied` puts them into the new order."""
-    request = RerankOptions(
-        query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all=_may_use_all(query)
-    )
     passages = [
         RerankPassage(hit.candidate.score, hit.candidate.chunk_id, text_of(hit.candidate), hit.candidate.vector_score)
         for hit in found

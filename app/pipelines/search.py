@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app import errors
@@ -22,7 +22,7 @@ from app.pipelines import (
 from app.pipelines.context import SearchContext
 from app.pipelines.entity_match import EntityMatches
 from app.pipelines.entity_search import GuidedResult
-from app.pipelines.pages import HybridRun
+from app.pipelines.pages import HybridRun, Page, PageRequest
 from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
@@ -33,6 +33,22 @@ from app.store.db import retry_read, version
 from app.text import cleaning
 
 
+@dataclass(frozen=True, slots=True)
+class RankedSearch:
+    """A search up to the order of its hits.
+
+    `guided` are the hits in the order that fusion and entities give them, `hits` in the final order.
+    """
+
+    query: Query
+    matches: EntityMatches
+    guidance: GuidedResult
+    retrieved: Retrieval
+    guided: Sequence[Hit]
+    hits: Sequence[Hit]
+    completion: answers.Completion
+
+
 async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
@@ -40,42 +56,64 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
     StaleCursor, DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over. A failing embedder or
     re-ranker degrades the answer instead.
     """
-    if cleaning.is_blank(query.text):
-        raise errors.BlankQuery
-    _check_minimum(query, services)
+    check(query, services)
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
-        wanted = pages.request_of(pages.identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
-        understood = await understanding.understand(query, context, ahead=1)
-        matches, guided = await _guided_recall(query, understood, context)
-        retrieved = await retrieval.completed(understood, guided.result, context)
-        hits = await _ranked(query, retrieved, guided, context)
-        completion = answers.Completion(
-            query, retrieved, guided.linked_documents, guided.aboutness, relaxed=bool(context.relaxed)
-        )
-        found = retrieved.result.candidates
-        is_whole = not guided.links and len(hits) == len(found) < retrieved.request.limit
-        page = await pages.read(
-            hits,
-            wanted,
-            context,
-            run=HybridRun(retrieved.request, retrieved.result, is_whole),
-            is_wanted=completion.is_wanted if query.has_minimum else None,
-        )
-        shown = list(map(completion.completed, page.hits))
+        wanted = _page_wanted(query)
+        search = await ranked(query, context)
+        page = await _page(search, wanted, context)
+        shown = list(map(search.completion.completed, page.hits))
         if query.snippets:
-            shown = await snippets.added(shown, _texts(page.hits), retrieved, context)
+            shown = await snippets.added(shown, _texts(page.hits), search.retrieved, context)
         completed = replace(page, hits=tuple(shown))
-        answer = answers.build(query, retrieved, context, completed)
-        return entity_search.annotated(answer, matches, guided)
+        answer = answers.build(query, search.retrieved, context, completed)
+        return entity_search.annotated(answer, search.matches, search.guidance)
 
 
-def _check_minimum(query: Query, services: Services) -> None:
+def check(query: Query, services: Services) -> None:
+    """Raises BlankQuery, and BadRequest for a minimum relevance with a model that is not calibrated."""
+    if cleaning.is_blank(query.text):
+        raise errors.BlankQuery
     model = services.embedder.model.name
     if query.min_relevance is not None and not relevance.is_calibrated(model):
         raise errors.BadRequest(
             f"Relevance is not calibrated for the embedding model {model}: use min_confidence.", field="min_relevance"
         )
+
+
+async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> RankedSearch:
+    """Retrieve and order the hits; `keep_all` keeps those that MMR does not select, after the others."""
+    understood = await understanding.understand(query, context, ahead=1)
+    matches, guidance = await _guided_recall(query, understood, context)
+    retrieved = await retrieval.completed(understood, guidance.result, context)
+    guided = entity_search.ordered(answers.unranked(retrieved), guidance, query.guidance)
+    hits = await _reranked(query, guided, retrieved, context, keep_all=keep_all)
+    completion = answers.Completion(
+        query, retrieved, guidance.linked_documents, guidance.aboutness, relaxed=bool(context.relaxed)
+    )
+    return RankedSearch(query, matches, guidance, retrieved, guided, hits, completion)
+
+
+async def first_page(search: RankedSearch, context: SearchContext) -> Page:
+    """The hits that answer the search, before they are completed."""
+    return await _page(search, _page_wanted(search.query), context)
+
+
+def _page_wanted(query: Query) -> PageRequest:
+    return pages.request_of(pages.identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
+
+
+async def _page(search: RankedSearch, wanted: PageRequest, context: SearchContext) -> Page:
+    retrieved = search.retrieved
+    found = retrieved.result.candidates
+    is_whole = not search.guidance.links and len(search.hits) == len(found) < retrieved.request.limit
+    return await pages.read(
+        search.hits,
+        wanted,
+        context,
+        run=HybridRun(retrieved.request, retrieved.result, is_whole),
+        is_wanted=search.completion.is_wanted if search.query.has_minimum else None,
+    )
 
 
 @retry_read
@@ -101,16 +139,18 @@ def _texts(hits: Sequence[Hit]) -> dict[UUID, str]:
     return {one.candidate.chunk_id: one.candidate.content for one in every}
 
 
-async def _ranked(query: Query, retrieved: Retrieval, guided: GuidedResult, context: SearchContext) -> list[Hit]:
-    """The candidates in the order that entities, re-ranking and MMR give them."""
-    hits = entity_search.ordered(answers.unranked(retrieved), guided, query.guidance)
+async def _reranked(
+    query: Query, guided: list[Hit], retrieved: Retrieval, context: SearchContext, *, keep_all: bool
+) -> list[Hit]:
+    """The hits in the order that re-ranking and MMR give them."""
     if not rerank.is_wanted(query):
-        return hits
+        return guided
+    options = rerank.options_of(query, retrieved.parsed.text, retrieved.request.vector, keep_all=keep_all)
     with context.timed("rerank"):
-        ordered = await rerank.hits(hits, query, retrieved.parsed.text, retrieved.request.vector, context)
+        ordered = await rerank.hits(guided, options, context)
     context.degraded += ordered.degraded
-    ranked = rerank.applied(hits, ordered)
-    return await _still_stored(ranked, context) if query.rerank == "provider" else ranked
+    hits = rerank.applied(guided, ordered)
+    return await _still_stored(hits, context) if query.rerank == "provider" else hits
 
 
 @retry_read

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
@@ -35,6 +35,30 @@ class _Condition:
     containing: tuple[Json, ...] = ()
     exact: bool = False
     of_document: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCondition:
+    """One condition of filters: the field and the key of metadata that it is of, what it demands, and its JSON path."""
+
+    field: str
+    key: str | None
+    needed: Any
+    path: str
+
+
+def named_conditions(filters: Filters) -> Iterator[NamedCondition]:
+    """The conditions of filters one by one; a group is one condition."""
+    for key, value in (filters.metadata or {}).items():
+        yield NamedCondition("metadata", key, value, _whole_path(Filters(metadata={key: value})))
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if value is not None and field.name != "metadata":
+            yield NamedCondition(field.name, None, value, _whole_path(Filters(**{field.name: value})))
+
+
+def _whole_path(filters: Filters) -> str:
+    return json_paths.path([_all(filters).predicate])
 
 
 def binds(filters: Filters) -> dict[str, Any]:

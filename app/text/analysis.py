@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -15,6 +15,7 @@ MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes do
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _Kind = Literal["word", "phrase", "excluded_word", "excluded_phrase", "operator"]
+_OPERATORS = ("AND", "OR", "NOT")
 _OPENERS = '"“”„«'
 _CLOSERS = '"“”»'
 _TOKEN = re.compile(
@@ -76,6 +77,28 @@ def parse(query: str) -> ParsedQuery:
     )
 
 
+def loosened(query: str, *, dropped: Container[str]) -> str:
+    """Returns the query without those of its conditions that are among `dropped`.
+
+    These are values of `required`, `phrases` and `excluded` of the parsed query: the quotes or the sign of the former
+    are removed, and excluded words altogether. A query of nothing else keeps them as words.
+    """
+    tokens = _resolved(_tokens(normalise(query)))
+    written = [_written(token, is_dropped=token.text in dropped or _bare(token.text) in dropped) for token in tokens]
+    return " ".join(text for text in written if text) or " ".join(token.text for token in tokens)
+
+
+def _written(token: _Token, *, is_dropped: bool) -> str:
+    quoted = f'"{token.text}"' if "phrase" in token.kind else token.text
+    if token.kind.startswith("excluded"):
+        return "" if is_dropped else f"-{quoted}"
+    if token.text in _OPERATORS:
+        return token.text.lower()  # a word here, which may be an operator next to other words
+    if is_dropped:
+        return token.text
+    return f"+{quoted}" if token.required and token.kind == "word" else quoted
+
+
 def query_type(text: str) -> QueryType:
     """Returns the shape of a query without phrases, the first that fits of technical, conceptual, entity and keyword.
 
@@ -117,7 +140,7 @@ def _tokens(query: str) -> list[_Token]:
         if word is None:
             kind: _Kind = "excluded_phrase" if match["sign"] == "-" else "phrase"
             found.append(_Token(kind if _CONTENT.search(phrase) else "word", phrase.strip()))
-        elif operators and word in ("AND", "OR", "NOT"):
+        elif operators and word in _OPERATORS:
             found.append(_Token("operator", word))
         elif _SIGNED.match(word):
             found.append(_Token("word" if word[0] == "+" else "excluded_word", word[1:], required=word[0] == "+"))

@@ -106,6 +106,28 @@ def test_search_prints_a_table_or_json(stepwell: Stepwell, notes: Path) -> None:
     assert [hit["title"] for hit in of_team["results"]] == ["Mortar"]
 
 
+def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path) -> None:
+    user = harness.new_user()
+    assert stepwell("ingest", notes, "--user", user).code == 0
+    uri = stepwell("search", "dog", "--user", user, "--json").json["results"][0]["uri"]
+    asked = ("--user", user, "--limit", 1, "--filters", '{"metadata": {"team": "masonry"}}')
+    printed = stepwell("why", "lime mortar", uri, *asked)
+    assert printed.code == 0, printed.err
+    reason = 'It has no metadata "team"; the filter needs "masonry".'
+    assert f"filtered: {reason}" in " ".join(printed.out.split())
+    assert f"✗ filter: {reason}" in printed.out
+    placement = stepwell("why", "lime mortar", uri, *asked, "--json").json
+    assert (placement["verdict"], placement["chunk"]["uri"]) == ("filtered", uri)
+    for key in ("chunk_id", "document_id"):
+        assert (
+            stepwell("why", "lime mortar", placement["chunk"][key], *asked, "--json").json["chunk"]
+            == placement["chunk"]
+        )
+    missing = stepwell("why", "lime", "no/such[/].md", "--user", user)
+    assert (missing.code, missing.out.split(":")[0]) == (0, "not found")
+    assert '"no/such[/].md"' in missing.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

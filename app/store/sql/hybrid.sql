@@ -20,6 +20,9 @@
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- part hidden  postings of chunks that are not visible
+-- part standing  instead of the hits, the scores and ranks of one chunk in both legs, also beyond the candidates:
+--   vector_score, vector_rank (null without the leg), vector_exact (false if not all vectors were compared, so that the
+--   rank is the best possible one), text_score and text_rank (null if no term yields the chunk as a candidate)
 -- :user_id text  owner of the rows
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
@@ -41,6 +44,8 @@
 -- :min_rrf_score float8  minimum RRF score; null: none
 -- :limit bigint  maximum number of hits
 -- :with_content boolean  false returns empty content
+-- :chunk_id uuid  the chunk of `standing`
+-- :most_compared bigint  maximum number of vectors that `standing` compares
 WITH
 -- if vector
 query_vector AS MATERIALIZED (
@@ -326,6 +331,85 @@ fused AS MATERIALIZED (
                            (SELECT max(score) FROM text_leg) AS best_text) AS z
     ) AS l
 ),
+-- if standing
+asked AS MATERIALIZED (
+    SELECT c.chunk_no FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+),
+-- if vector
+asked_vector AS MATERIALIZED (
+    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+    FROM asked AS a
+    JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = a.chunk_no
+),
+compared AS (
+-- if filtered
+    SELECT a.chunk_no, CAST(NULL AS uuid) AS document_id, a.distance FROM filtered_chunks AS a
+    UNION ALL
+-- end
+    SELECT o.chunk_no, o.document_id, o.distance
+    FROM (
+        SELECT e.chunk_no, e.document_id, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+        FROM stepwell.embeddings AS e
+        WHERE e.user_id = :user_id
+-- if filtered
+          AND NOT (SELECT small FROM scope)
+-- end
+        LIMIT :most_compared
+    ) AS o
+),
+-- end
+-- if text
+asked_text AS MATERIALIZED (
+    SELECT s.chunk_no, s.score FROM asked AS a JOIN scored AS s ON s.chunk_no = a.chunk_no
+),
+-- end
+standing AS (
+    SELECT
+-- if vector
+           (SELECT 1 - t.distance FROM asked_vector AS t) AS vector_score,
+           (SELECT 1 + count(*)
+            FROM asked_vector AS t
+            JOIN compared AS n ON n.distance < t.distance OR (n.distance = t.distance AND n.chunk_no < t.chunk_no)
+            WHERE true
+-- if exclusions
+              AND n.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
+-- end
+-- if filtered
+              AND ((SELECT small FROM scope) OR {{document_passes n}})
+-- end
+-- if excluding
+              AND NOT {{contains_excluded n}}
+-- end
+           ) AS vector_rank,
+           (SELECT u.chunks <= :most_compared OR s.small FROM corpus AS u CROSS JOIN scope AS s) AS vector_exact,
+-- end
+-- unless vector
+           CAST(NULL AS float8) AS vector_score, CAST(NULL AS bigint) AS vector_rank, true AS vector_exact,
+-- end
+-- if text
+           (SELECT CAST(t.score AS float8) FROM asked_text AS t) AS text_score,
+           (SELECT CASE WHEN EXISTS (SELECT FROM asked_text) THEN 1 + count(*) END
+            FROM asked_text AS t
+            JOIN scored AS o ON o.score > t.score OR (o.score = t.score AND o.chunk_no < t.chunk_no)
+            WHERE true
+-- if filtered
+              AND ((SELECT small FROM scope) OR (
+                    SELECT {{document_passes c}}
+                    FROM stepwell.chunks AS c
+                    WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+-- end
+-- if excluding
+              AND NOT {{contains_excluded o}}
+-- end
+           ) AS text_rank
+-- end
+-- unless text
+           CAST(NULL AS float8) AS text_score, CAST(NULL AS bigint) AS text_rank
+-- end
+)
+SELECT * FROM standing
+-- end
+-- unless standing
 top_rows AS MATERIALIZED (
     SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
     FROM fused AS f
@@ -369,3 +453,4 @@ CROSS JOIN scope AS s
 LEFT JOIN best AS b ON true
 LEFT JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = b.document_id
 ORDER BY b.place
+-- end
