@@ -162,7 +162,7 @@ async def serve() -> AsyncIterator[FakeProvider]:
 async def assert_provider_error(llm: Llm) -> None:
     """Check that a call of the model raises ProviderError, then close the model."""
     with pytest.raises(ProviderError):
-        await llm.terms("Who?", ["Ada\nAda wrote the notes."])
+        await llm.propose("Who?", ["Ada\nAda wrote the notes."])
     await llm.aclose()
 
 

@@ -77,7 +77,7 @@ class HitSnippet(BaseModel):
 class HopLink(BaseModel):
     """The name by which a later hop reached a hit."""
 
-    name: str = Field(description="The name, or the expanded terms.")
+    name: str = Field(description="The name, the expanded term, or the question of the language model.")
     kind: LinkKind = Field(description="Kind of the link.")
     source_chunk_id: UUID | None = Field(None, description="Id of the earlier chunk that contains the name.")
     chunks: int | None = Field(None, description="Number of chunks that contain the name.")
@@ -172,7 +172,7 @@ def _boost(hit: Hit) -> MentionBoost | None:
 class CompactLink(BaseModel):
     """The name by which a later hop reached a hit."""
 
-    name: str = Field(description="The name, or the expanded terms.")
+    name: str = Field(description="The name, the expanded term, or the question of the language model.")
     kind: LinkKind = Field(description="Kind of the link.")
 
     @classmethod

@@ -52,6 +52,9 @@ class HopSummary(BaseModel):
     result_count: int = Field(description="Number of chunks that no earlier hop had found.")
     expanded_terms: list[str] | None = Field(None, description="Terms extracted from the top chunks, from hop 2 on.")
     extractor: ExtractorUsed | None = Field(None, description="Method that extracted the terms.")
+    questions: list[str] | None = Field(
+        None, description="Questions of the language model that the hop searched for too, from hop 2 on."
+    )
     error: str | None = Field(None, description="Why the hop found nothing.")
 
     @classmethod
@@ -64,6 +67,7 @@ class HopSummary(BaseModel):
             result_count=hop.result_count,
             expanded_terms=terms,
             extractor=hop.extractor,
+            questions=list(hop.questions) if hop.hop > 1 else None,
             error=hop.error,
         )
 

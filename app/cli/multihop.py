@@ -18,7 +18,13 @@ from app.pipelines.services import Services
 from app.shapes import Answer, Hit, Hop, Query, Via
 
 SNIPPET = 160
-_WAYS = {"linked": "title", "shared": "shared name", "named": "named in the question", "expanded": "term"}
+_WAYS = {
+    "linked": "title",
+    "shared": "shared name",
+    "named": "named in the question",
+    "expanded": "term",
+    "asked": "question",
+}
 
 
 def multihop(
@@ -72,6 +78,8 @@ def _headline(hop: Hop) -> str:
     headline = f"hop {hop.hop}: {hop.result_count} chunks"
     if hop.expanded_terms:
         headline += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
+    if hop.questions:
+        headline += f", questions: {' '.join(map(escape, hop.questions))}"
     return headline + (f" [yellow]({hop.error})[/]" if hop.error else "")
 
 

@@ -16,6 +16,7 @@ from uuid import UUID
 
 from app import errors
 from app.pipelines.context import SearchContext
+from app.providers.base import Proposal
 from app.shapes import Candidate, ChunkName
 from app.store import chunks, links
 from app.text import names, terms
@@ -42,11 +43,15 @@ class ExtractionRequest:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """The terms, the extractor that found them (None: none did), and the chunk that contains each."""
+    """The terms, the extractor that found them (None: none did), and the chunk that contains each.
+
+    `questions` are those that a language model would ask next.
+    """
 
     terms: tuple[str, ...]
     extractor: ExtractorUsed | None
     sources: Mapping[str, UUID]
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +68,12 @@ class _Source:
         """The beginning of each chunk."""
         return [candidate.content[:PASSAGE_CHARACTERS] for candidate in self.candidates.values()]
 
+    @property
+    def passages_with_titles(self) -> list[str]:
+        """The beginning of each chunk below the title of its document."""
+        titles = [candidate.title for candidate in self.candidates.values()]
+        return [f"{title}\n{passage}" for title, passage in zip(titles, self.passages, strict=True)]
+
 
 async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
     """Up to five terms of the first PASSAGES chunks; none if every extractor found none.
@@ -71,12 +82,16 @@ async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
     """
     with context.timed("extract"):
         source = await _read(request, context)
+        proposal = Proposal(())
+        if request.extractor in ("auto", "llm"):
+            proposal = await _proposed_by_model(source, context)
+        questions = tuple(terms.usable_questions(proposal.questions, request.question))
         first: ExtractorUsed = "llm" if request.extractor == "auto" else request.extractor
         for extractor in FALLBACK_ORDER[FALLBACK_ORDER.index(first) :]:
-            found = await _extract(extractor, source, context)
+            found = _extract(extractor, source, proposal)
             if found:
-                return Extraction(tuple(found), extractor, _sources(found, source))
-    return Extraction((), None, {})
+                return Extraction(tuple(found), extractor, _sources(found, source), questions)
+    return Extraction((), "llm" if questions else None, {}, questions)
 
 
 async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
@@ -88,9 +103,10 @@ async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
     return _Source(request, best, candidates, stored_names)
 
 
-async def _extract(extractor: ExtractorUsed, source: _Source, context: SearchContext) -> list[str]:
+def _extract(extractor: ExtractorUsed, source: _Source, proposal: Proposal) -> list[str]:
     if extractor == "llm":
-        return _chosen_by_model(await _proposed_by_model(source, context), source)
+        proposed = terms.usable(list(proposal.terms), source.passages_with_titles, source.request.question)
+        return _chosen_by_model(proposed, source)
     if extractor == "entities":
         return _stored_names(source)
     frequencies = {name.name_key: name.chunks for name in source.names}
@@ -98,22 +114,20 @@ async def _extract(extractor: ExtractorUsed, source: _Source, context: SearchCon
     return terms.statistical(source.passages, request.question, chunks=frequencies, total=request.corpus_chunks)
 
 
-async def _proposed_by_model(source: _Source, context: SearchContext) -> list[str]:
-    """The usable terms that the model proposes; none if there is no model or it fails."""
-    llm, question = context.services.llm, source.request.question
+async def _proposed_by_model(source: _Source, context: SearchContext) -> Proposal:
+    """What the model proposes, unchecked; nothing if there is no model or it fails."""
+    llm = context.services.llm
     if llm is None:
         context.degraded += ["llm_failed"] if source.request.extractor == "llm" else []
-        return []
-    titles = [candidate.title for candidate in source.candidates.values()]
-    passages = [f"{title}\n{passage}" for title, passage in zip(titles, source.passages, strict=True)]
+        return Proposal(())
     try:
         async with context.turn.released(), asyncio.timeout(context.services.budget.llm_s):
-            proposed = await llm.terms(question, passages)
-        return terms.usable(proposed, passages, question)
+            return await llm.propose(source.request.question, source.passages_with_titles)
     except (errors.ProviderError, TimeoutError) as error:
-        log.warning("extraction by model failed: %s", type(error).__name__, extra={"action": "llm_failed"})
+        reason = str(error) or type(error).__name__
+        log.warning("extraction by model failed: %s", reason, extra={"action": "llm_failed"})
         context.degraded.append("llm_failed")
-        return []
+        return Proposal(())
 
 
 def _chosen_by_model(proposed: Sequence[str], source: _Source) -> list[str]:

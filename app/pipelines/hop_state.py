@@ -13,7 +13,7 @@ from app.ranking.merge import Scored
 from app.shapes import Candidate, Hop, LinkedChunk, Via
 from app.text import names
 
-_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2}
+_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "asked": 3}
 """If several names link to a chunk, `via` is one of the kind with the lowest number."""
 
 
@@ -85,6 +85,11 @@ class HopState:
         return not followed and all(hop == 1 for hop in self.brought.values())
 
     @property
+    def has_questions(self) -> bool:
+        """Whether a hop searched for questions of the model."""
+        return any(extraction.questions for extraction in self.extractions.values())
+
+    @property
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains."""
         return {term.lexeme: term.idf for term in self.first.result.terms if term.df}
@@ -117,6 +122,11 @@ class HopState:
     def add_expanded(self, candidate: Candidate, signal: float) -> None:
         """Record that the expanded query found a chunk, with its scaled score there."""
         self._record(candidate.chunk_id, candidate.document_id).raise_signal("expanded", signal)
+
+    def add_asked(self, candidate: Candidate, signal: float, question: str) -> None:
+        """Record that a search for a question of the model found a chunk, with its convex score there."""
+        chunk = self._record(candidate.chunk_id, candidate.document_id)
+        chunk.raise_signal("asked", signal, Via(question, "asked"))
 
     def add_linked(self, linked: LinkedChunk) -> bool:
         """Record a chunk that `links.sql` returned; False if no name links to it and it was only compared."""
@@ -163,9 +173,11 @@ class HopState:
     def _via(self, chunk: HopChunk) -> Via | None:
         if chunk.hop in (None, 1):
             return None
+        extraction = self.extractions[chunk.hop]
         if chunk.via is not None or chunk.candidate is None:
             return chunk.via
-        extraction = self.extractions[chunk.hop]
+        if not extraction.terms:
+            return Via(extraction.questions[0], "asked")
         sequences = names.sequences(f"{chunk.candidate.title}\n{chunk.candidate.content}")
         term = next((term for term in extraction.terms if names.key(term) in sequences), extraction.terms[0])
         return Via(term, "expanded", extraction.sources.get(term))

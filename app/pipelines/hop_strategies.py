@@ -13,7 +13,7 @@ from uuid import UUID
 from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Fusion, HybridRequest, LinkedChunk, LinkRequest, Query
+from app.shapes import Candidate, Fusion, HybridRequest, LinkedChunk, LinkRequest, Query
 from app.store import chunks, links, recall
 from app.store.db import Reading
 from app.text import headings, names
@@ -33,6 +33,14 @@ def hop_width(query: Query) -> int:
     return max(MIN_WIDTH, query.limit)
 
 
+@dataclass(frozen=True, slots=True)
+class HopSearches:
+    """The searches of a further hop: the question with the added terms, and by its text each question of a model."""
+
+    expanded: HybridRequest | None
+    asked: Mapping[str, HybridRequest]
+
+
 class HopStrategy(Protocol):
     """How further hops retrieve, and how the chunks of all hops are scored."""
 
@@ -40,12 +48,12 @@ class HopStrategy(Protocol):
         """The fusion of hop 1."""
         ...
 
-    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
-        """The request of a further hop, made from the question's with the added terms."""
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+        """A request of a further hop, made from one with the question's options."""
         ...
 
     async def collect(
-        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
         """Retrieve a further hop into the state, from the best chunks so far; returns the chunks that are new."""
         ...
@@ -69,25 +77,35 @@ class Linked:
         """As the query asks."""
         return self.query.fusion
 
-    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
         """All candidates without their text, those of earlier hops among them: the score here is a signal."""
         return replace(request, limit=self.query.candidates, with_content=False)
 
     async def collect(
-        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Raise the signals of chunks found by the expanded query or linked by names in the sources."""
-        found = (await recall.hybrid(db, expanded)).candidates
+        """Raise the signals of chunks that a search finds or names in the sources link."""
+        expanded = (await recall.hybrid(db, searches.expanded)).candidates if searches.expanded else ()
+        # Scores of RRF hardly tell the first hits apart; those of the convex fusion do.
+        asked = {
+            question: (await recall.hybrid(db, replace(request, fusion="convex"))).candidates
+            for question, request in searches.asked.items()
+        }
+        found = [expanded, *asked.values()]
         decay = HOP_DECAY ** (hop - 2)
         new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
-        compared = {*state.chunks, *(candidate.chunk_id for candidate in found)}
+        compared = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
         linked = await self._follow(weights, compared, state, db)
         for chunk_id in new_sources:
             state.chunks[chunk_id].followed = True
-        for candidate in found:
+        for candidate in expanded:
             state.add_expanded(candidate, decay * candidate.score)
-        brought = dict.fromkeys(candidate.chunk_id for candidate in found[: hop_width(self.query)])
+        for question, candidates in asked.items():
+            for candidate in candidates:
+                state.add_asked(candidate, decay * candidate.score, question)
+        width = hop_width(self.query)
+        brought = dict.fromkeys(candidate.chunk_id for candidates in found for candidate in candidates[:width])
         brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
@@ -121,7 +139,7 @@ class Linked:
 
     def best_score(self, state: HopState) -> float:
         """The sum with every signal at its largest."""
-        return merge.MAX_LINKED_SCORE
+        return merge.MAX_LINKED_SCORE + (merge.WEIGHTS["asked"] if state.has_questions else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,19 +152,26 @@ class Classic:
         """RRF, whatever the query asks: the bonuses are on its scale."""
         return "rrf"
 
-    def expanded_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
+    def further_request(self, request: HybridRequest, state: HopState) -> HybridRequest:
         """The best chunks that no hop has brought."""
         excluded = (*self.query.exclude_chunk_ids, *state.brought)
         return replace(request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
 
     async def collect(
-        self, hop: int, expanded: HybridRequest, sources: Sequence[UUID], state: HopState, db: Reading
+        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Add what the expanded query finds; a chunk that hop 1 only compared takes its scores from here."""
-        found = (await recall.hybrid(db, expanded)).candidates
-        chunk_ids = [candidate.chunk_id for candidate in found]
+        """Add what the searches find; a chunk that hop 1 only compared takes its scores from here.
+
+        A chunk that several of them find keeps its scores from the first.
+        """
+        requests = [*([searches.expanded] if searches.expanded else []), *searches.asked.values()]
+        found: dict[UUID, Candidate] = {}
+        for request in requests:
+            for candidate in (await recall.hybrid(db, request)).candidates:
+                found.setdefault(candidate.chunk_id, candidate)
+        chunk_ids = list(found)
         read = await chunks.by_id(db, self.query.user_id, chunk_ids, vector=state.first.request.vector)
-        for candidate in found:
+        for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             state.replace(candidate, similarity=similarity)
         return state.bring(chunk_ids, hop)

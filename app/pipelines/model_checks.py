@@ -73,8 +73,8 @@ async def _embedded(model: Embedder) -> str:
 
 
 async def _proposed(model: Llm) -> str:
-    proposed = await model.terms("Who wrote the survey?", [PASSAGE])
-    return f"{model.name} proposes {len(proposed)} terms"
+    proposed = await model.propose("Who wrote the survey?", [PASSAGE])
+    return f"{model.name} proposes {len(proposed.terms)} terms"
 
 
 async def _scored(model: Reranker) -> str:

@@ -27,7 +27,7 @@ from app.pipelines import (
 from app.pipelines.context import SearchContext
 from app.pipelines.extraction import Extraction, ExtractionRequest, Extractor
 from app.pipelines.hop_state import HopChunk, HopState
-from app.pipelines.hop_strategies import Classic, HopStrategy, Linked, hop_width
+from app.pipelines.hop_strategies import Classic, HopSearches, HopStrategy, Linked, hop_width
 from app.pipelines.pages import PageRequest
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
@@ -112,7 +112,7 @@ class _MultihopSearch:
         try:
             sources = self._sources(hop, state)
             extraction_found = await self._extract(sources, state)
-            if not extraction_found.terms:
+            if not (extraction_found.terms or extraction_found.questions):
                 return False
             state.extractions[hop] = extraction_found
             with self.context.timed("hops"):
@@ -148,10 +148,13 @@ class _MultihopSearch:
 
     async def _retrieve(self, hop: int, found: Extraction, sources: Sequence[UUID], state: HopState) -> list[UUID]:
         """Run the hop's statements in one transaction; returns the chunks that are new."""
-        expanded = self.strategy.expanded_request(await self._expanded(found, state), state)
+        searches = HopSearches(
+            expanded=await self._request(self._with_terms(found, state), state) if found.terms else None,
+            asked={text: await self._request(self._question(text, state), state) for text in found.questions},
+        )
         async with self._reading(state) as reading:
             stored = [chunk_id for chunk_id in sources if chunk_id in state.chunks]
-            return await self.strategy.collect(hop, expanded, stored, state, reading)
+            return await self.strategy.collect(hop, searches, stored, state, reading)
 
     @asynccontextmanager
     async def _reading(self, state: HopState) -> AsyncIterator[SearchTransaction]:
@@ -163,20 +166,25 @@ class _MultihopSearch:
             state.is_current = True
             yield reading
 
-    async def _expanded(self, found: Extraction, state: HopState) -> HybridRequest:
-        """The question with the terms appended, any of which may match; words required in hop 1 are not required here.
-
-        Raises ProviderError if hop 1 had a vector and this hop has none.
-        """
-        query, parsed, first = self.query, state.first.parsed, state.first.request
+    def _with_terms(self, found: Extraction, state: HopState) -> ParsedQuery:
+        """The question with the terms appended, any of which may match; words required in hop 1 are not required."""
+        parsed = state.first.parsed
         words = " ".join([parsed.words, *(" ".join(names.words(term)) for term in found.terms)])
-        expanded = ParsedQuery(text=" ".join((parsed.text, *found.terms)), words=words, excluded=parsed.excluded)
+        return ParsedQuery(text=" ".join((parsed.text, *found.terms)), words=words, excluded=parsed.excluded)
+
+    def _question(self, text: str, state: HopState) -> ParsedQuery:
+        """A question of the model, without operators."""
+        return ParsedQuery(text=text, words=" ".join(names.words(text)), excluded=state.first.parsed.excluded)
+
+    async def _request(self, expanded: ParsedQuery, state: HopState) -> HybridRequest:
+        """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
+        query, first = self.query, state.first.request
         vector = None
         if first.vector is not None:
             vector = await query_vector.embed(expanded.text, self.context)
             if vector is None:
                 raise errors.ProviderError("The expanded query could not be embedded.")
-        return HybridRequest(
+        request = HybridRequest(
             user_id=query.user_id,
             vector=vector,
             lexical=understanding.lexical_query(expanded),
@@ -188,11 +196,14 @@ class _MultihopSearch:
             filters=query.filters,
             exclude_chunk_ids=query.exclude_chunk_ids,
         )
+        return self.strategy.further_request(request, state)
 
     def _hop(self, hop: int, found: Extraction | None) -> Hop:
         terms = found.terms if found else ()
         expanded = " ".join((self.query.text, *terms))
-        return Hop(hop, expanded, 0, terms, found.extractor if found else None)
+        return Hop(
+            hop, expanded, 0, terms, found.extractor if found else None, questions=found.questions if found else ()
+        )
 
     def _scores(self, state: HopState) -> Mapping[UUID, Scored]:
         """Every chunk's combined score; hop 1's own if no further hop worked."""
@@ -271,7 +282,7 @@ class _MultihopSearch:
         assert chunk.candidate is not None
         candidate = replace(chunk.candidate, score=scored.score / best, cosine=chunk.similarity)
         hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed))
-        ways = tuple(name for name in ("linked", "shared", "named", "expanded") if chunk.signals.get(name))
+        ways = tuple(name for name in ("linked", "shared", "named", "expanded", "asked") if chunk.signals.get(name))
         via = state.via(chunk)
         explain = None
         if hit.explain is not None:

@@ -100,11 +100,19 @@ def policy_of(model: object) -> CallPolicy | None:
     return policy if isinstance(policy, CallPolicy) else None
 
 
-class Llm(Protocol):
-    """A language model that proposes search terms from passages.
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What a language model proposes for a further search: terms from the passages, and questions. Both unchecked."""
 
-    Passages are passed as data, not as instructions. The caller must check the terms: a passage may have influenced
-    them. Raises ProviderError when the model fails or its answer is unusable.
+    terms: Sequence[object]
+    questions: Sequence[object] = ()
+
+
+class Llm(Protocol):
+    """A language model that reads passages and proposes what to search for next.
+
+    Passages are passed as data, not as instructions. The caller must check the proposal: a passage may have influenced
+    it. Raises ProviderError when the model fails or its answer is unusable.
     """
 
     @property
@@ -112,8 +120,8 @@ class Llm(Protocol):
         """The model's name."""
         ...
 
-    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
-        """Propose 3 to 5 terms from the passages for a further search."""
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Propose up to 5 terms from the passages, and up to 2 questions that are still open, for a further search."""
         ...
 
 

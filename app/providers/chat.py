@@ -1,14 +1,30 @@
-"""Asks a chat model for search terms over HTTP: any OpenAI-compatible endpoint, or Ollama."""
+"""Asks a chat model what to search for next over HTTP: any OpenAI-compatible endpoint, or Ollama."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any, Literal
 
 from app import errors
 from app.providers import endpoint, prompts
+from app.providers.base import Proposal
 from app.providers.breaker import ProviderModel
 from app.providers.policy import CallLimits, CallPolicy
+
+log = logging.getLogger(__name__)
+
+OPENAI_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"temperature": 0, "max_tokens": prompts.MAX_TOKENS, "response_format": {"type": "json_object"}},
+    {"temperature": 0, "max_tokens": prompts.MAX_TOKENS},
+    {"max_completion_tokens": prompts.MAX_REASONING_TOKENS, "response_format": {"type": "json_object"}},
+    {},
+)
+"""Options of a request, tried in this order: servers refuse what their model does not support with status 400."""
+OLLAMA_OPTIONS: tuple[dict[str, Any], ...] = (
+    {"stream": False, "format": prompts.SCHEMA, "options": {"temperature": 0, "num_predict": prompts.MAX_TOKENS}},
+    {"stream": False},
+)
 
 
 class ChatLlm:
@@ -25,6 +41,9 @@ class ChatLlm:
     ) -> None:
         self._kind = kind
         self._model = model
+        self._path = "api/chat" if kind == "ollama" else "chat/completions"
+        self._options = OLLAMA_OPTIONS if kind == "ollama" else OPENAI_OPTIONS
+        self._accepted = 0
         self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
         self.policy = CallPolicy(ProviderModel("llm", kind, model), limits)
 
@@ -33,25 +52,31 @@ class ChatLlm:
         """The model's name."""
         return self._model
 
-    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
-        """Propose terms. Raises ProviderError."""
-        path, body = self._request(*prompts.messages(query, passages))
-        key = (query, *passages)
-        answer = await self.policy.shared(key, lambda: self._endpoint.post(path, body))
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Propose terms and questions. Raises ProviderError."""
+        system, user = prompts.messages(query, passages)
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        answer = await self.policy.shared((query, *passages), lambda: self._answer(messages))
         return prompts.parse(self._content(answer))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    def _request(self, system: str, user: str) -> tuple[str, dict[str, Any]]:
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        body: dict[str, Any] = {"model": self._model, "messages": messages}
-        if self._kind == "ollama":
-            options = {"temperature": 0, "num_predict": prompts.MAX_TOKENS}
-            return "api/chat", {**body, "stream": False, "format": prompts.SCHEMA, "options": options}
-        limits = {"temperature": 0, "max_tokens": prompts.MAX_TOKENS}
-        return "chat/completions", {**body, **limits, "response_format": {"type": "json_object"}}
+    async def _answer(self, messages: list[dict[str, str]]) -> Any:
+        """The response to the messages, with the first options that the server accepts; those are kept for later."""
+        for number in range(self._accepted, len(self._options)):
+            body = {"model": self._model, "messages": messages, **self._options[number]}
+            try:
+                answer = await self._endpoint.post(self._path, body)
+            except errors.ProviderError as error:
+                if error.fault != "request" or number + 1 == len(self._options):
+                    raise
+                log.info("retrying with fewer options: %s", error, extra={"action": "llm_options_refused"})
+            else:
+                self._accepted = number
+                return answer
+        raise AssertionError("unreachable")
 
     def _content(self, answer: Any) -> object:
         try:

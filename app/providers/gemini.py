@@ -1,4 +1,4 @@
-"""Proposes search terms and embeds text with Gemini."""
+"""Proposes further searches and embeds text with Gemini."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from google.genai import types
 
 from app import errors
 from app.providers import base, breaker, endpoint, prompts
+from app.providers.base import Proposal
 from app.providers.policy import BULK_ATTEMPT_S, CallLimits, CallPolicy
 from app.shapes import Vector
 
@@ -36,8 +37,8 @@ class GeminiLlm:
         """The model's name."""
         return self._model
 
-    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
-        """Propose terms. Raises ProviderError."""
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Propose terms and questions. Raises ProviderError."""
         system, user = prompts.messages(query, passages)
         config = types.GenerateContentConfig(
             system_instruction=system,

@@ -1,9 +1,9 @@
 """Scores the chunks of several hops or lists (RRF, RRF with bonuses, or a sum of signals) and orders them.
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`. linked: a sum of signals, each
-relative to the original question, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared`, plus the words of the
-question that a chunk adds to those of the chunks above it, because the answer to a multi-hop question is spread over
-passages.
+relative to the original question but `asked`, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared + asked`,
+plus the words of the question that a chunk adds to those of the chunks above it, because the answer to a multi-hop
+question is spread over passages.
 rrf: `Σ weight / (k + rank)`, ranks from 1, 0 for a list without the chunk (Cormack et al. 2009).
 Ties go to the earlier hop, then to the id, so the order is total and independent of the input order.
 """
@@ -24,6 +24,7 @@ WEIGHTS: Mapping[str, float] = {
     "fused": 1.0,
     "cos": 1.0,
     "expanded": 0.5,
+    "asked": 1.0,
     "named": 0.5,
     "linked": 1.5,
     "shared": 1.0,
@@ -38,7 +39,7 @@ COVERAGE_POOL = 60
 MAX_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
     WEIGHTS["linked"] * MAX_LINKED + WEIGHTS["shared"] * MAX_SHARED
 )
-"""The linked sum if every signal has its largest value."""
+"""The linked sum if every signal but `asked` has its largest value."""
 MAX_LINKED_SCORE = MAX_SUM + COVERAGE_WEIGHT
 """The same with all words of the question added; scores are divided by it."""
 

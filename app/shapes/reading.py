@@ -217,7 +217,7 @@ class Via:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop: its query, the expanded terms and their extractor, and the number of new chunks."""
+    """One hop: its query, the expanded terms and their extractor, the model's questions, the number of new chunks."""
 
     hop: int
     query: str
@@ -226,6 +226,7 @@ class Hop:
     extractor: Literal["llm", "entities", "statistical"] | None = None
     error: str | None = None
     best_similarity: float | None = None
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

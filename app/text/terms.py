@@ -15,6 +15,7 @@ from app.text import names
 
 MAX_TERMS = 5
 MAX_TERM_LENGTH = 80
+MAX_QUESTIONS, MAX_QUESTION_LENGTH = 2, 200
 NAME_BONUS = 2.0
 _WORD = re.compile(r"[^\W\d_]{4,40}")
 _UNUSABLE = re.compile(
@@ -41,6 +42,16 @@ def statistical(passages: Sequence[str], query: str, *, chunks: Mapping[str, int
             found.setdefault(word, (math.log(1 + count), word))
     ranked = sorted(found.values(), key=lambda pair: (-pair[0], pair[1]))
     return distinct(text for _weight, text in ranked)
+
+
+def usable_questions(proposed: Sequence[object], query: str) -> list[str]:
+    """Returns the first MAX_QUESTIONS proposed questions that are printable text of at most MAX_QUESTION_LENGTH."""
+    kept = []
+    for question in proposed:
+        text = " ".join(question.split()) if isinstance(question, str) else ""
+        if text and len(text) <= MAX_QUESTION_LENGTH and text.isprintable() and names.words(text) != names.words(query):
+            kept.append(text)
+    return list(dict.fromkeys(kept))[:MAX_QUESTIONS]
 
 
 def _idf(df: int, total: int) -> float:

@@ -27,6 +27,7 @@ _WAYS = {
     "shared": "{} (shared name)",
     "named": "{} (named in the query)",
     "expanded": "{} (search term)",
+    "asked": "{} (question of the language model)",
 }
 
 

@@ -12,6 +12,7 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines import documents, multihop
 from app.pipelines.budget import Budget
+from app.providers.base import Proposal
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Filters, Guidance, Query, Vector
 from app.store import db as store_db
@@ -45,19 +46,22 @@ class Proposing:
 
     name = "scripted"
 
-    def __init__(self, terms: list[object] | None = None, *, silent: bool = False) -> None:
+    def __init__(
+        self, terms: list[object] | None = None, questions: Sequence[object] = (), *, silent: bool = False
+    ) -> None:
         self._terms = terms
+        self._questions = questions
         self._silent = silent
         self.asked: list[tuple[str, list[str]]] = []
 
-    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """The one answer."""
         self.asked.append((query, list(passages)))
         if self._silent:
             await asyncio.Event().wait()
         if self._terms is None:
             raise errors.ProviderError("The scripted model was told to fail.")
-        return self._terms
+        return Proposal(self._terms, self._questions)
 
 
 class FailingLater(FakeEmbedder):
@@ -191,6 +195,27 @@ async def test_a_configured_model_extracts_the_terms(library: Tenant) -> None:
     assert asked[0] == QUESTION
     assert len(asked[1]) == 3
     assert "director" in uris(answer)
+
+
+@pytest.mark.parametrize(("merge", "limit"), [("linked", 8), ("classic", 5)])
+async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge: Any, limit: int) -> None:
+    """No name leads from the film to the lighthouse, whose passage shares no word with the question."""
+
+    async def rank(llm: Proposing, **given: Any) -> int:
+        answer = await _ask(library, llm=llm, merge=merge, limit=limit, **given)
+        return [*uris(answer), "lighthouse"].index("lighthouse")
+
+    question = "Who was the keeper of the light?"
+    usable_or_not = [question, 7, "x" * 300, " ", QUESTION]
+    without = await rank(Proposing(["Ilse Brandt"]))
+    assert await rank(Proposing(["Ilse Brandt"], usable_or_not)) < without
+    assert await rank(Proposing([], usable_or_not), extractor="llm") < without
+    answer = await _ask(library, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=limit)
+    assert (answer.hops or ())[1].questions == (question,)
+    [lighthouse] = [hit for hit in answer.hits if hit.candidate.uri == "lighthouse"]
+    assert lighthouse.hop == 2
+    assert lighthouse.via is not None
+    assert merge == "classic" or (lighthouse.via.kind, lighthouse.via.name) == ("asked", question)
 
 
 @pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])

@@ -16,6 +16,7 @@ from sqlalchemy.util import await_only
 
 from app.pipelines import documents, multihop, search
 from app.pipelines.chunking_options import ChunkingOptions
+from app.providers.base import Proposal
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Query, Vector
 from app.store import bounded
@@ -148,10 +149,10 @@ class ChangingProvider:
     change: Change
     name: str = "changing"
 
-    async def terms(self, query: str, passages: Sequence[str]) -> list[object]:
-        """No terms."""
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """Nothing."""
         await self.change()
-        return []
+        return Proposal(())
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
         """Scores in the order given."""

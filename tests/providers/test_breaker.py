@@ -151,7 +151,7 @@ async def test_a_hanging_model_is_called_five_times_and_then_not_at_all(provider
     llm = ChatLlm(kind="openai", url=provider.url, model="tiny", limits=CallLimits(0.05))
     for _ in range(breaker.FAILURES + 2):
         with pytest.raises(ProviderError):
-            await llm.terms("Who?", PASSAGES)
+            await llm.propose("Who?", PASSAGES)
     await llm.aclose()
     assert len(provider.requests) == breaker.FAILURES
     assert llm.policy.breaker.state == "open"
@@ -163,7 +163,7 @@ async def test_a_slow_stream_is_cut_off_at_the_limit_of_the_whole_call(provider:
     llm = ChatLlm(kind="openai", url=provider.url, model="tiny", limits=CallLimits(0.3))
     began = time.monotonic()
     with pytest.raises(ProviderDown, match="in time"):
-        await llm.terms("Who?", PASSAGES)
+        await llm.propose("Who?", PASSAGES)
     assert time.monotonic() - began < 5
     await llm.aclose()
 

@@ -26,7 +26,7 @@ def _llm(provider: FakeProvider, kind: Kind = "openai", **given: object) -> Chat
 async def test_an_openai_compatible_endpoint_proposes_terms(provider: FakeProvider) -> None:
     provider.openai(GOOD)
     llm = _llm(provider, api_key="secret")
-    assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada", "notes"]
+    assert (await llm.propose("Who wrote them?", PASSAGES)).terms == ["Ada", "notes"]
     await llm.aclose()
     path, body = provider.requests[0]
     assert (path, body["model"], llm.name) == ("/v1/chat/completions", "tiny", "tiny")
@@ -36,7 +36,7 @@ async def test_an_openai_compatible_endpoint_proposes_terms(provider: FakeProvid
 async def test_ollama_proposes_terms_under_a_schema(provider: FakeProvider) -> None:
     provider.ollama(GOOD)
     llm = _llm(provider, "ollama")
-    assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada", "notes"]
+    assert (await llm.propose("Who wrote them?", PASSAGES)).terms == ["Ada", "notes"]
     await llm.aclose()
     path, body = provider.requests[0]
     assert (path, body["format"], body["stream"]) == ("/v1/api/chat", prompts.SCHEMA, False)
@@ -45,8 +45,8 @@ async def test_ollama_proposes_terms_under_a_schema(provider: FakeProvider) -> N
 async def test_passages_are_sent_as_escaped_data_between_random_delimiters(provider: FakeProvider) -> None:
     provider.openai(GOOD)
     llm = _llm(provider)
-    await llm.terms("Who <wrote> them?", PASSAGES)
-    await llm.terms("Who <wrote> them?", PASSAGES)
+    await llm.propose("Who <wrote> them?", PASSAGES)
+    await llm.propose("Who <wrote> them?", PASSAGES)
     await llm.aclose()
     fences = []
     for _path, body in provider.requests:
@@ -100,11 +100,63 @@ async def test_ollama_without_the_requested_json_is_a_provider_error(provider: F
     await assert_provider_error(_llm(provider, "ollama"))
 
 
-async def test_json_in_a_code_fence_is_parsed(provider: FakeProvider) -> None:
-    provider.openai(f"```json\n{GOOD}\n```")
+ANSWERS = (
+    f"```json\n{GOOD}\n```",
+    f"Sure! {{braces}} and [1] aside, here it is: {GOOD} I hope that {{helps}}.",
+    f"<think>Two hops [a, b].</think>{GOOD}",
+    '["Ada", "notes"]',
+)
+
+
+@pytest.mark.parametrize("content", ANSWERS)
+async def test_the_first_usable_json_value_of_an_answer_is_read(provider: FakeProvider, content: str) -> None:
+    provider.openai(content)
     llm = _llm(provider)
-    assert await llm.terms("Who?", PASSAGES) == ["Ada", "notes"]
+    assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
     await llm.aclose()
+
+
+async def test_questions_are_proposed_beside_terms_or_alone(provider: FakeProvider) -> None:
+    provider.openai(json.dumps({"questions": ["Who kept them?"]}))
+    llm = _llm(provider)
+    proposal = await llm.propose("Who wrote them?", PASSAGES)
+    assert (proposal.terms, proposal.questions) == ([], ["Who kept them?"])
+    await llm.aclose()
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"),
+    [
+        ("openai", {"response_format"}),
+        ("openai", {"max_tokens"}),
+        ("openai", {"max_tokens", "max_completion_tokens", "response_format"}),
+        ("ollama", {"format"}),
+    ],
+)
+async def test_options_that_a_server_refuses_are_left_out_from_then_on(
+    provider: FakeProvider, kind: Kind, refused: set[str]
+) -> None:
+    message = {"role": "assistant", "content": GOOD}
+
+    def respond(request: dict[str, object]) -> object:
+        provider.status = 400 if refused & request.keys() else 200
+        return {"message": message} if kind == "ollama" else {"choices": [{"message": message}]}
+
+    provider.respond = respond
+    llm = _llm(provider, kind)
+    for _ in range(2):
+        assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
+    asked = [bool(refused & request.keys()) for _path, request in provider.requests]
+    assert asked[0]
+    assert asked == sorted(asked, reverse=True)
+    assert asked.count(False) == 2
+    await llm.aclose()
+
+
+async def test_a_request_that_is_refused_with_all_options_left_out_is_a_provider_error(provider: FakeProvider) -> None:
+    provider.status, provider.body = 400, {"error": "context length exceeded"}
+    await assert_provider_error(_llm(provider))
+    assert len(provider.requests) == 4
 
 
 @pytest.mark.parametrize("kind", ["openai", "ollama"])
@@ -114,7 +166,7 @@ async def test_retry_after_is_honoured_on_429(provider: FakeProvider, kind: Kind
     llm = _llm(provider, kind)
     for _ in range(3):
         with pytest.raises(ProviderError):
-            await llm.terms("Who?", PASSAGES)
+            await llm.propose("Who?", PASSAGES)
     assert len(provider.requests) == 1
     await llm.aclose()
 
@@ -124,9 +176,9 @@ async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider
     provider.status, provider.headers = 429, {"Retry-After": "0"}
     llm = _llm(provider)
     with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
+        await llm.propose("Who?", PASSAGES)
     provider.status = 200
-    assert await llm.terms("Who?", PASSAGES) == ["Ada", "notes"]
+    assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada", "notes"]
     await llm.aclose()
 
 

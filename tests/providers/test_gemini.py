@@ -18,7 +18,7 @@ PASSAGES = ["Ada\nAda wrote the notes."]
 async def test_gemini_proposes_terms_under_a_schema(provider: FakeProvider) -> None:
     provider.gemini(json.dumps({"terms": ["Ada"]}))
     llm = GeminiLlm(api_key="key", url=provider.url)
-    assert await llm.terms("Who wrote them?", PASSAGES) == ["Ada"]
+    assert (await llm.propose("Who wrote them?", PASSAGES)).terms == ["Ada"]
     path, body = provider.requests[0]
     assert f"models/{MODEL}:generateContent" in path
     assert body["generationConfig"]["responseMimeType"] == "application/json"
@@ -60,7 +60,7 @@ async def test_retry_after_is_honoured_on_429_and_503(provider: FakeProvider, st
     llm = GeminiLlm(api_key="key", url=provider.url)
     for _ in range(3):
         with pytest.raises(ProviderError):
-            await llm.terms("Who?", PASSAGES)
+            await llm.propose("Who?", PASSAGES)
     assert len(provider.requests) == 1
     await llm.aclose()
 
@@ -69,10 +69,10 @@ async def test_a_retry_after_of_zero_allows_the_next_call(provider: FakeProvider
     provider.body, provider.status, provider.headers = {"error": {"code": 429}}, 429, {"Retry-After": "0"}
     llm = GeminiLlm(api_key="key", url=provider.url)
     with pytest.raises(ProviderError):
-        await llm.terms("Who?", PASSAGES)
+        await llm.propose("Who?", PASSAGES)
     provider.gemini(json.dumps({"terms": ["Ada"]}))
     provider.status = 200
-    assert await llm.terms("Who?", PASSAGES) == ["Ada"]
+    assert (await llm.propose("Who?", PASSAGES)).terms == ["Ada"]
     await llm.aclose()
 
 
