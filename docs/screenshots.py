@@ -18,16 +18,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, FloatRect, Locator, Page, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
 MAX_BYTES = 150_000
 START_S = 120.0
+MARGIN = 12
 DESKTOP = {"width": 1280, "height": 860}
 PHONE = {"width": 390, "height": 844}
 PERSON = "What has cliffclarke been working on?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
 OUTSIDE = "What is the capital of France?"
+BUOYS = "Why do the buoys not report every minute?"
 
 
 def main() -> None:
@@ -91,7 +93,7 @@ def why(browser: Browser, url: str) -> bytes:
     card = page.locator(".card").nth(1)
     card.locator(".why summary").click()
     card.locator(".bar-sum").wait_for()
-    return card.screenshot()
+    return framed(page, card)
 
 
 def hops(browser: Browser, url: str) -> bytes:
@@ -100,6 +102,18 @@ def hops(browser: Browser, url: str) -> bytes:
     page.locator("[name=depth][value=thorough]").check(force=True)
     ask(page, HOPS)
     return page.screenshot()
+
+
+def why_not(browser: Browser, url: str) -> bytes:
+    """Why a document is not in an answer."""
+    page = opened(browser, url, DESKTOP)
+    ask(page, BUOYS)
+    panel = page.locator(".why-not")
+    panel.locator("summary").click()
+    panel.get_by_label("URI of a stored document").fill("sample/howto/reset-gannet.md")
+    panel.get_by_role("button", name="Explain").click()
+    panel.locator(".placement").wait_for()
+    return framed(page, panel)
 
 
 def phone(browser: Browser, url: str) -> bytes:
@@ -125,7 +139,18 @@ def ask(page: Page, query: str) -> None:
     page.locator("#query").blur()
 
 
-SCREENSHOTS = {"search": search, "why": why, "hops": hops, "phone": phone}
+def framed(page: Page, part: Locator) -> bytes:
+    """A part of the page with a margin."""
+    page.evaluate("scrollTo(0, 0)")
+    box = part.bounding_box()
+    assert box is not None
+    clip = FloatRect(
+        x=box["x"] - MARGIN, y=box["y"] - MARGIN, width=box["width"] + 2 * MARGIN, height=box["height"] + 2 * MARGIN
+    )
+    return page.screenshot(full_page=True, clip=clip)
+
+
+SCREENSHOTS = {"search": search, "why": why, "hops": hops, "why-not": why_not, "phone": phone}
 
 
 if __name__ == "__main__":

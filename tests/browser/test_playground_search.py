@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from pathlib import Path
 
 import harness
 import httpx
@@ -14,6 +15,7 @@ from app.pipelines.services import Services
 from app.providers.base import Embedder
 from app.store.db import Database
 
+ROOT = Path(__file__).parents[2]
 QUESTION = "How do I get my money back for a train fare and a hotel?"
 HOPS = "Which musical instrument does the author of the backfill guide play?"
 PERSON = "What has cliffclarke been working on?"
@@ -65,6 +67,31 @@ async def test_more_passages_follow_those_shown(playground: Playground) -> None:
     chunks = await playground.page.locator(".card").evaluate_all("cards => cards.map(card => card.dataset.chunk)")
     assert len(chunks) == len(set(chunks)) == 10
     assert await playground.texts(".place") == [str(place) for place in range(1, 11)]
+
+
+async def test_why_not_shows_where_a_document_stands_and_what_kept_it_out(playground: Playground, url: str) -> None:
+    query, uri = "Why do the buoys not report every minute?", "sample/howto/reset-gannet.md"
+    await playground.search(query)
+    panel = playground.page.locator(".why-not")
+    await panel.locator("summary").click()
+    await panel.get_by_label("URI of a stored document").fill(uri)
+    await playground.page.keyboard.press("Enter")
+    async with httpx.AsyncClient(base_url=url) as client:
+        expected = (
+            (await client.post("/api/rag/search/why", json={"query": query, "uri": uri})).raise_for_status().json()
+        )
+    verdict = panel.locator("[data-verdict]")
+    assert await verdict.get_attribute("data-verdict") == expected["verdict"] != "returned"
+    assert await panel.locator(".placement-summary").inner_text() == expected["summary"]
+    assert await panel.locator("tbody tr").count() == len(expected["legs"]) == 2
+    for row, leg in zip(await panel.locator("tbody tr").all(), expected["legs"], strict=True):
+        assert (await row.locator("td").all_inner_texts())[:2] == [str(leg["rank"]), str(leg["candidates"])]
+    shown = await panel.locator(".steps li").evaluate_all("steps => steps.map(step => step.dataset.passed === 'true')")
+    assert shown == [step["passed"] for step in expected["steps"]]
+    assert False in shown
+    await panel.get_by_label("URI of a stored document").fill("no/such.md")
+    await panel.get_by_role("button", name="Explain").click()
+    await panel.locator("[data-verdict=not_found]").wait_for()
 
 
 async def test_marks_are_placed_by_code_points(playground: Playground, url: str) -> None:
@@ -173,7 +200,9 @@ async def test_the_request_as_code_runs_and_finds_the_same(playground: Playgroun
     assert "explain=True" in python
     for command in (["bash", "-c", curl], [sys.executable, "-c", python]):
         process = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "client/src"}
+            *command,
+            stdout=asyncio.subprocess.PIPE,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT / "client" / "src")},
         )
         out = (await process.communicate())[0].decode()
         assert process.returncode == 0
@@ -230,6 +259,9 @@ async def test_axe_finds_no_violation_and_a_phone_needs_no_sideways_scrolling(op
     for summary in await phone.page.locator("#answer summary").all():
         await summary.click()
     await cards.first.locator(".bar-sum").wait_for()
+    await phone.page.locator("#why-uri").fill("sample/people/mara-veit.md")
+    await phone.page.locator("#why-uri").press("Enter")
+    await phone.page.locator(".placement .steps").wait_for()
     assert await phone.accessibility_violations("light") == ""
     assert await phone.accessibility_violations("dark") == ""
     assert await phone.overflow() == 0

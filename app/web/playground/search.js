@@ -8,6 +8,7 @@ import { BadControl, markInvalid, readRequest } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
 import { requestPanel } from "./requests.js";
 import { announcement, answerHead, timings } from "./summaries.js";
+import { whyNotPanel } from "./why.js";
 
 const EMPTY = {
   no_documents: "Nothing is stored yet: add documents first.",
@@ -51,6 +52,7 @@ function show(found, request) {
     cards.length ? list : nothing(found),
     found.next_cursor ? moreButton(found, request, list) : null,
     timings(found),
+    whyNotPanel(request),
     requestPanel(request),
   );
   byId("status").textContent = announcement(found);
