@@ -13,6 +13,7 @@ import fake_provider
 import pytest
 import server_folders
 from fake_provider import FakeProvider
+from hypothesis import HealthCheck, settings
 
 from app.cli import demo, options
 from app.pipelines.services import Services
@@ -20,6 +21,9 @@ from app.providers.base import Embedder
 from app.providers.fake import FakeEmbedder
 from app.store import db, embedded, schema
 
+# Property tests check results, not the speed of the machine.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
