@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 import example_app
 import pytest
 from example_app import assert_problem
 
+from app import shapes
 from app.api import playground
+from app.ranking import merge
 from app.samples import QUESTIONS
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
@@ -74,6 +77,22 @@ def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origi
         assert text.count("\n") <= 350
         if path.suffix == ".html":
             assert not re.search(r"<script[^>]*>[^<]|\son\w+=|\sstyle=|<style", text)
+
+
+@pytest.mark.parametrize(
+    ("module", "table", "names"),
+    [
+        ("hits.js", "LINKS", get_args(shapes.LinkKind)),
+        ("explain.js", "PARTS", (*merge.WEIGHTS, "covers", "rrf", "hop_1", "single_document")),
+        ("snippets.js", "TITLES", get_args(shapes.MatchKind)),
+        ("summaries.js", "DEGRADED", get_args(shapes.Degraded)),
+        ("summaries.js", "REASONS", get_args(shapes.DepthReason)),
+    ],
+)
+def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:
+    text = (playground.PAGES / module).read_text(encoding="utf-8")
+    (body,) = re.findall(rf"const {table} = \{{(.+?)\}};", text, re.DOTALL)
+    assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == set(names)
 
 
 def test_the_queries_offered_to_newcomers_are_questions_on_the_sample_notes() -> None:

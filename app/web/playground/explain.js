@@ -18,6 +18,7 @@ const PARTS = {
   shared: "Shares a name",
   named: "Named in the query",
   expanded: "Expanded terms",
+  asked: "Model's question",
   covers: "Words of the query",
   rrf: "Reciprocal ranks",
   hop_1: "First hop",

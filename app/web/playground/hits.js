@@ -4,7 +4,13 @@ import { el, extent } from "./dom.js";
 import { scoreBars } from "./explain.js";
 import { marked } from "./snippets.js";
 
-const LINKS = { linked: "named there", shared: "shares the name", named: "named in the question", expanded: "expanded terms" };
+const LINKS = {
+  linked: "named there",
+  shared: "shares the name",
+  named: "named in the question",
+  expanded: "expanded terms",
+  asked: "a question of the language model",
+};
 
 /** The card of the hit at a place, from 1. */
 export function hitCard(hit, place, answer) {
