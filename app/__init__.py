@@ -8,7 +8,7 @@ and a file, before it is stored: HTTP / CLI → pipelines → parsing (in a proc
 
 app/
 ├── __main__.py      python -m app
-├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, entities, …: one file per command group
+├── cli/             serve, demo, ingest, search, multihop, eval, db, keys, sources, …: one file per command group
 ├── main.py          create_app(): the lifespan opens the pool and the providers; nothing happens at import
 ├── runtime/         opens and closes what every entry point needs: database, providers, limits
 ├── config/          one Settings; values are passed down, never imported by lower layers
@@ -17,7 +17,7 @@ app/
 ├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
 ├── api/             HTTP: routers, wire models, auth, admission, problem+json, metrics, MCP
 ├── tools/           the registry of agent tools and its exports; the field types that tools and requests share
-├── pipelines/       use cases: search, why, multihop, linked search, rerank, merge lists, ingest, entities; one a file
+├── pipelines/       use cases: search, why, multihop, rerank, merge lists, ingest, sources, entities; one per file
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
 ├── text/            pure text processing: query analysis, cleaning, chunking, name matching, snippets
 ├── parsing/         reads files of every format in a process with limits; the only package with parser libraries

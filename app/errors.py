@@ -13,11 +13,13 @@ StepwellError                      500  internal_error
 ├── HeadersTooLarge                431  headers_too_large
 ├── Unauthorized                   401  unauthorized
 ├── Forbidden                      403  forbidden
+│   └── FolderNotAllowed           403  folder_not_allowed
 ├── NotFound                       404  not_found
 ├── HostNotAllowed                 421  host_not_allowed
 ├── OriginNotAllowed               403  origin_not_allowed
 ├── Conflict                       409  conflict
-│   └── StaleCursor                409  stale_cursor
+│   ├── StaleCursor                409  stale_cursor
+│   └── SourceUnavailable          409  source_unavailable     (the folder of a source is missing or was replaced)
 ├── TooLarge                       413  too_large
 ├── RateLimited                    429  rate_limited           (carries Retry-After)
 ├── Unavailable                    503  unavailable            (carries Retry-After)
@@ -152,6 +154,12 @@ class Forbidden(StepwellError):
     code = "forbidden"
 
 
+class FolderNotAllowed(Forbidden):
+    """Sources may not be added from this folder."""
+
+    code = "folder_not_allowed"
+
+
 class NotFound(StepwellError):
     """The user has no such object."""
 
@@ -184,6 +192,12 @@ class Conflict(StepwellError):
 
     status = 409
     code = "conflict"
+
+
+class SourceUnavailable(Conflict):
+    """The folder of a source is missing, cannot be read, or has been replaced by a symbolic link."""
+
+    code = "source_unavailable"
 
 
 class StaleCursor(Conflict):

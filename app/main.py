@@ -34,6 +34,7 @@ from app.api import (
     request_ids,
     search,
     selections,
+    sources,
     tools,
     traces,
 )
@@ -51,6 +52,7 @@ Every operation has an example that can be sent unchanged.
 TAGS = [
     {"name": "search", "description": "Search for passages."},
     {"name": "documents", "description": "Store, read and delete documents."},
+    {"name": "sources", "description": "Keep documents in step with folders of files."},
     {"name": "jobs", "description": "Follow and cancel background jobs."},
     {"name": "entities", "description": "Describe the people, projects and things that documents mention."},
     {"name": "tools", "description": "Tools for agents: definitions and calls."},
@@ -93,7 +95,7 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, selections, jobs, entities, tools, health):
+    for module in (search, multihop, documents, selections, sources, jobs, entities, tools, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     docs.install(app)

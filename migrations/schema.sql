@@ -47,6 +47,7 @@ documents.moments jsonb NOT NULL GENERATED stepwell.moments(metadata)
 documents.names_version integer NOT NULL DEFAULT 0
 documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
 documents.source_id uuid
+documents.source_path text
 documents.title text NOT NULL
 documents.updated_at timestamp with time zone NOT NULL DEFAULT now()
 documents.uri text
@@ -150,12 +151,26 @@ postings.first_no bigint NOT NULL
 postings.items bigint[] NOT NULL STORAGE p
 postings.lexeme text NOT NULL
 postings.user_id text NOT NULL
+source_files.content_hash bytea
+source_files.documents integer NOT NULL DEFAULT 0
+source_files.error text
+source_files.job_id uuid NOT NULL
+source_files.mtime_ns bigint
+source_files.path text NOT NULL
+source_files.size bigint
+source_files.source_id uuid NOT NULL
+source_files.user_id text NOT NULL
+sources.confined boolean NOT NULL DEFAULT true
 sources.created_at timestamp with time zone NOT NULL DEFAULT now()
 sources.glob text NOT NULL
+sources.job_id uuid
 sources.path text NOT NULL
+sources.result jsonb NOT NULL DEFAULT '{}'::jsonb
 sources.source_id uuid NOT NULL
 sources.synced_at timestamp with time zone
+sources.text_field text
 sources.user_id text NOT NULL
+sources.watch boolean NOT NULL DEFAULT false
 staged_chunks.chunk_id uuid NOT NULL
 staged_chunks.chunk_index integer NOT NULL
 staged_chunks.chunk_no bigint
@@ -183,6 +198,8 @@ staged_documents.job_id uuid NOT NULL
 staged_documents.markdown boolean NOT NULL
 staged_documents.metadata jsonb NOT NULL DEFAULT '{}'::jsonb
 staged_documents.page_starts integer[] NOT NULL DEFAULT '{}'::integer[]
+staged_documents.source_id uuid
+staged_documents.source_path text
 staged_documents.title text NOT NULL
 staged_documents.uri text
 staged_documents.user_id text NOT NULL
@@ -257,6 +274,9 @@ mentions fk_mentions_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwe
 mentions pk_mentions PRIMARY KEY (user_id, entity_id, chunk_no, kind)
 postings ck_postings_user_id CHECK ((user_id <> ''::text))
 postings pk_postings PRIMARY KEY (user_id, lexeme, first_no)
+source_files ck_source_files_user_id CHECK ((user_id <> ''::text))
+source_files fk_source_files_sources FOREIGN KEY (user_id, source_id) REFERENCES stepwell.sources(user_id, source_id) ON DELETE CASCADE
+source_files pk_source_files PRIMARY KEY (user_id, source_id, path)
 sources ck_sources_user_id CHECK ((user_id <> ''::text))
 sources pk_sources PRIMARY KEY (user_id, source_id)
 staged_chunks ck_staged_chunks_user_id CHECK ((user_id <> ''::text))
@@ -275,7 +295,7 @@ CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks USING btree (use
 CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
 CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names_version)
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id)
-CREATE INDEX ix_documents_user_id_source_id ON stepwell.documents USING btree (user_id, source_id)
+CREATE INDEX ix_documents_user_id_source_id_source_path ON stepwell.documents USING btree (user_id, source_id, source_path)
 CREATE INDEX ix_embedding_cache_user_id_used_at ON stepwell.embedding_cache USING btree (user_id, used_at) INCLUDE (hits)
 CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
@@ -313,6 +333,7 @@ CREATE UNIQUE INDEX pk_key_uses ON stepwell.key_uses USING btree (key_id, day, s
 CREATE UNIQUE INDEX pk_lexemes ON stepwell.lexemes USING btree (user_id, lexeme)
 CREATE UNIQUE INDEX pk_mentions ON stepwell.mentions USING btree (user_id, entity_id, chunk_no, kind)
 CREATE UNIQUE INDEX pk_postings ON stepwell.postings USING btree (user_id, lexeme, first_no)
+CREATE UNIQUE INDEX pk_source_files ON stepwell.source_files USING btree (user_id, source_id, path)
 CREATE UNIQUE INDEX pk_sources ON stepwell.sources USING btree (user_id, source_id)
 CREATE UNIQUE INDEX pk_staged_chunks ON stepwell.staged_chunks USING btree (user_id, job_id, chunk_index)
 CREATE UNIQUE INDEX pk_staged_documents ON stepwell.staged_documents USING btree (user_id, job_id)
@@ -345,6 +366,7 @@ key_uses off
 lexemes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 mentions ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 postings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+source_files ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 sources ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 staged_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 staged_documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -462,6 +484,13 @@ WHERE k.key_id = p_key_id AND k.secret_hash = p_secret_hash
   AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.watched_sources()
+ RETURNS TABLE(user_id text, source_id uuid, path text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$SELECT s.user_id, s.source_id, s.path FROM stepwell.sources AS s WHERE s.watch$function$
+
 CREATE OR REPLACE FUNCTION stepwell.with_characters(words tsvector)
  RETURNS tsvector
  LANGUAGE sql
@@ -484,6 +513,7 @@ function microseconds to stepwell_service: EXECUTE
 function moments to stepwell_service: EXECUTE
 function plan_each to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
+function watched_sources to stepwell_service: EXECUTE
 function with_characters to stepwell_service: EXECUTE
 schema stepwell to stepwell_service: USAGE
 table alembic_version to stepwell_service: SELECT
@@ -505,6 +535,7 @@ table jobs to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table lexemes to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table mentions to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table postings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table source_files to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table sources to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table staged_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table staged_documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE

@@ -109,6 +109,10 @@ HopMerge = TypeAliasType(
         Field(description="Score of the hits of all hops: by their links, or by RRF with a bonus for hop 1."),
     ],
 )
+SourceStatus = TypeAliasType(
+    "SourceStatus",
+    Annotated[Literal["added", "changed", "unchanged"], Field(description="Whether a source was new or changed.")],
+)
 JobStatus = TypeAliasType("JobStatus", Annotated[shapes.JobStatus, Field(description="State of a background job.")])
 LinkKind = TypeAliasType(
     "LinkKind",

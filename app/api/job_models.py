@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from app.api.enums import JobStatus
 from app.shapes import JobState
 
+_DERIVED = ("document_id", "source_id", "progress")
 EXAMPLE_JOB = "5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40"
 
 
@@ -36,8 +37,11 @@ class StoredJob(BaseModel):
     kind: str = Field(description="Kind of work, such as store_document or relink.")
     status: JobStatus = Field(description="State of the job.")
     document_id: UUID | None = Field(description="Document that the job stores; null if it concerns none or several.")
+    source_id: UUID | None = Field(description="Source that the job synchronises; null for other jobs.")
     progress: JobProgress = Field(description="How far the job is.")
-    result: dict[str, Any] = Field(description="What a job that is done has stored.")
+    result: dict[str, Any] = Field(
+        description="What a job that is done has stored; of a source also the files that failed, as `failures`."
+    )
     error: str | None = Field(description="Stable code of the last failure; null if there was none.")
     attempts: int = Field(description="How often the job has been started.")
     created_at: datetime = Field(description="Time when it was queued.")
@@ -48,9 +52,14 @@ class StoredJob(BaseModel):
     def of(cls, job: JobState) -> Self:
         """The response model of a core type."""
         document_id = job.result.get("document_id") or job.payload.get("document_id")
-        fields = {name: getattr(job, name) for name in cls.model_fields if name not in ("document_id", "progress")}
+        fields = {name: getattr(job, name) for name in cls.model_fields if name not in _DERIVED}
         fields["result"] = dict(job.result)
-        return cls(**fields, document_id=document_id, progress=JobProgress.of(job.progress))
+        return cls(
+            **fields,
+            document_id=document_id,
+            source_id=job.payload.get("source_id"),
+            progress=JobProgress.of(job.progress),
+        )
 
 
 class JobPage(BaseModel):

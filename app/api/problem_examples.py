@@ -33,10 +33,12 @@ _NOT_FOUND: dict[str, errors.StepwellError] = {
     "similar": errors.NotFound("No such chunk, or it has no vector.", field="chunk_id"),
     "by_uri": errors.NotFound("The user has no document with this uri."),
     "entity": errors.NotFound("No such entity."),
+    "source": errors.NotFound("No such source."),
     "job": errors.NotFound("No such job."),
     "tool": errors.NotFound("There is no such tool. Did you mean search_documents?"),
 }
 _CONFLICTS: dict[str, errors.StepwellError] = {
+    "source": errors.Conflict("A user has at most 1,000 sources."),
     "job": errors.Conflict("The job has ended: its status is done."),
     "document": errors.Conflict("Another document already has this uri or this content.", field="uri"),
     "entit": errors.Conflict("The entity 99db54fd-b87e-56d9-8f2e-70d106b97fd9 has this type and name.", field="name"),

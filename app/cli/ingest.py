@@ -16,9 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from app import errors, runtime
-from app.cli import folders, options
+from app.cli import options
 from app.config import Settings
-from app.pipelines import file_reading, mention_refresh
+from app.pipelines import file_reading, folders, mention_refresh, source_folders
 from app.pipelines import ingest as pipeline
 from app.pipelines.file_reading import NamedFile, ParseLimits
 from app.pipelines.services import Services
@@ -26,7 +26,6 @@ from app.providers import scope
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import IngestResult, Upload, Vector
 
-LARGEST_FILE = 50_000_000
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
 TEXT_SHARE = 0.05
@@ -194,8 +193,8 @@ async def read(files: Files, summary: Summary, limits: ParseLimits) -> AsyncGene
     async with file_reading.opened(limits) as reader:
         for path in files.paths:
             try:
-                if path.stat().st_size > LARGEST_FILE:
-                    raise errors.BadRequest(f"Larger than {LARGEST_FILE // 1_000_000} MB.")
+                if path.stat().st_size > source_folders.LARGEST_FILE:
+                    raise errors.BadRequest(f"Larger than {source_folders.LARGEST_FILE // 1_000_000} MB.")
                 uri = path.resolve().as_uri()
                 file = NamedFile(path.read_bytes(), path.name, uri=uri, text_field=files.text_field)
                 async for upload in reader.uploads(file):

@@ -46,6 +46,7 @@ COMMANDS = {
     "keys": LazyCommand("keys:app", "Create, list, rotate and revoke API keys."),
     "users": LazyCommand("users:app", "List, export and delete users."),
     "documents": LazyCommand("documents:app", "List, show and delete documents."),
+    "sources": LazyCommand("sources:app", "Keep documents in step with folders: add, list, sync, remove."),
     "jobs": LazyCommand("jobs:app", "List, show and cancel background jobs."),
     "worker": LazyCommand("worker:worker", "Run background jobs in a process of their own."),
     "entities": LazyCommand("entities:app", "Import, list and show entities."),

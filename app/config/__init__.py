@@ -162,6 +162,16 @@ class Settings(ProviderSettings):
         90.0, ge=1, description="Time that parsing a file may take; its CPU time is limited to two thirds of it."
     )
 
+    # sources
+    source_roots: str = Field(
+        "",
+        description="Folders that sources may be added from over HTTP, comma-separated; unset: none. With api_key each "
+        "user may add folders below the subfolder with the user's name.",
+    )
+    watch_interval_s: float = Field(
+        300.0, ge=1, description="Time after which a watched source is compared with its folder without any event."
+    )
+
     # entities
     entity_keys: str = Field(
         "attendees,people,participants,speakers,author,project,team,tags",
@@ -173,6 +183,13 @@ class Settings(ProviderSettings):
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         return value.expanduser().absolute() if value else None
+
+    @field_validator("source_roots")
+    @classmethod
+    def _roots_are_absolute(cls, value: str) -> str:
+        if not all(Path(root).expanduser().is_absolute() for root in _listed(value)):
+            raise ValueError("list absolute folders such as /srv/notes, comma-separated")
+        return value
 
     @field_validator("allowed_hosts")
     @classmethod
@@ -193,6 +210,11 @@ class Settings(ProviderSettings):
         if self.auth != "api_key" and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(f"AUTH={self.auth} listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
         return self
+
+    @cached_property
+    def source_folders(self) -> tuple[Path, ...]:
+        """The folders that sources may be added from over HTTP."""
+        return tuple(Path(root).expanduser() for root in _listed(self.source_roots))
 
     @cached_property
     def hosts(self) -> tuple[str, ...] | None:

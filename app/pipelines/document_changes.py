@@ -54,6 +54,19 @@ async def change(
     raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
 
 
+async def move(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    """Store an upload as the new version of a document, with another uri. What `change` does and raises otherwise."""
+    cleaned = await cancellable.run(len(upload.content), partial(document_drafts.clean, upload))
+    for _attempt in range(ATTEMPTS):
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, user_id, document_id)
+            await gazetteers.current(reading, user_id)
+        result = await _store(source, cleaned, user_id, services)
+        if result is not None:
+            return result
+    raise errors.Conflict("The document is being changed by other requests: it is moved later.")
+
+
 def merged(value: Json, patch: Json) -> dict[str, Any]:
     """The result of a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
     result = dict(value)
@@ -115,10 +128,11 @@ async def _store(
     draft = document_drafts.hashed(patched)
     if (draft.identity, draft.attributes_hash, draft.content_hash) == source.version[:3]:
         return _result(source, draft, "unchanged", 0)
-    if (draft.title, draft.config, draft.content) == (
+    if (draft.title, draft.config, draft.content, draft.markdown) == (
         source.document.title,
         source.document.language,
         source.document.content,
+        source.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
     return await _store_text(source, draft, user_id, services)

@@ -15,7 +15,7 @@ from app import errors
 from app.pipelines import cancellable
 from app.pipelines.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, Upload
+from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload
 from app.text import chunking, cleaning, languages, lexical, markdown, pages, structure, tokens
 from app.text.pages import CleanedPages
 
@@ -42,6 +42,7 @@ class CleanDocument:
     markdown: bool
     page_starts: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
 
 
 def prepare(
@@ -73,6 +74,7 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
         markdown=upload.markdown,
         page_starts=cleaned.starts,
         warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *notes),
+        source=upload.source,
     )
 
 
@@ -100,6 +102,7 @@ def hashed(document: CleanDocument) -> DocumentDraft:
         page_starts=document.page_starts,
         cleaning_version=cleaning.VERSION,
         warnings=document.warnings,
+        source=document.source,
     )
 
 

@@ -36,8 +36,8 @@ def is_binary(name: str) -> bool:
 class NamedFile:
     """A file to read: its content, its name, and the uri of its document.
 
-    `default_title` is the title of a text without one; other formats then have the file's name. `text_field` is the
-    field of a record that holds its text (None: chosen by name).
+    `default_title` is the title of a text without one; other formats then have the file's name, if `titled_by_name`.
+    `text_field` is the field of a record that holds its text (None: chosen by name).
     """
 
     raw: bytes
@@ -45,6 +45,7 @@ class NamedFile:
     uri: str | None = None
     default_title: str = ""
     text_field: str | None = None
+    titled_by_name: bool = True
 
 
 @asynccontextmanager
@@ -117,7 +118,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
         metadata={**metadata, **_named(file)},
         language=document.language if known else None,
         created_at=document.created_at,
-        default_title=document.title or file.default_title or file.name,
+        default_title=document.title or file.default_title or (file.name if file.titled_by_name else ""),
         warnings=(*notes, *document.warnings, *problems),
     )
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections import Counter
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -98,7 +107,7 @@ async def many(
     *,
     retry_s: float = BULK_RETRY_S,
     wait: bool = True,
-) -> AsyncIterator[IngestOutcome]:
+) -> AsyncGenerator[IngestOutcome, None]:
     """Store several documents in their order, each on its own, while the next ones are embedded together.
 
     The result is the same as that of storing them one by one, also if a document comes several times.

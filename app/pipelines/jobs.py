@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from app import errors
+from app.pipelines import source_sync
 from app.shapes import JobState, JobStatus
-from app.store import jobs, mentions, name_changes, staging
+from app.store import jobs, mentions, name_changes, sources, staging
 from app.store.db import Database, retry_read
 
 _UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN)
+MAX_FAILURES = 1_000
+"""Files that could not be stored which are listed."""
 POLL_S = 0.5
 """Pause between two looks at a job that is followed."""
 KEEP_ALIVE_S = 10.0
@@ -21,12 +25,16 @@ KEEP_ALIVE_S = 10.0
 
 @retry_read
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """One job. Raises NotFound."""
+    """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
     async with db.reading(user_id) as reading:
         found = await jobs.get(reading, user_id, job_id)
-    if found is None:
-        raise errors.NotFound("No such job.")
-    return found
+        if found is None:
+            raise errors.NotFound("No such job.")
+        if found.kind != source_sync.JOB:
+            return found
+        failed = await sources.failures(reading, user_id, job_id=job_id, limit=MAX_FAILURES)
+    listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
+    return replace(found, result={**found.result, "failures": listed})
 
 
 @retry_read

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -20,7 +20,7 @@ from app.pipelines import documents, large_documents, workers
 from app.pipelines.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store import jobs, mentions, selections, staging
-from app.store.db import Database
+from app.store.db import Database, Writing
 from app.store.selections import BlockKey
 
 PAGE = 200
@@ -33,8 +33,12 @@ REMOVAL_S, REMOVAL_POLL_S = 10.0, 0.2
 """Longest wait for the job that removes the postings of long documents, and the pause between two looks at it."""
 
 
+Find = Callable[[Writing, UUID | None], Awaitable[list[UUID]]]
+"""Lists the next documents to delete, after the last one that was deleted."""
+
+
 @dataclass(slots=True)
-class _Deleted:
+class Deleted:
     """What has been deleted so far: rows, ids, and numbers of chunks as multiranges; `last` is the last id."""
 
     rows: RowCounts = field(default_factory=RowCounts)
@@ -70,21 +74,31 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
     Postings remain if the job that removes those of long documents has not ended within REMOVAL_S seconds. Raises
     Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
     """
-    deleted = _Deleted()
-    retried = stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_RETRY_S, wait_initial=0.05, wait_max=0.5)
-    while await retried(errors.Busy, _delete_slice, filters, user_id, deleted, db=services.db, actor=actor):
-        pass
+
+    async def find(writing: Writing, after: UUID | None) -> list[UUID]:
+        return await selections.page(writing, user_id, filters, after=after, limit=PAGE)
+
+    deleted = await delete_found(find, user_id, db=services.db, actor=actor)
     await _remove_postings(user_id, services)
     return SelectionDeletion(deleted.rows, await _remaining(deleted, user_id, db=services.db))
 
 
-async def _delete_slice(filters: Filters, user_id: str, deleted: _Deleted, *, db: Database, actor: str) -> bool:
+async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> Deleted:
+    """Delete the documents that `find` lists, in slices, until it lists none. Raises what `delete` raises."""
+    deleted = Deleted()
+    retried = stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_RETRY_S, wait_initial=0.05, wait_max=0.5)
+    while await retried(errors.Busy, _delete_slice, find, user_id, deleted, db=db, actor=actor):
+        pass
+    return deleted
+
+
+async def _delete_slice(find: Find, user_id: str, deleted: Deleted, *, db: Database, actor: str) -> bool:
     """Delete documents for SLICE_S seconds, at least one; false if none is left."""
     rows, ids, numbers = RowCounts(), list[UUID](), list[str]()
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         began = time.monotonic()
-        for document_id in await selections.page(writing, user_id, filters, after=deleted.last, limit=PAGE):
+        for document_id in await find(writing, deleted.last):
             of_document, chunk_nos = await documents.delete_within(writing, user_id, document_id, actor=actor)
             rows += of_document
             ids.append(document_id)
@@ -113,7 +127,7 @@ async def _remove_postings(user_id: str, services: Services) -> None:
             await asyncio.sleep(REMOVAL_POLL_S)
 
 
-async def _remaining(deleted: _Deleted, user_id: str, *, db: Database) -> RowCounts:
+async def _remaining(deleted: Deleted, user_id: str, *, db: Database) -> RowCounts:
     total = RowCounts()
     for start in range(0, len(deleted.ids), PAGE):
         async with db.reading(user_id) as reading:

@@ -8,6 +8,7 @@ from app.parsing.process import ParseLimits
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.entity_cache import EntityCache
+from app.pipelines.source_folders import SourceRoots
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.policy import CallPolicy
@@ -46,6 +47,8 @@ class Services:
     reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)
     local_token: str = ""
+    source_roots: SourceRoots = field(default_factory=SourceRoots)
+    watch_interval_s: float = 300.0
     entity_cache: EntityCache = field(default_factory=EntityCache)
     cache: VectorCache = field(default_factory=VectorCache)
 

@@ -18,6 +18,7 @@ from app.pipelines import local_token, mention_extraction
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services, VectorCache
+from app.pipelines.source_folders import SourceRoots
 from app.runtime import models
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
@@ -68,6 +69,8 @@ async def open_services(
             llm=llm,
             reranker=reranker,
             cache=VectorCache(settings.embedding_cache_size),
+            source_roots=source_roots(settings),
+            watch_interval_s=settings.watch_interval_s,
             local_token=local_token.load(data_dir(settings)) if settings.auth == "local_token" else "",
             guidance=Guidance(
                 alpha=settings.hierarchy_alpha,
@@ -190,6 +193,11 @@ def parse_limits(settings: Settings) -> ParseLimits:
     """Returns the limits of reading one file."""
     cpu_s = math.ceil(settings.parse_timeout_s * 2 / 3)
     return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, settings.parse_timeout_s)
+
+
+def source_roots(settings: Settings) -> SourceRoots:
+    """Returns the folders that sources may be added from; with API keys each user has a subfolder of its own."""
+    return SourceRoots(settings.source_folders, per_user=settings.auth == "api_key")
 
 
 def data_dir(settings: Settings) -> Path:

@@ -1,19 +1,34 @@
-"""Runs the background jobs of all kinds, a loop for each group of kinds."""
+"""Runs the background jobs of all kinds, a loop for each group of kinds, and watches sources."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 
-from app.pipelines import large_documents, mention_refresh, reindex, workers
+from app.pipelines import large_documents, mention_refresh, reindex, source_sync, source_watch, workers
 from app.pipelines.services import Services
+from app.pipelines.workers import Handler
 
 
-async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
-    """Run the jobs of all users until cancelled; `done` is called after each with its kind and the work done."""
-    groups = [
+def groups(services: Services) -> list[dict[str, Handler]]:
+    """The handlers of all kinds of jobs; the jobs of a group run one after the other."""
+    return [
         mention_refresh.handlers(services.chunking_options.entity_keys),
         large_documents.handlers(services),
         reindex.handlers(services),
+        source_sync.handlers(services),
     ]
-    await asyncio.gather(*(workers.run_forever(services.db, handlers, done=done) for handlers in groups))
+
+
+def all_handlers(services: Services) -> dict[str, Handler]:
+    """The handlers of all kinds of jobs."""
+    return {kind: handler for group in groups(services) for kind, handler in group.items()}
+
+
+async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
+    """Run the jobs of all users and watch their sources until cancelled.
+
+    `done` is called after each job with its kind and the work done.
+    """
+    loops = (workers.run_forever(services.db, group, done=done) for group in groups(services))
+    await asyncio.gather(source_watch.run_forever(services), *loops)

@@ -69,6 +69,7 @@ from app.shapes.reading import (
     Weights,
 )
 from app.shapes.snippets import MatchedSpan, Snippet
+from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath
 from app.shapes.writing import (
     CacheUse,
     Chunk,
@@ -108,6 +109,7 @@ __all__ = [
     "EntityFilter",
     "EntityMatch",
     "ExtractedDocument",
+    "FileFailure",
     "Filters",
     "Fusion",
     "Guidance",
@@ -122,6 +124,7 @@ __all__ = [
     "JobStatus",
     "Json",
     "KeptResponse",
+    "KnownFile",
     "Leg",
     "LegPlace",
     "LexicalQuery",
@@ -152,6 +155,10 @@ __all__ = [
     "SearchMode",
     "SelectionDeletion",
     "Snippet",
+    "Source",
+    "SourceDraft",
+    "SourceNumbers",
+    "SourcePath",
     "Stats",
     "Step",
     "StepResult",

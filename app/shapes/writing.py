@@ -9,6 +9,7 @@ from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from app.shapes.kinds import Json
+from app.shapes.sources import SourcePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class Upload:
     frontmatter: bool = True
     page_starts: tuple[int, ...] = ()
     warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class DocumentDraft:
     page_starts: tuple[int, ...] = ()
     cleaning_version: int = 1
     warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
 
     def new_id(self, user_id: str) -> UUID:
         """The id of the document when a user adds it: equal for equal identities of one user, in every database."""
@@ -171,6 +174,9 @@ class SelectionDeletion:
 
     deleted: RowCounts
     remaining: RowCounts
+
+    def __add__(self, other: SelectionDeletion) -> SelectionDeletion:
+        return SelectionDeletion(self.deleted + other.deleted, self.remaining + other.remaining)
 
 
 @dataclass(frozen=True, slots=True)

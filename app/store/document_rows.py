@@ -103,7 +103,7 @@ async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDr
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:
-    """The columns of a document that do not depend on its chunks."""
+    """The columns of a document that do not depend on its chunks; its source stays if the draft has none."""
     values: dict[str, Any] = {
         "uri": draft.uri,
         "title": draft.title,
@@ -114,7 +114,11 @@ def attributes(draft: DocumentDraft) -> dict[str, Any]:
         "content_hash": draft.content_hash,
         "attributes_hash": draft.attributes_hash,
     }
-    return values if draft.created_at is None else {**values, "created_at": draft.created_at}
+    if draft.created_at is not None:
+        values["created_at"] = draft.created_at
+    if draft.source is not None:
+        values |= {"source_id": draft.source.source_id, "source_path": draft.source.path}
+    return values
 
 
 def cut(draft: DocumentDraft) -> dict[str, Any]:

@@ -151,6 +151,24 @@ async def delete_finished(db: Writing, user_id: str, kind: str) -> None:
     await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.kind == kind, _j.status == "done"))
 
 
+async def open_of_source(
+    db: Reading, user_id: str, kind: str, source_id: UUID, *, only_queued: bool = False
+) -> list[UUID]:
+    """The jobs of a source that wait or run, oldest first."""
+    states = ("queued",) if only_queued else ("queued", "running")
+    of_source = _j.payload["source_id"].astext == str(source_id)
+    query = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, of_source, _j.status.in_(states))
+    return list(await db.scalars(query.order_by(_j.created_at)))
+
+
+async def prune(db: Writing, user_id: str, kind: str, *, source_id: UUID, kept: int) -> None:
+    """Delete the finished jobs of a source except the latest."""
+    done = (_j.user_id == user_id, _j.kind == kind, _j.status == "done")
+    of_source = _j.payload["source_id"].astext == str(source_id)
+    ended = sa.select(_j.job_id).where(*done, of_source).order_by(_j.finished_at.desc()).offset(kept)
+    await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.job_id.in_(ended)))
+
+
 async def count(db: Reading, user_id: str, kind: str) -> int:
     """How many of the user's jobs of a kind wait or run."""
     open_ = sa.select(sa.func.count()).where(

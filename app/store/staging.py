@@ -17,7 +17,7 @@ from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import ChunkDraft, DocumentDraft
+from app.shapes import ChunkDraft, DocumentDraft, SourcePath
 from app.store import document_rows, jobs, sql, tables, vectors
 from app.store.db import Reading, Writing
 from app.store.document_rows import VectorValue
@@ -79,6 +79,13 @@ async def pending(
     return [tuple(row) for row in await db.execute(query.where(_is_open(user_id, _s.job_id)))]
 
 
+async def cancel_of_source(db: Writing, user_id: str, source_id: UUID) -> None:
+    """Cancel the jobs that store documents of a source. Under the user's lock."""
+    query = sa.select(_s.job_id).where(_s.user_id == user_id, _s.source_id == source_id, _is_open(user_id, _s.job_id))
+    for job_id in list(await db.scalars(query)):
+        await cancel(db, user_id, job_id)
+
+
 async def supersede(
     db: Writing, user_id: str, *, identity: bytes | None = None, document_id: UUID | None = None
 ) -> None:
@@ -106,6 +113,8 @@ async def get(db: Reading, user_id: str, job_id: UUID) -> StagedDocument | None:
     document_id = fields.pop("document_id")
     del fields["user_id"], fields["job_id"]
     fields["page_starts"] = tuple(fields["page_starts"])
+    source_id, source_path = fields.pop("source_id"), fields.pop("source_path")
+    fields["source"] = SourcePath(source_id, source_path) if source_id is not None else None
     return StagedDocument(job_id, document_id, DocumentDraft(**fields))
 
 

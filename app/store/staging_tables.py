@@ -41,6 +41,8 @@ staged_documents = Table(
     Column("chunk_overlap", SmallInteger, nullable=False),
     Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
     Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    Column("source_id", Uuid),
+    Column("source_path", Text),
     PrimaryKeyConstraint("user_id", "job_id"),
 )
 

@@ -14,7 +14,6 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Computed,
-    DateTime,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -30,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
-from app.store import cache_table, columns, shared_tables, staging_tables
+from app.store import cache_table, columns, shared_tables, source_tables, staging_tables
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
@@ -46,17 +45,7 @@ tenants = Table(
     PrimaryKeyConstraint("user_id"),
 )
 
-sources = Table(
-    "sources",
-    metadata,
-    *columns.tenant(),
-    Column("source_id", Uuid, nullable=False),
-    Column("path", Text, nullable=False),
-    Column("glob", Text, nullable=False),
-    columns.moment("created_at"),
-    Column("synced_at", DateTime(timezone=True)),
-    PrimaryKeyConstraint("user_id", "source_id"),
-)
+sources, source_files = source_tables.sources, source_tables.source_files
 
 documents = Table(
     "documents",
@@ -84,11 +73,13 @@ documents = Table(
     Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
     Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
     Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    # The file of the source that the document comes from.
+    Column("source_path", Text),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
     Index(None, "user_id", "created_at", "document_id"),
-    Index(None, "user_id", "source_id"),
+    Index(None, "user_id", "source_id", "source_path"),
     Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
     Index(None, "names_version"),
 )

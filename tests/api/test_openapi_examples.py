@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import harness
@@ -15,6 +16,7 @@ from jsonschema import Draft202012Validator
 from app.api import problem_examples
 from app.cli import openapi
 from app.config import Settings
+from app.pipelines.source_folders import SourceRoots
 from app.providers.base import Embedder
 from app.store import db
 
@@ -76,11 +78,16 @@ def cases(name: str) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 async def client(
-    new_database: Callable[..., Awaitable[Any]], demo_template: str, offline_embedder: Embedder
+    new_database: Callable[..., Awaitable[Any]],
+    demo_template: str,
+    offline_embedder: Embedder,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a service that holds what `stepwell demo` stores."""
+    """A client of a service that holds what `stepwell demo` stores, and may add the folder `notes` as a source."""
     opened = db.connect((await new_database(demo_template)).service_dsn, pool_size=4, pool_wait_s=30.0)
-    services = await harness.services(opened, offline_embedder)
+    root = tmp_path_factory.mktemp("root")
+    (root / "notes").mkdir()
+    services = replace(await harness.services(opened, offline_embedder), source_roots=SourceRoots((root,)))
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as caller:
         yield caller
     await opened.close()

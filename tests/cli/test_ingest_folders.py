@@ -13,8 +13,9 @@ import made_files
 import pytest
 from rich.progress import Progress
 
-from app.cli import folders, ingest
+from app.cli import ingest
 from app.cli.ingest import Chunks
+from app.pipelines import folders
 from app.shapes import IngestResult, Upload
 
 Stepwell = Callable[..., Any]

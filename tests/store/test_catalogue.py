@@ -152,7 +152,7 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
     assert [name for name in odd if name != "alembic_version_pkc"] == []
 
 
-AS_OWNER = {"count_key_uses", "verify_key"}
+AS_OWNER = {"count_key_uses", "verify_key", "watched_sources"}
 FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each"} | AS_OWNER
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
@@ -163,7 +163,9 @@ GROUP BY r.relname, a.grantee
 """
 
 
-async def test_only_the_functions_on_keys_run_as_their_owner_and_with_a_fixed_search_path(owner) -> None:
+async def test_only_the_functions_on_keys_and_on_watched_sources_run_as_their_owner_and_with_a_fixed_search_path(
+    owner,
+) -> None:
     rows = await owner.fetch(
         "SELECT proname, prosecdef, proconfig FROM pg_proc WHERE pronamespace = 'stepwell'::regnamespace"
     )

@@ -25,6 +25,8 @@ class Rules:
     def of(cls, folder: Path) -> list[Self]:
         """The rules of a folder's .gitignore; none where the file is missing or unreadable."""
         try:
+            if not (folder / ".gitignore").is_file():
+                return []
             lines = (folder / ".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []

@@ -1,0 +1,80 @@
+"""Types of sources: folders whose files are kept in step with documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePath:
+    """A file of a source, by its path relative to the source's folder, with slashes."""
+
+    source_id: UUID
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDraft:
+    """A source to add.
+
+    `path` is absolute and free of symbolic links. A file belongs to it if its relative path matches one of `globs`.
+    `text_field` is the field of records that holds their text. `confined`: the folder must stay one of those that
+    sources may be added from over HTTP. `watch`: changes are noticed by events of the file system.
+    """
+
+    path: str
+    globs: tuple[str, ...] = ("**/*",)
+    text_field: str | None = None
+    watch: bool = False
+    confined: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A stored source with the latest job that synchronises it, and the result of the latest one that is done."""
+
+    source_id: UUID
+    draft: SourceDraft
+    created_at: datetime
+    synced_at: datetime | None
+    job_id: UUID | None
+    result: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNumbers:
+    """How many files of a source are stored, how many could not be, and how many documents come from them."""
+
+    files: int = 0
+    failed: int = 0
+    documents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FileFailure:
+    """A file that could not be stored as it is, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file of a source as its latest job has recorded it.
+
+    `size`, `mtime_ns` and `content_hash` are those of the stored version; None if there is none, or if it is to be
+    read again. `documents` is the number of its documents, `stored` how many of them still are.
+    """
+
+    path: str
+    size: int | None
+    mtime_ns: int | None
+    content_hash: bytes | None
+    documents: int
+    error: str | None
+    job_id: UUID
+    stored: int = 0

@@ -1,0 +1,152 @@
+"""Nothing is lost or doubled when workers and Postgres are killed at random points of a synchronisation.
+
+STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import psutil
+import pytest
+import running_service
+import server_folders
+import source_folder
+from harness import Tenant
+
+from app.pipelines import jobs, repair, sources
+from app.pipelines.repair import Damage
+from app.store import db, embedded, schema
+from app.text import tags
+
+KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (3, 40, 2)
+WORKER = Path(__file__).parents[1] / "sync_worker.py"
+DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
+EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"
+
+
+@pytest.fixture
+async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+    """A server of this test's own, made to die."""
+    with server_folders.temporary() as folder:
+        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
+            await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
+            yield started
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of the source."""
+    return tmp_path.resolve()
+
+
+async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
+    killable: embedded.EmbeddedPostgres, folder: Path
+) -> None:
+    chance = random.Random(11)
+    hooks = db.ServerHooks(killable.ensure_running)
+    database = db.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
+    tenant = Tenant(database)
+    paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    changed = source_folder.disturb(folder, paths, chance)
+    job_id = await sources.sync(added.source.source_id, tenant.user_id, db=database)
+    total = sum(changed.counts.values()) - changed.counts["unchanged"]
+    points = sorted(chance.sample(range(1, total - 2), 2 * KILLS))
+    victims = ["worker", "postgres"] * KILLS
+    async with _worker(killable) as worker:
+        for point, victim in zip(points, victims, strict=True):
+            await _reached(killable, job_id, point)
+            if victim == "worker":
+                await worker.killed()
+            else:
+                _kill_all(killable)
+            await killable.ensure_running()
+            if victim == "worker":
+                await worker.start()
+            await _execute(killable, EXPIRE, job_id)
+        await running_service.until(lambda: _is_done(tenant, job_id))
+    state = await jobs.get(job_id, tenant.user_id, db=database)
+    assert source_folder.counts(state) == dict(changed.counts)
+    assert state.attempts > KILLS
+    fresh = Tenant(database)
+    await source_folder.synced(fresh, await source_folder.add(fresh, folder))
+    assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
+    assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
+    await database.close()
+
+
+class Worker:
+    """A process that runs the jobs."""
+
+    def __init__(self, dsn: str) -> None:
+        self._dsn = dsn
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Starts the process."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable, str(WORKER), self._dsn, str(GROUP), cwd=running_service.ROOT,
+            stderr=asyncio.subprocess.DEVNULL, env={**inherited, "PYTHONPATH": str(running_service.ROOT)},
+        )  # fmt: skip
+
+    async def killed(self) -> None:
+        """Kills the process."""
+        assert self._process is not None
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+@asynccontextmanager
+async def _worker(server: embedded.EmbeddedPostgres) -> AsyncIterator[Worker]:
+    worker = Worker(server.service_dsn)
+    await worker.start()
+    try:
+        yield worker
+    finally:
+        await worker.killed()
+
+
+def _kill_all(server: embedded.EmbeddedPostgres) -> None:
+    """Kills every process of the server at once."""
+    assert server.postmaster_pid is not None
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        postmaster = psutil.Process(server.postmaster_pid)
+        for process in [*postmaster.children(recursive=True), postmaster]:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)
+
+
+async def _reached(server: embedded.EmbeddedPostgres, job_id: UUID, point: int) -> None:
+    """Returns once this many files are done."""
+    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    try:
+
+        async def there() -> bool:
+            return int(await connection.fetchval(DONE, job_id)) >= point
+
+        await running_service.until(there)
+    finally:
+        await connection.close()
+
+
+async def _execute(server: embedded.EmbeddedPostgres, statement: str, job_id: UUID) -> None:
+    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    await connection.execute(statement, job_id)
+    await connection.close()
+
+
+async def _is_done(tenant: Tenant, job_id: UUID) -> bool:
+    return (await jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final

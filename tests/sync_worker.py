@@ -1,0 +1,23 @@
+"""Runs the jobs of sources with the fake embedder until it is killed: `python sync_worker.py DSN GROUP`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from app.pipelines import large_documents, source_sync, workers
+from app.pipelines.services import Services
+from app.providers.fake import FakeEmbedder
+from app.store import db
+
+
+async def _work(dsn: str) -> None:
+    services = Services(db.connect(dsn, pool_size=4, pool_wait_s=30), FakeEmbedder())
+    handlers = {**source_sync.handlers(services), **large_documents.handlers(services)}
+    await workers.run_forever(services.db, handlers, done=lambda _kind, _done: None)
+
+
+if __name__ == "__main__":
+    source_sync.GROUP = int(sys.argv[2])
+    workers.IDLE_S = 0.05
+    asyncio.run(_work(sys.argv[1]))
