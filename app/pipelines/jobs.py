@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -51,7 +51,7 @@ async def page(
         return await jobs.page(reading, user_id, limit=limit, after=after, status=status)
 
 
-async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncIterator[JobState | None]:
+async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
     """The job now and after each change until it has ended; None where nothing has changed for KEEP_ALIVE_S.
 
     Raises NotFound. While the database is unavailable nothing changes.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rapidfuzz import process
 
 from app import errors
-from app.tools import document_tools, search_tools
+from app.tools import document_tools, search_tools, source_tools
 from app.tools.arguments import ToolArguments
 from app.tools.context import ToolContext
 from app.tools.results import (
@@ -131,6 +131,35 @@ TOOLS = (
         document_tools.DeleteDocumentArguments,
         DocumentDeleted,
         document_tools.delete_document,
+        scope="write",
+    ),
+    Tool(
+        "list_sources",
+        "List sources",
+        "List the folders whose files are kept as documents, with the numbers of their files and documents.",
+        source_tools.ListSourcesArguments,
+        source_tools.SourceList,
+        source_tools.list_sources,
+    ),
+    Tool(
+        "add_source",
+        "Add a folder",
+        "Store the files of a folder or a file on the machine of the service, and keep them as a source that "
+        "sync_source compares again. Only folders that the operator allows can be added. Add only what the user asked "
+        "for.",
+        source_tools.AddSourceArguments,
+        source_tools.SourceSynced,
+        source_tools.add_source,
+        scope="write",
+    ),
+    Tool(
+        "sync_source",
+        "Synchronise a folder",
+        "Compare a source with its folder, and store, rename and remove documents so that they are those of its files "
+        "now. Use it when files have changed and the source is not watched.",
+        source_tools.SyncSourceArguments,
+        source_tools.SourceSynced,
+        source_tools.sync_source,
         scope="write",
     ),
 )

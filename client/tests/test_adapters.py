@@ -10,7 +10,7 @@ from stepwell_client import AsyncClient, Client
 
 READING = {
     *("search_documents", "search_documents_multihop", "search_documents_by_entity", "find_similar_chunks"),
-    *("get_document", "list_documents", "list_entities", "knowledge_stats"),
+    *("get_document", "list_documents", "list_entities", "knowledge_stats", "list_sources"),
 }
 
 

@@ -25,6 +25,8 @@ from app.tools import registry
 
 ROOT = Path(__file__).parents[2]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
+OF_FOLDERS = {"add_source", "sync_source"}
+"""Tools that need a folder: see test_source_tools_api."""
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -84,10 +86,11 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
         "list_documents": {},
         "list_entities": {},
         "knowledge_stats": {},
+        "list_sources": {},
     }
-    assert arguments.keys() == {tool.name for tool in registry.TOOLS}
+    assert arguments.keys() | OF_FOLDERS == {tool.name for tool in registry.TOOLS}
     async with connected(app, caller) as client:
-        assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys()
+        assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
         for name in arguments.keys() - {"delete_document"}:
             over_rest = await caller.client.post(f"/api/rag/tools/{name}", json=arguments[name])
             assert await call(client, name, **arguments[name]) == over_rest.json(), name

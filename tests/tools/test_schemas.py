@@ -72,7 +72,7 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
         return {tool.name for tool in registry.offered(scopes)}
 
     assert names("search") == {tool.name for tool in registry.TOOLS if tool.scope == "search"}
-    assert names("write") == {"add_document", "delete_document"}
+    assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
     assert names("admin") == {tool.name for tool in registry.TOOLS}
     assert names("metrics") == set()
 

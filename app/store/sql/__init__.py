@@ -37,7 +37,7 @@ _LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StatementSource:
     """A statement or fragment as written: its declarations, and its lines with fragments included."""
 
     binds: Mapping[str, str]
@@ -53,7 +53,7 @@ def statement(name: str, *parts: str) -> sa.TextClause:
 
 
 @cache
-def load(name: str) -> Source:
+def load(name: str) -> StatementSource:
     """The checked source of `<name>.sql`. Raises ValueError where it contradicts its declarations."""
     return parse((FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
@@ -63,7 +63,7 @@ def compiled(source: str, *parts: str) -> sa.TextClause:
     return _compiled(parse(source), parts)
 
 
-def parse(source: str) -> Source:
+def parse(source: str) -> StatementSource:
     """The checked source of a statement from its text. Raises ValueError where it contradicts its declarations."""
     found = _expanded(source, 0)
     if found.arguments:
@@ -86,7 +86,7 @@ def parse(source: str) -> Source:
     return found
 
 
-def _compiled(source: Source, parts: tuple[str, ...]) -> sa.TextClause:
+def _compiled(source: StatementSource, parts: tuple[str, ...]) -> sa.TextClause:
     unknown = set(parts) - source.parts
     if unknown:
         raise ValueError(f"unknown parts: {sorted(unknown)}")
@@ -94,7 +94,7 @@ def _compiled(source: Source, parts: tuple[str, ...]) -> sa.TextClause:
     return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], source.binds[bind[1]]), body))
 
 
-def _kept(source: Source, parts: frozenset[str]) -> Iterator[str]:
+def _kept(source: StatementSource, parts: frozenset[str]) -> Iterator[str]:
     """The lines of the sections that `parts` ask for, without comments."""
     wanted = [True]
     for line in source.lines:
@@ -109,7 +109,7 @@ def _kept(source: Source, parts: frozenset[str]) -> Iterator[str]:
             wanted.append(wanted[-1] and named == (directive[1] == "if"))
 
 
-def _expanded(source: str, depth: int) -> Source:
+def _expanded(source: str, depth: int) -> StatementSource:
     """Declarations and lines, with the fragments that they include."""
     lines = source.splitlines()
     begin = next((place for place, line in enumerate(lines) if not _is_comment(line)), len(lines))
@@ -121,7 +121,7 @@ def _expanded(source: str, depth: int) -> Source:
             body_lines.append(line)
             continue
         body_lines += _INCLUDE.sub(lambda call: _included(call, binds, depth), line).splitlines()
-    return Source(
+    return StatementSource(
         binds=binds,
         parts=frozenset(match[1] for line in header if (match := _PART.match(line))),
         arguments=tuple(match[1] for line in header if (match := _ARGUMENT.match(line))),
