@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,8 +49,10 @@ class Case:
 
     @cached_property
     def hit(self) -> Hit | None:
-        """The passage in the order of all hits."""
-        return next((hit for hit in self.trial.order if hit.candidate.chunk_id == self.facts.chunk_id), None)
+        """The passage in the order of all hits, or in the answer if that was widened beyond it."""
+        shown = (one for hit in self.trial.page.hits for one in (hit, *hit.more))
+        every = itertools.chain(self.trial.order, shown)
+        return next((hit for hit in every if hit.candidate.chunk_id == self.facts.chunk_id), None)
 
     @cached_property
     def rank(self) -> int | None:

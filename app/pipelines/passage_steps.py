@@ -87,8 +87,12 @@ def _candidates(case: Case) -> StepResult:
     passed = case.candidate is not None or case.hit is not None
     ranks = [leg.rank for leg in legs if leg.rank is not None]
     detail = " ".join(map(leg_sentence, legs))
-    if case.candidate is None and case.hit is not None:
-        detail += " It was added because its document is linked to an entity of the query."
+    if case.candidate is None and passed:
+        is_linked = case.facts.chunk.document_id in {
+            link.document_id for link in case.trial.search.guidance.links.values()
+        }
+        by = "its document is linked to an entity of the query" if is_linked else "the candidates had too few documents"
+        detail += f" It was added because {by}."
     return StepResult(
         "candidates", passed, detail, "candidates", min(ranks, default=None), case.trial.request.candidates
     )
@@ -100,13 +104,11 @@ def leg_sentence(leg: LegPlace) -> str:
         return "It shares no word with the query."
     if leg.rank is None:
         return f"It shares only {', '.join(leg.words or ())} with the query, too frequent to find it by."
-    least = "" if leg.exact else "at best "
-    among = (
-        f"is among the {leg.candidates} candidates"
-        if leg.candidate
-        else f"is not among the {leg.candidates} candidates"
-    )
-    return f"It is {least}number {leg.rank} {_LEGS[leg.leg]} and {among} of the {leg.leg} leg."
+    place = f"It is {'' if leg.exact else 'at best '}number {leg.rank} {_LEGS[leg.leg]}"
+    if not leg.candidate and leg.rank <= leg.candidates and leg.leg == "vector":
+        return f"{place}, but the approximate search of the vector index missed it."
+    among = "is" if leg.candidate else "is not"
+    return f"{place} and {among} among the {leg.candidates} candidates of the {leg.leg} leg."
 
 
 def _threshold(one: Threshold) -> StepResult:

@@ -41,6 +41,7 @@ QUERIES: list[dict[str, Any]] = [
     {"query": "which supplier was late", "mmr": True, "rerank": "cosine", "min_relevance": 0.05},
     {"query": "which supplier was late", "group_by": "document", "group_size": 1, "limit": 3},
     {"query": "which supplier was late", "group_by": "document", "rerank": "cosine", "limit": 3},
+    {"query": "battery swelled", "candidates": 10, "group_by": "document", "limit": 20},
     {"query": "mooring survey", "filters": {"metadata": {"type": "decision"}, "created_after": "2020-01-01"}},
     {
         "query": "mooring survey",
