@@ -56,12 +56,17 @@ def in_range(key: str, bounds: Mapping[str, Any]) -> str:
     Numbers are compared with numbers, and dates and times in ISO 8601 with such strings. Raises ValueError for a string
     that is none.
     """
-    moments = {operator: moment(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
-    if not moments:
+    if not any(isinstance(bound, str) for bound in bounds.values()):
         return _value_or_element(key, lambda value: _within(value, bounds))
-    return (
-        f"exists($moments.{json.dumps(key)}[*] ? ({_within('@', moments)}))" if len(moments) == len(bounds) else NEVER
-    )
+    return moments_in_range(key, bounds, moments="$moments") or NEVER
+
+
+def moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.moments") -> str:
+    """The same for dates and times only, by default as a predicate of the column `moments`; empty with a number."""
+    limits = {operator: moment(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
+    if len(limits) < len(bounds):
+        return ""
+    return f"exists({moments}.{json.dumps(key)}[*] ? ({_within('@', limits)}))"
 
 
 def moment(text: str) -> int:

@@ -9,6 +9,7 @@
 -- :containing_2 jsonb[]  metadata of which one must be contained; null: any
 -- :containing_3 jsonb[]  metadata of which one must be contained; null: any
 -- :matching text::jsonpath  a JSON path on metadata; null: any
+-- :matching_moments text::jsonpath  a JSON path on the dates in the metadata; null: any
 -- :matching_document text::jsonpath  a JSON path on metadata with variables of the document; null: any
 -- :created_after timestamptz  inclusive; null: any
 -- :created_before timestamptz  exclusive; null: any
@@ -19,6 +20,7 @@
         AND (:containing_2 IS NULL OR $document.metadata @> ANY (:containing_2))
         AND (:containing_3 IS NULL OR $document.metadata @> ANY (:containing_3))
         AND (:matching IS NULL OR jsonb_path_exists($document.metadata, :matching, $document.moments, true))
+        AND (:matching_moments IS NULL OR jsonb_path_exists($document.moments, :matching_moments, '{}', true))
         AND (:matching_document IS NULL OR jsonb_path_exists(
           $document.metadata, :matching_document,
           $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
