@@ -66,7 +66,7 @@ _HTML = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!docty
 def sniff(raw: bytes, name: str) -> Sniffed:
     """The format of a file with this content and name.
 
-    Raises UnreadableFile (`unsupported_format`, `encrypted`).
+    Raises UnreadableFile (`unsupported_format`, `encrypted`, `damaged`).
     """
     head = raw[:_HEAD]
     if b"%PDF-" in head[:_PDF_WINDOW]:
@@ -79,6 +79,8 @@ def sniff(raw: bytes, name: str) -> Sniffed:
         raise unsupported()
     if _HTML.match(head):
         return "html"
+    if suffix(name) in BINARY_SUFFIXES and b"\x00" in head:
+        raise UnreadableFile("damaged", f"The file is named .{suffix(name)} and is none: transfer it again.")
     return _TEXT_SUFFIXES.get(suffix(name), "text")
 
 

@@ -51,6 +51,13 @@ def test_other_formats_are_refused(raw: bytes) -> None:
     assert refused.value.code == "unsupported_format"
 
 
+@pytest.mark.parametrize("name", ["a.pdf", "a.docx", "a.epub"])
+def test_bytes_that_are_neither_the_named_format_nor_text_are_refused(name: str) -> None:
+    with pytest.raises(UnreadableFile) as refused:
+        formats.sniff(b"\x00\x01\x02\xff" * 100, name)
+    assert refused.value.code == "damaged"
+
+
 def test_an_encrypted_office_file_is_refused_as_such() -> None:
     raw = OLD_OFFICE + b"\x00" * 1_000 + "EncryptedPackage".encode("utf-16-le")
     with pytest.raises(UnreadableFile) as refused:
