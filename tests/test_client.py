@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import harness
@@ -19,6 +20,7 @@ from stepwell_client import ApiError, AsyncClient, Client, ConnectionFailed
 from stepwell_client.operations import File
 
 from app.config import Settings
+from app.pipelines.source_folders import SourceRoots
 from app.store.db import Database
 
 SOURCES = Path(__file__).parents[1] / "client" / "src" / "stepwell_client"
@@ -71,6 +73,37 @@ async def test_files_are_uploaded(client: AsyncClient, tmp_path: Path) -> None:
     ]
     assert [(failure.index, failure.code) for failure in stored.failed] == [(2, "no_text")]
     assert (await client.get(stored.documents[0].document_id)).metadata["team"] == "masonry"
+
+
+async def test_a_passage_is_explained_and_documents_are_deleted_by_filter(client: AsyncClient) -> None:
+    await client.add(LIME, uri="notes/lime.md", metadata={"team": "masonry"})
+    await client.add("Tide table", uri="tides.md")
+    placement = await client.why("tide table", uri="notes/lime.md", limit=1)
+    assert placement.verdict == "outranked"
+    assert placement.changes == [{"field": "limit", "value": 2}]
+    masonry = {"metadata": {"team": "masonry"}}
+    assert (await client.delete_matching(masonry, dry_run=True)).matched
+    assert (await client.delete_matching(masonry)).documents_deleted == 1
+    assert [document.uri async for document in client.all_documents()] == ["tides.md"]
+
+
+async def test_a_source_is_added_synchronised_and_deleted(database: Database, tmp_path: Path) -> None:
+    (tmp_path / "lime.md").write_text(LIME)
+    folders = SourceRoots((tmp_path,), per_user=False)
+    services = replace(await harness.services(database), source_roots=folders)
+    async with (
+        harness.running(Settings(auth="none"), services) as app,
+        harness.client(app) as http,
+        AsyncClient(http=http) as client,
+    ):
+        source = await client.add_source(str(tmp_path), globs=["*.md"])
+        assert source.job_id is not None
+        assert (await client.wait_for_job(source.job_id)).status == "done"
+        queued = await client.sync_source(source.source_id)
+        job = await client.wait_for_job(queued.job_id)
+        assert job.result["unchanged"] == 1
+        assert [listed.documents for listed in (await client.sources()).sources] == [1]
+        assert (await client.delete_source(source.source_id))["documents_deleted"] == 1
 
 
 async def test_a_job_is_followed_to_its_end(client: AsyncClient) -> None:

@@ -17,9 +17,12 @@ from stepwell_client.options import (
     JobOptions,
     ListOptions,
     MultihopOptions,
+    PageOptions,
     SearchOptions,
     SimilarOptions,
+    SourceOptions,
     UploadOptions,
+    WhyOptions,
 )
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
@@ -58,6 +61,10 @@ class AsyncClient:
     async def search_by_entity(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search the documents about the people, projects or teams of the query first."""
         return await self.run(operations.search_by_entity(query, options))
+
+    async def why(self, query: str, **options: Unpack[WhyOptions]) -> models.Placement:
+        """Where a passage stands in a search, what keeps it out of the answer, and what would bring it in."""
+        return await self.run(operations.why(query, options))
 
     async def similar(self, chunk_id: DocumentId, **options: Unpack[SimilarOptions]) -> models.Answer:
         """Passages with a similar meaning."""
@@ -104,6 +111,26 @@ class AsyncClient:
     async def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""
         return await self.run(operations.delete(document_id))
+
+    async def delete_matching(self, filters: Mapping[str, Any], *, dry_run: bool = False) -> models.DocumentsDeletion:
+        """Delete the documents that pass the filters of a search; with `dry_run` they are only counted."""
+        return await self.run(operations.delete_matching(filters, dry_run=dry_run))
+
+    async def add_source(self, path: str, **options: Unpack[SourceOptions]) -> models.Source:
+        """Keep the documents of a folder of the service in step with it; the job of `job_id` stores them."""
+        return await self.run(operations.add_source(path, options))
+
+    async def sources(self, **options: Unpack[PageOptions]) -> models.SourcePage:
+        """A page of sources, newest first."""
+        return await self.run(operations.sources(options))
+
+    async def sync_source(self, source_id: DocumentId) -> models.QueuedSync:
+        """Queue a job that compares a source's folder with what is stored."""
+        return await self.run(operations.sync_source(source_id))
+
+    async def delete_source(self, source_id: DocumentId) -> dict[str, Any]:
+        """Delete a source with its documents; the numbers of deleted rows."""
+        return await self.run(operations.delete_source(source_id))
 
     async def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
         """A page of background jobs, newest first."""

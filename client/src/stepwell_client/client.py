@@ -17,9 +17,12 @@ from stepwell_client.options import (
     JobOptions,
     ListOptions,
     MultihopOptions,
+    PageOptions,
     SearchOptions,
     SimilarOptions,
+    SourceOptions,
     UploadOptions,
+    WhyOptions,
 )
 from stepwell_client.retrying import Retries
 from stepwell_client.transport import TIMEOUT_S
@@ -58,6 +61,10 @@ class Client:
     def search_by_entity(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search the documents about the people, projects or teams of the query first."""
         return self.run(operations.search_by_entity(query, options))
+
+    def why(self, query: str, **options: Unpack[WhyOptions]) -> models.Placement:
+        """Where a passage stands in a search, what keeps it out of the answer, and what would bring it in."""
+        return self.run(operations.why(query, options))
 
     def similar(self, chunk_id: DocumentId, **options: Unpack[SimilarOptions]) -> models.Answer:
         """Passages with a similar meaning."""
@@ -103,6 +110,26 @@ class Client:
     def delete(self, document_id: DocumentId) -> dict[str, int]:
         """Delete a document; the numbers of deleted rows."""
         return self.run(operations.delete(document_id))
+
+    def delete_matching(self, filters: Mapping[str, Any], *, dry_run: bool = False) -> models.DocumentsDeletion:
+        """Delete the documents that pass the filters of a search; with `dry_run` they are only counted."""
+        return self.run(operations.delete_matching(filters, dry_run=dry_run))
+
+    def add_source(self, path: str, **options: Unpack[SourceOptions]) -> models.Source:
+        """Keep the documents of a folder of the service in step with it; the job of `job_id` stores them."""
+        return self.run(operations.add_source(path, options))
+
+    def sources(self, **options: Unpack[PageOptions]) -> models.SourcePage:
+        """A page of sources, newest first."""
+        return self.run(operations.sources(options))
+
+    def sync_source(self, source_id: DocumentId) -> models.QueuedSync:
+        """Queue a job that compares a source's folder with what is stored."""
+        return self.run(operations.sync_source(source_id))
+
+    def delete_source(self, source_id: DocumentId) -> dict[str, Any]:
+        """Delete a source with its documents; the numbers of deleted rows."""
+        return self.run(operations.delete_source(source_id))
 
     def jobs(self, **options: Unpack[JobOptions]) -> models.JobPage:
         """A page of background jobs, newest first."""

@@ -58,6 +58,18 @@ class Answer(Model):
     next_cursor: str | None = None
 
 
+class Placement(Model):
+    """Where a passage stands in a search; `changes` of the request bring it in."""
+
+    verdict: str
+    summary: str
+    rank: int | None = None
+    limit: int
+    legs: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+    changes: list[dict[str, Any]] = Field(default_factory=list)
+
+
 class DocumentResult(Model):
     """The result of storing a document."""
 
@@ -104,6 +116,45 @@ class DocumentPage(Model):
 
     documents: list[Document]
     next_cursor: str | None = None
+
+
+class DocumentsDeletion(Model):
+    """The numbers of deleted rows; `matched` are those of a dry run, `remaining` what the tables still have."""
+
+    dry_run: bool
+    documents_deleted: int
+    chunks_deleted: int
+    matched: dict[str, int] | None = None
+    remaining: dict[str, int] | None = None
+
+
+class Source(Model):
+    """A folder whose documents are kept in step with it; the numbers are absent right after it was added."""
+
+    source_id: UUID
+    path: str
+    globs: list[str]
+    watch: bool
+    synced_at: datetime | None = None
+    job_id: UUID | None = None
+    last_sync: dict[str, int] | None = None
+    files: int | None = None
+    documents: int | None = None
+    failed: int | None = None
+
+
+class SourcePage(Model):
+    """A page of sources, newest first."""
+
+    sources: list[Source]
+    next_cursor: str | None = None
+
+
+class QueuedSync(Model):
+    """The job that synchronises a source."""
+
+    job_id: UUID
+    source_id: UUID
 
 
 class Job(Model):

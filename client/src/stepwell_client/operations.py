@@ -47,6 +47,12 @@ def search_by_entity(query: str, options: Mapping[str, Any]) -> Operation[models
     return _search("/search/two-pass", query, options)
 
 
+def why(query: str, options: Mapping[str, Any]) -> Operation[models.Placement]:
+    """Where a passage stands in a search."""
+    body = {"query": query, **_given(options)}
+    return Operation("POST", f"{API}/search/why", TypeAdapter(models.Placement), body)
+
+
 def similar(chunk_id: UUID | str, options: Mapping[str, Any]) -> Operation[models.Answer]:
     """Passages near a passage."""
     body = {"chunk_id": str(chunk_id), **_given(options)}
@@ -96,6 +102,32 @@ def delete_by_uri(uri: str) -> Operation[dict[str, int]]:
 def delete(document_id: UUID | str) -> Operation[dict[str, int]]:
     """Delete a document; the numbers of deleted rows."""
     return Operation("DELETE", f"{API}/documents/{document_id}", TypeAdapter(dict[str, int]))
+
+
+def delete_matching(filters: Mapping[str, Any], *, dry_run: bool) -> Operation[models.DocumentsDeletion]:
+    """Delete the documents that pass filters, or count them."""
+    body = {"filters": dict(filters), "dry_run": dry_run}
+    return Operation("POST", f"{API}/documents/delete", TypeAdapter(models.DocumentsDeletion), body)
+
+
+def add_source(path: str, options: Mapping[str, Any]) -> Operation[models.Source]:
+    """Keep the documents of a folder in step with it."""
+    return Operation("POST", f"{API}/sources", TypeAdapter(models.Source), {"path": path, **_given(options)})
+
+
+def sources(parameters: Mapping[str, Any]) -> Operation[models.SourcePage]:
+    """A page of sources."""
+    return Operation("GET", f"{API}/sources", TypeAdapter(models.SourcePage), parameters=_given(parameters))
+
+
+def sync_source(source_id: UUID | str) -> Operation[models.QueuedSync]:
+    """Queue a job that synchronises a source."""
+    return Operation("POST", f"{API}/sources/{source_id}/sync", TypeAdapter(models.QueuedSync))
+
+
+def delete_source(source_id: UUID | str) -> Operation[dict[str, Any]]:
+    """Delete a source with its documents; the numbers of deleted rows."""
+    return Operation("DELETE", f"{API}/sources/{source_id}", TypeAdapter(dict[str, Any]))
 
 
 def jobs(parameters: Mapping[str, Any]) -> Operation[models.JobPage]:

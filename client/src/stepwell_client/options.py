@@ -65,19 +65,38 @@ class UploadOptions(TypedDict, total=False):
     text_field: str
 
 
-class ListOptions(TypedDict, total=False):
-    """Options of a listing of documents."""
+class SourceOptions(TypedDict, total=False):
+    """Options of a source."""
 
-    limit: int
-    cursor: str
+    globs: list[str]
+    text_field: str
+    watch: bool
+
+
+class WhyOptions(SearchOptions, total=False):
+    """The passage to explain, by one of its keys, and the options of the search."""
+
+    chunk_id: str
+    document_id: str
     uri: str
 
 
-class JobOptions(TypedDict, total=False):
-    """Options of a listing of background jobs."""
+class PageOptions(TypedDict, total=False):
+    """Options of a listing."""
 
     limit: int
     cursor: str
+
+
+class ListOptions(PageOptions, total=False):
+    """Options of a listing of documents."""
+
+    uri: str
+
+
+class JobOptions(PageOptions, total=False):
+    """Options of a listing of background jobs."""
+
     status: Literal["queued", "running", "done", "failed", "cancelled"]
 
 
