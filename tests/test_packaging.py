@@ -28,7 +28,6 @@ from typer.testing import CliRunner
 
 from app.cli.root import app as cli
 from app.config import Settings
-from app.store import roles
 
 ROOT = Path(__file__).parents[1]
 COMPOSE_TEXT = (ROOT / "compose.yaml").read_text()
@@ -211,28 +210,6 @@ def test_secrets_come_from_a_file_that_git_ignores_and_none_is_committed():
 
 
 # the service in it
-
-
-def test_the_verifier_is_the_one_of_rfc_7677():
-    """RFC 7677, section 3: user `user`, password `pencil`; the server's signature there comes from this server key."""
-    import hashlib
-    import hmac
-    from base64 import b64decode, b64encode
-
-    made = roles.verifier("pencil", b64decode("W22ZaJ0SNY7soEsUEjb6gQ=="))
-    head, _, keys = made.rpartition("$")
-    assert head == "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ=="
-    exchanged = (
-        b"n=user,r=rOprNGfwEbeRWgbNEkqO,"
-        b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096,"
-        b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
-    )
-    stored_key, server_key = (b64decode(part) for part in keys.split(":"))
-    assert b64encode(hmac.digest(server_key, exchanged, "sha256")) == b"6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4="
-    proof = b64decode("dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
-    signature = hmac.digest(stored_key, exchanged, "sha256")
-    client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
-    assert hashlib.sha256(client_key).digest() == stored_key
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Adds entities and reads the stored mentions of a user, in a form in which two users can be compared."""
+"""Adds entities, searches with them, and reads stored mentions in a form in which two users can be compared."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from uuid import UUID
 
 from harness import Tenant
 
-from app.pipelines import entities, mention_refresh
-from app.shapes import Entity, EntityDraft
+from app.pipelines import entities, mention_refresh, search
+from app.pipelines.entity_cache import EntityCache
+from app.shapes import Answer, Entity, EntityDraft, Guidance, Query
 from app.text import tags
 
 _MENTIONS = """
@@ -53,3 +54,22 @@ async def add_entities(tenant: Tenant, *drafts: EntityDraft) -> list[UUID]:
 async def refresh(tenant: Tenant) -> int:
     """Link the stored texts again after changes of names; returns the number of chunks that were read."""
     return await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
+
+
+async def asked(
+    tenant: Tenant, text: str, *, limit: int = 5, cache: EntityCache | None = None, **guidance: Any
+) -> Answer:
+    """The answer to a query under these options of entity guidance."""
+    query = Query(tenant.user_id, text, limit=limit, guidance=Guidance(**guidance), explain=True)
+    return await found(tenant, query, cache)
+
+
+async def found(tenant: Tenant, query: Query, cache: EntityCache | None = None) -> Answer:
+    """The answer to a query, with its own cache of entities by default."""
+    return await search.run(query, tenant.services(entity_cache=cache or EntityCache()))
+
+
+def explained(answer: Answer) -> Any:
+    """What the answer says of the entities."""
+    assert answer.explain is not None
+    return answer.explain["entities"]

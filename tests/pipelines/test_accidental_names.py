@@ -1,0 +1,116 @@
+"""Names that a query contains by accident do not change its answer; every form of a name refers to its person."""
+
+from __future__ import annotations
+
+import linking
+import pytest
+from harness import Tenant, uris
+from linking import asked
+
+ACCIDENTS = {
+    "page": "# Travel\n\nTo claim a train journey back, file the ticket within ten days.",
+    "jonas-1": "# Lunch\n\nJonas Weber brings soup on Mondays.",
+    "jonas-2": "# Train\n\nJonas Weber missed a train and told everybody about the journey.",
+    "jonas-3": "# Keys\n\nThe spare key is with Jonas Weber.",
+    "stream": "# Stream\n\nA stream is a sequence of bytes. Close a stream after use.",
+    "error": "# Errors\n\nERR_STREAM_PREMATURE_CLOSE means that the peer closed the connection early.",
+    "vx": "# Releases\n\nVX-900 firmware 2.1 fixes the drift of the gyroscope.",
+    "price": "# Tickets\n\nThe price of a ticket is printed on the back.",
+    "lab": "# Laboratory\n\nAnn Price calibrates the balance.",
+    "lab-2": "# Balance\n\nAnn Price ordered weights and a price list for tickets.",
+    "kennedy": "# Letters\n\nJohn Kennedy wrote that ships need harbours.",
+    "manager": "# Claims\n\nIf a manager rejects a claim, ask the works council.",
+    "ines": "# Optics\n\nInes Calder polished the lens.",
+    "ines-2": "# Plan\n\nNext week: mirrors.",
+}
+
+
+@pytest.fixture
+async def accidents(tenant: Tenant) -> Tenant:
+    await tenant.add_all(ACCIDENTS)
+    logs = {f"log-{n}": f"Log {n}: Ana Kovac and Jonas Weber cleaned tank {n}." for n in range(8)}
+    await tenant.add_all(logs)
+    await linking.add_entities(
+        tenant,
+        linking.person("Jonas Weber", aliases=("Jonas",)),
+        linking.person("Ana Kovac"),
+        linking.person("Ann Price"),
+        linking.person("John Smith", aliases=("John",), role="manager"),
+        linking.person("Ines Calder"),
+    )
+    return tenant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Jonas, how do I claim a train journey back?",
+        "How do I claim a train journey back? Thanks, Jonas Weber",
+        "ERR_STREAM_PREMATURE_CLOSE",
+        "VX-900 firmware Ana Kovac",
+        "what did John Kennedy write about ships",
+        "my manager rejected my claim",
+    ],
+)
+async def test_a_query_that_contains_a_name_by_accident_is_answered_as_without_entities(
+    accidents: Tenant, text: str
+) -> None:
+    flat = await asked(accidents, text, hierarchy="off", boost=False)
+    default = await asked(accidents, text)
+    assert (default.search_mode, uris(default)) == ("flat", uris(flat))
+    assert [hit.candidate.score for hit in default.hits] == [hit.candidate.score for hit in flat.hits]
+
+
+async def test_an_ordinary_word_that_is_somebodys_last_name_leaves_the_best_hits_in_place(accidents: Tenant) -> None:
+    flat = await asked(accidents, "price of a ticket", hierarchy="off", boost=False)
+    assert uris(await asked(accidents, "price of a ticket"))[:3] == uris(flat)[:3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["what has ines been working on", "What has Calder been working on?", "INES CALDER WORK", "work of ines calder"],
+)
+async def test_lower_case_and_last_names_and_capitals_refer_to_their_person(accidents: Tenant, text: str) -> None:
+    answer = await asked(accidents, text)
+    assert [match.name for match in answer.pass1_entities] == ["Ines Calder"]
+    assert uris(answer)[0] == "ines"
+
+
+async def test_the_best_unguided_hits_stay_among_the_first_ten_unless_the_name_is_in_full(accidents: Tenant) -> None:
+    text = "Jonas and the drift of the gyroscope, the price of a ticket, the works council and a rejected claim"
+    flat = await asked(accidents, text, limit=20, hierarchy="off", boost=False)
+    guided = await asked(accidents, text, limit=20, alpha=0.0)
+    assert set(uris(flat)[:3]) <= set(uris(guided)[:10])
+    scores = [hit.candidate.score for hit in guided.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+@pytest.mark.parametrize("text", ['Jonas Weber "spare key"', "Jonas Weber +key"])
+async def test_no_linked_hit_without_the_required_words_precedes_one_with_them(accidents: Tenant, text: str) -> None:
+    assert uris(await asked(accidents, text))[0] == "jonas-3"
+    assert uris(await asked(accidents, text, hierarchy="force"))[0] == "jonas-3"
+
+
+async def test_alpha_1_gives_the_unguided_order(accidents: Tenant) -> None:
+    for text in ("What has Ines Calder done?", "tanks of Ana Kovac"):
+        flat = await asked(accidents, text, limit=20, hierarchy="off", boost=False)
+        guided = await asked(accidents, text, limit=20, alpha=1.0, boost=False)
+        assert uris(guided) == uris(flat)
+
+
+async def test_five_people_in_one_query_guide_it(tenant: Tenant) -> None:
+    people = ("Ana Kovac", "Jonas Weber", "Ines Calder", "Ben Okafor", "Mira Sand")
+    await tenant.add_all({name: f"{name} was at sea." for name in people} | {"other": "The sea was rough that day."})
+    await linking.add_entities(tenant, *map(linking.person, people))
+    answer = await asked(tenant, f"What did {', '.join(people[:-1])} and {people[-1]} do?")
+    assert (answer.search_mode, len(answer.pass1_entities)) == ("two_pass", 5)
+    assert set(uris(answer)) == set(people)
+
+
+async def test_mentions_of_several_entities_add_up(tenant: Tenant) -> None:
+    await tenant.add_all({"both": "Ana Kovac met Ines Calder.", "ana": "Ana Kovac was alone."})
+    await linking.add_entities(tenant, linking.person("Ana Kovac"), linking.person("Ines Calder"))
+    answer = await asked(tenant, "Ana Kovac and Ines Calder", hierarchy="off")
+    factors = {hit.candidate.uri: hit.boost.factor for hit in answer.hits if hit.boost}
+    assert factors["both"] == pytest.approx(1.2, rel=0.01)
+    assert factors["ana"] == pytest.approx(1.1, rel=0.01)
