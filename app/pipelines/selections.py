@@ -133,9 +133,13 @@ async def _remaining(deleted: Deleted, user_id: str, *, db: Database) -> RowCoun
         async with db.reading(user_id) as reading:
             found, _numbers = await selections.count(reading, user_id, deleted.ids[start : start + PAGE])
         total += replace(found, postings=0)
+    if not deleted.ids:
+        return total
+    async with db.reading(user_id) as reading:
+        numbers = await selections.merged(reading, deleted.numbers)
     after: BlockKey | None = BlockKey()
-    while deleted.ids and after is not None:
+    while after is not None:
         async with db.reading(user_id) as reading:
-            postings, after = await selections.count_postings(reading, user_id, deleted.numbers, after=after)
+            postings, after = await selections.count_postings(reading, user_id, numbers, after=after)
         total += RowCounts(postings=postings)
     return total

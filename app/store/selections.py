@@ -36,10 +36,13 @@ async def count(db: Reading, user_id: str, document_ids: Sequence[UUID]) -> tupl
     return counts, row.numbers
 
 
-async def count_postings(
-    db: Reading, user_id: str, numbers: Sequence[str], *, after: BlockKey
-) -> tuple[int, BlockKey | None]:
+async def merged(db: Reading, numbers: Sequence[str]) -> str:
+    """The union of multiranges of chunk numbers."""
+    return str(await db.scalar(sql.statement("merge_ranges"), {"numbers": list(numbers)}))
+
+
+async def count_postings(db: Reading, user_id: str, numbers: str, *, after: BlockKey) -> tuple[int, BlockKey | None]:
     """The postings of these chunks in the next BLOCKS blocks, and the place of the last one; None after the last."""
-    binds = {"user_id": user_id, "numbers": list(numbers), **after._asdict(), "limit": BLOCKS}
+    binds = {"user_id": user_id, "numbers": numbers, **after._asdict(), "limit": BLOCKS}
     row = (await db.execute(sql.statement("count_postings_of_chunks"), binds)).one()
     return int(row.postings), None if row.lexeme is None else BlockKey(row.lexeme, row.first_no)

@@ -6,6 +6,7 @@ STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 fil
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import random
 import signal
@@ -28,7 +29,7 @@ from app.pipelines.repair import Damage
 from app.store import db, embedded, schema
 from app.text import tags
 
-KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (3, 40, 2)
+KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (3, 30, 1)
 WORKER = Path(__file__).parents[1] / "sync_worker.py"
 DONE = "SELECT coalesce(CAST(progress->>'done' AS integer), 0) FROM stepwell.jobs WHERE job_id = $1"
 EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE job_id = $1 AND status <> 'done'"
@@ -52,6 +53,8 @@ def folder(tmp_path: Path) -> Path:
 async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     killable: embedded.EmbeddedPostgres, folder: Path
 ) -> None:
+    if running_service.FULL:
+        faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)
     hooks = db.ServerHooks(killable.ensure_running)
     database = db.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)

