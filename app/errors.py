@@ -19,6 +19,7 @@ StepwellError                      500  internal_error
 ├── OriginNotAllowed               403  origin_not_allowed
 ├── Conflict                       409  conflict
 │   ├── StaleCursor                409  stale_cursor
+│   ├── StillRunning               409  conflict               (carries Retry-After)
 │   └── SourceUnavailable          409  source_unavailable     (the folder of a source is missing or was replaced)
 ├── TooLarge                       413  too_large
 ├── RateLimited                    429  rate_limited           (carries Retry-After)
@@ -192,6 +193,12 @@ class Conflict(StepwellError):
 
     status = 409
     code = "conflict"
+
+
+class StillRunning(Conflict):
+    """An earlier request with the same idempotency key is being processed."""
+
+    retry_after_s = 1
 
 
 class SourceUnavailable(Conflict):

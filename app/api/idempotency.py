@@ -21,7 +21,7 @@ from app.pipelines import idempotency
 from app.shapes import KeptResponse
 
 _logger = logging.getLogger(__name__)
-REPLAYED = "Idempotency-Replayed"
+REPLAYED = "Idempotent-Replayed"
 
 
 class _Hashing:

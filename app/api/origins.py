@@ -26,7 +26,7 @@ PAGES = frozenset({"/", "/docs", "/playground"})
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 REQUEST_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "X-API-Key", "X-Request-ID")
 RESPONSE_HEADERS = (
-    "Idempotency-Replayed",
+    "Idempotent-Replayed",
     "Location",
     "RateLimit",
     "RateLimit-Policy",

@@ -22,12 +22,12 @@ def check_key(key: str) -> None:
 async def claim(key: str, user_id: str, *, db: Database) -> KeptResponse | None:
     """Claim a key for a request; returns None, or the request with a response that has used it.
 
-    Raises Conflict while that request is processed.
+    Raises StillRunning while that request is processed.
     """
     async with db.preparing(user_id) as writing:
         use = await idempotency.claim(writing, user_id, key)
     if use is not None and use.status is None:
-        raise errors.Conflict("A request with this key is being processed: wait for its response.", field=HEADER)
+        raise errors.StillRunning("A request with this key is being processed: wait for its response.", field=HEADER)
     return use
 
 
