@@ -17,7 +17,7 @@ app/
 ├── shapes/          the core types (frozen, slotted dataclasses) and the literal types that they share
 ├── api/             HTTP: routers, wire models, auth, admission, problem+json, metrics, MCP
 ├── tools/           the registry of agent tools and its exports; the field types that tools and requests share
-├── pipelines/       use cases: search, why, multihop, rerank, merge lists, ingest, sources, entities; one per file
+├── pipelines/       use cases: search, why, multihop, rerank, merges, ingest, sources, reembed, entities; one a file
 ├── ranking/         pure arithmetic on core types: fusion, merge, boost, MMR, confidence
 ├── text/            pure text processing: query analysis, cleaning, chunking, name matching, snippets
 ├── parsing/         reads files of every format in a process with limits; the only package with parser libraries

@@ -28,7 +28,8 @@ StepwellError                      500  internal_error
 │   │   └── ConnectionLost         503  database_unavailable   (a read is retried once)
 │   ├── Busy                       503  busy                   (another write holds a required lock)
 │   ├── Overloaded                 503  overloaded
-│   └── TooManyConnections         503  too_many_connections
+│   ├── TooManyConnections         503  too_many_connections
+│   └── ModelReplaced              503  model_replaced         (the vectors are computed again)
 ├── DeadlineExceeded               504  search_timeout
 ├── ProviderError                  502  provider_failed        (a search degrades, an ingest reports it)
 │   └── BadEmbedding               502  bad_embedding
@@ -257,6 +258,15 @@ class Busy(Unavailable):
     """Another write holds a lock or turn that this one needs."""
 
     code = "busy"
+
+
+class ModelReplaced(Unavailable):
+    """The stored vectors are those of another model than the one that computed a vector; `reembed` has replaced it."""
+
+    code = "model_replaced"
+
+    def __init__(self) -> None:
+        super().__init__("The embedding model was replaced just now; try again.")
 
 
 class Overloaded(Unavailable):

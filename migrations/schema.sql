@@ -62,7 +62,12 @@ embedding_cache.used_at timestamp with time zone NOT NULL DEFAULT now()
 embedding_cache.user_id text NOT NULL
 embedding_identity.active smallint NOT NULL DEFAULT '1'::smallint
 embedding_identity.dimension integer NOT NULL
+embedding_identity.keyed_by text
 embedding_identity.model text NOT NULL
+embedding_target.active smallint NOT NULL DEFAULT '1'::smallint
+embedding_target.dimension integer NOT NULL
+embedding_target.model text NOT NULL
+embedding_target.started_at timestamp with time zone NOT NULL DEFAULT now()
 embeddings.chunk_no bigint NOT NULL
 embeddings.document_id uuid NOT NULL
 embeddings.embedding vector(384) NOT NULL STORAGE m
@@ -231,6 +236,8 @@ embedding_cache ck_embedding_cache_user_id CHECK ((user_id <> ''::text))
 embedding_cache pk_embedding_cache PRIMARY KEY (user_id, model, dimension, task, text_hash)
 embedding_identity ck_embedding_identity_one_row CHECK ((active = 1))
 embedding_identity pk_embedding_identity PRIMARY KEY (active)
+embedding_target ck_embedding_target_one_row CHECK ((active = 1))
+embedding_target pk_embedding_target PRIMARY KEY (active)
 embeddings ck_embeddings_user_id CHECK ((user_id <> ''::text))
 embeddings fk_embeddings_chunks FOREIGN KEY (user_id, chunk_no) REFERENCES stepwell.chunks(user_id, chunk_no) ON DELETE CASCADE
 embeddings pk_embeddings PRIMARY KEY (user_id, chunk_no)
@@ -318,6 +325,7 @@ CREATE UNIQUE INDEX pk_chunks ON stepwell.chunks USING btree (user_id, chunk_id)
 CREATE UNIQUE INDEX pk_documents ON stepwell.documents USING btree (user_id, document_id)
 CREATE UNIQUE INDEX pk_embedding_cache ON stepwell.embedding_cache USING btree (user_id, model, dimension, task, text_hash)
 CREATE UNIQUE INDEX pk_embedding_identity ON stepwell.embedding_identity USING btree (active)
+CREATE UNIQUE INDEX pk_embedding_target ON stepwell.embedding_target USING btree (active)
 CREATE UNIQUE INDEX pk_embeddings ON stepwell.embeddings USING btree (user_id, chunk_no)
 CREATE UNIQUE INDEX pk_entities ON stepwell.entities USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_changes ON stepwell.entity_changes USING btree (user_id, name_key)
@@ -351,6 +359,7 @@ chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwel
 documents ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_cache ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 embedding_identity off 
+embedding_target off 
 embeddings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entities ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_changes ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -472,6 +481,23 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
+ RETURNS bigint[]
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF p_writes THEN
+        LOCK TABLE stepwell.embeddings IN ROW EXCLUSIVE MODE;
+    ELSE
+        LOCK TABLE stepwell.embeddings IN ACCESS SHARE MODE;
+    END IF;
+    RETURN ARRAY[
+        CAST(CAST(to_regclass('stepwell.embeddings') AS oid) AS bigint),
+        coalesce(CAST(CAST(to_regclass('stepwell.embeddings_next') AS oid) AS bigint), 0)
+    ];
+END
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.verify_key(p_key_id text, p_secret_hash bytea)
  RETURNS TABLE(user_id text, scopes text[])
  LANGUAGE sql
@@ -512,6 +538,7 @@ function link_strength to stepwell_service: EXECUTE
 function microseconds to stepwell_service: EXECUTE
 function moments to stepwell_service: EXECUTE
 function plan_each to stepwell_service: EXECUTE
+function vector_tables to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
 function watched_sources to stepwell_service: EXECUTE
 function with_characters to stepwell_service: EXECUTE
@@ -521,6 +548,7 @@ table chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table documents to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_cache to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table embedding_identity to stepwell_service: SELECT
+table embedding_target to stepwell_service: SELECT
 table embeddings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entities to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_changes to stepwell_service: DELETE, INSERT, SELECT, UPDATE

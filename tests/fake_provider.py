@@ -82,17 +82,17 @@ class FakeProvider:
         self.status = {"busy": 429, "error": 500, "unauthorized": 401}.get(fault or "", 200)
         self.headers = {"Retry-After": "3"} if fault == "busy" else {}
 
-    async def answer(self, path: str, request: dict[str, Any]) -> None:
-        """Compute `body` for a request."""
+    async def answer(self, path: str, request: dict[str, Any]) -> Any:
+        """The body of the response to a request."""
+        body = self.body
         if self.respond is not None:
-            self.body = self.respond(request)
+            body = self.respond(request)
         elif self.embedder is not None:
             vectors = await self.embedder.embed_documents(_texts(path, request))
-            self.body = _embedded(path, ALTERED.get(self.fault or "", list)(vectors))
+            body = _embedded(path, ALTERED.get(self.fault or "", list)(vectors))
         if self.fault == "garbage":
-            self.body = b"<html>"
-        elif self.fault == "truncated":
-            self.body = json.dumps(self.body).encode()[:-20]
+            return b"<html>"
+        return json.dumps(body).encode()[:-20] if self.fault == "truncated" else body
 
     def openai(self, content: Any) -> None:
         """Respond with `content` as an OpenAI-compatible endpoint does."""
@@ -132,16 +132,16 @@ async def serve() -> AsyncIterator[FakeProvider]:
             received = await reader.readexactly(int(provider.received_headers.get("content-length", "0")))
             request = json.loads(received or b"{}")
             provider.requests.append((head.split()[1], request))
-            await provider.answer(head.split()[1], request)
+            body = await provider.answer(head.split()[1], request)
             await asyncio.sleep(provider.delay_s)
             if provider.silent:
                 await released.wait()
             elif provider.trickle:
-                await _trickle(writer, _response(provider), released)
+                await _trickle(writer, _response(provider, body), released)
             elif provider.hang_up:
                 writer.transport.abort()
             else:
-                writer.write(_response(provider))
+                writer.write(_response(provider, body))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client disconnected
@@ -195,8 +195,8 @@ async def _trickle(writer: asyncio.StreamWriter, response: bytes, released: asyn
             await asyncio.wait_for(released.wait(), 0.02)
 
 
-def _response(provider: FakeProvider) -> bytes:
-    body = provider.body if isinstance(provider.body, bytes) else json.dumps(provider.body).encode()
+def _response(provider: FakeProvider, answer: Any) -> bytes:
+    body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
     lines = [f"HTTP/1.1 {provider.status} Fake", *(f"{k}: {v}" for k, v in {**headers, **provider.headers}.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body

@@ -58,7 +58,7 @@ class ReadinessCheck:
         model, dimension = use.expected_schema
         self._failure = None
         try:
-            await documents.ready(db=use.db, model=model, dimension=dimension)
+            await documents.ready(db=use.db, model=model, dimension=dimension, target=use.target_schema)
         except TimeoutError:
             self._failure = errors.DeadlineExceeded("The database did not answer within a second.")
         except errors.StepwellError as failure:

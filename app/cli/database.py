@@ -61,7 +61,7 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
 async def _check(settings: Settings) -> None:
     model, dimension = models.embedding(settings)
     async with runtime.open_database(settings, pool_size=1) as database:
-        await schema.check(database, model=model, dimension=dimension)
+        await schema.check(database, model=model, dimension=dimension, target=models.target(settings))
         await schema.check_role(database, strict=settings.auth == "api_key")
 
 

@@ -28,6 +28,7 @@ from app.store import health
 
 FULL_TIMEOUT_S = 3_600.0
 """Statement timeout in seconds with --full."""
+EMBED_TIMEOUT = "STEPWELL_EMBED_TIMEOUT_S"
 MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
 
 
@@ -88,6 +89,7 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
         users=tuple(dict.fromkeys(users)),
         chunking_options=runtime.chunking_options(settings),
         cache_size=settings.embedding_cache_size,
+        target=models.target(settings),
         full=full,
     )
     if full:
@@ -107,12 +109,10 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
 
 async def _models(settings: Settings) -> AsyncIterator[Finding]:
     """Tries each configured model with one call."""
-    embedder = _model_settings(settings, "embedder", settings.embedder_url, "STEPWELL_EMBED_TIMEOUT_S")
-    try:
-        async with models.open_embedder(settings) as model:
-            yield await model_checks.embedder(model, embedder)
-    except errors.ProviderError as error:
-        yield embedder.failed(error)
+    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url, EMBED_TIMEOUT))
+    if (following := settings.next()) is not None:
+        named = _model_settings(settings, "next_embedder", settings.next_embedder_url, EMBED_TIMEOUT)
+        yield await _embedder(following, named)
     llm = _model_settings(settings, "llm", settings.llm_url, "STEPWELL_LLM_TIMEOUT_S")
     async with models.open_llm(settings) as language_model:
         if language_model is not None:
@@ -124,6 +124,14 @@ async def _models(settings: Settings) -> AsyncIterator[Finding]:
                 yield await model_checks.reranker(cross_encoder, reranker)
     except errors.ProviderError as error:
         yield reranker.failed(error)
+
+
+async def _embedder(settings: Settings, named: ModelSettings) -> Finding:
+    try:
+        async with models.open_embedder(settings) as model:
+            return await model_checks.embedder(model, named)
+    except errors.ProviderError as error:
+        return named.failed(error)
 
 
 def _model_settings(settings: Settings, name: str, url: str | None, timeout: str) -> ModelSettings:

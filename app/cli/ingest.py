@@ -18,7 +18,7 @@ from rich.text import Text
 from app import errors, runtime
 from app.cli import options
 from app.config import Settings
-from app.pipelines import file_reading, folders, mention_refresh, source_folders
+from app.pipelines import file_reading, folders, mention_refresh, model_switch, source_folders
 from app.pipelines import ingest as pipeline
 from app.pipelines.file_reading import NamedFile, ParseLimits
 from app.pipelines.services import Services
@@ -132,6 +132,11 @@ class CountingEmbedder:
     def model(self) -> EmbeddingModel:
         """The model of the embedder behind it."""
         return self.embedder.model
+
+    @property
+    def switch(self) -> object:
+        """The embedder behind it where its model can be replaced."""
+        return model_switch.of(self.embedder)
 
     async def embed_query(self, text: str) -> Vector:
         """Embeds one query."""

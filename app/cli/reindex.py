@@ -71,7 +71,7 @@ async def _reindex(
     settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
 ) -> dict[str, Reindexed]:
     cut = runtime.chunking_options(settings)
-    async with owner_at_revision(settings) as owner, models.open_embedder(settings) as embedder:
+    async with owner_at_revision(settings) as owner, models.open_stored(settings, owner) as embedder:
         services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
         with scope.retrying_bulk(PROVIDER_RETRY_S):
             users = chosen or await repair.users(db=owner)

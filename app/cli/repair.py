@@ -58,7 +58,7 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> di
         users = chosen or await pipeline.users(db=owner)
         if dry_run:
             return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
-        async with models.open_embedder(settings) as embedder:
+        async with models.open_stored(settings, owner) as embedder:
             return {one: await pipeline.run(one, db=owner, embedder=embedder, keys=keys) for one in users}
 
 
@@ -70,7 +70,7 @@ async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
         try:
             await roles.check_owner(owner)
             model, dimension = models.embedding(settings)
-            await schema.check(owner, model=model, dimension=dimension)
+            await schema.check(owner, model=model, dimension=dimension, target=models.target(settings))
             yield owner
         finally:
             await owner.close()

@@ -39,6 +39,7 @@ COMMANDS = {
     "restore": LazyCommand("backup:restore", "Load a backup."),
     "repair": LazyCommand("repair:repair", "Compare derived rows with the stored texts and rebuild those that differ."),
     "reindex": LazyCommand("reindex:reindex", "Cut documents again that were cut with other options."),
+    "reembed": LazyCommand("reembed:reembed", "Replace the embedding model while the service answers."),
     "audit": LazyCommand("audit:audit", "Show deletions, key management and the use of keys."),
     "mcp": LazyCommand("mcp:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
     "openapi": LazyCommand("openapi:openapi", "Print the OpenAPI document."),

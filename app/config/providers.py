@@ -42,7 +42,7 @@ class ProviderSettings(BaseSettings):
     embedder_dim: int | None = Field(
         None,
         ge=1,
-        le=2000,
+        le=4000,
         description="Dimension of the vectors; unset: the model's own, which a smaller one truncates for onnx; "
         "required for remote models that are not known.",
     )
@@ -63,6 +63,28 @@ class ProviderSettings(BaseSettings):
     )
     embedder_rate_limit: int = Field(
         0, ge=0, description="Maximum number of calls per minute to the embedding model, in each process; 0: no limit."
+    )
+    next_embedder: Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"] | None = Field(
+        None,
+        description="Embedding provider to which `stepwell reembed` changes; unset: none. The service uses it once the "
+        "stored vectors are those of its model.",
+    )
+    next_embedder_url: str | None = Field(None, description="STEPWELL_EMBEDDER_URL of the next embedder.")
+    next_embedder_model: str | None = Field(None, description="STEPWELL_EMBEDDER_MODEL of the next embedder.")
+    next_embedder_dim: int | None = Field(
+        None, ge=1, le=4000, description="STEPWELL_EMBEDDER_DIM of the next embedder."
+    )
+    next_embedder_api_key: SecretStr | None = Field(
+        None, description="STEPWELL_EMBEDDER_API_KEY of the next embedder; for Gemini, GEMINI_API_KEY is read too."
+    )
+    next_embedder_max_tokens: int | None = Field(
+        None, ge=64, description="STEPWELL_EMBEDDER_MAX_TOKENS of the next embedder."
+    )
+    next_embedder_query_prefix: str | None = Field(
+        None, description="STEPWELL_EMBEDDER_QUERY_PREFIX of the next embedder."
+    )
+    next_embedder_document_prefix: str | None = Field(
+        None, description="STEPWELL_EMBEDDER_DOCUMENT_PREFIX of the next embedder."
     )
     query_cache_size: int = Field(10_000, ge=0, description="Maximum number of query vectors cached in memory.")
     embedding_cache_size: int = Field(
@@ -127,17 +149,33 @@ class ProviderSettings(BaseSettings):
     )
 
     @model_validator(mode="after")
-    def _embedder_is_complete(self) -> Self:
-        needed = {"onnx": ("model",), "openai": ("url", "model"), "tei": ("url", "model")}.get(self.embedder, ())
-        missing = [f"STEPWELL_EMBEDDER_{name.upper()}" for name in needed if not getattr(self, f"embedder_{name}")]
-        if missing:
-            raise ValueError(f"STEPWELL_EMBEDDER={self.embedder} needs {' and '.join(missing)}")
-        if self.embedder == "gemini" and not (self.embedder_api_key or self.gemini_api_key):
-            raise ValueError("STEPWELL_EMBEDDER=gemini needs GEMINI_API_KEY or STEPWELL_EMBEDDER_API_KEY")
-        name = self.embedder_model or DEFAULT_EMBEDDERS.get(self.embedder, "")
-        if self.embedder not in ("minilm", "onnx") and not self.embedder_dim and name not in KNOWN_DIMENSIONS:
-            raise ValueError(f"STEPWELL_EMBEDDER={self.embedder} with this model needs STEPWELL_EMBEDDER_DIM")
+    def _embedders_are_complete(self) -> Self:
+        self._check_embedder("embedder")
+        if self.next_embedder is not None:
+            self._check_embedder("next_embedder")
         return self
+
+    def _check_embedder(self, field: str) -> None:
+        kind, variable = getattr(self, field), f"STEPWELL_{field.upper()}"
+        needed = {"onnx": ("model",), "openai": ("url", "model"), "tei": ("url", "model")}.get(kind, ())
+        missing = [f"{variable}_{name.upper()}" for name in needed if not getattr(self, f"{field}_{name}")]
+        if missing:
+            raise ValueError(f"{variable}={kind} needs {' and '.join(missing)}")
+        if kind == "gemini" and not (getattr(self, f"{field}_api_key") or self.gemini_api_key):
+            raise ValueError(f"{variable}=gemini needs GEMINI_API_KEY or {variable}_API_KEY")
+        name = getattr(self, f"{field}_model") or DEFAULT_EMBEDDERS.get(kind, "")
+        if kind not in ("minilm", "onnx") and not getattr(self, f"{field}_dim") and name not in KNOWN_DIMENSIONS:
+            raise ValueError(f"{variable}={kind} with this model needs {variable}_DIM")
+
+    def next(self) -> Self | None:
+        """The settings with the next embedder in place of the present one; None without a next one."""
+        if self.next_embedder is None:
+            return None
+        parts = ("", "_url", "_model", "_dim", "_api_key", "_max_tokens", "_query_prefix", "_document_prefix")
+        return self.model_copy(
+            update={f"embedder{part}": getattr(self, f"next_embedder{part}") for part in parts}
+            | {"next_embedder": None}
+        )
 
     @model_validator(mode="after")
     def _llm_is_complete(self) -> Self:

@@ -10,18 +10,23 @@ import logging
 from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 from uuid import UUID
 
 from app import errors
+from app.pipelines import model_switch
 from app.pipelines.services import Services
 from app.providers import base
 from app.providers.base import Embedder
 from app.shapes import DocumentDraft
-from app.store import documents, embedding_cache
+from app.store import documents, embedding_cache, reembedding, vector_tables
+from app.store.db import Writing
 from app.store.document_rows import VectorValue
 from app.store.embedding_cache import CachedModel
+from app.store.reembedding import StoredModel
 
 log = logging.getLogger(__name__)
+Key = TypeVar("Key")
 
 EMBED_SLICE = 256
 """Chunks that are embedded by one call; the work can be cancelled between two calls."""
@@ -29,10 +34,32 @@ EMBED_SLICE = 256
 
 @dataclass(frozen=True, slots=True)
 class KnownVectors:
-    """Vectors by embedding key that need not be computed; `cached` has the keys of those from the cache."""
+    """Vectors by embedding key that need not be computed; `cached` has the keys of those from the cache.
+
+    `target` is the model whose vectors are computed to replace those of the present one, and are needed too.
+    """
 
     by_key: Mapping[UUID, VectorValue]
     cached: frozenset[UUID]
+    target: StoredModel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetVectors:
+    """Vectors by embedding key of the model that is to replace the present one, for the table with this object id."""
+
+    table: int
+    by_key: Mapping[UUID, VectorValue]
+
+    def merged(self, other: TargetVectors) -> TargetVectors:
+        """The vectors of both, or those of `other` if the table is another one."""
+        if not other.by_key:
+            return self
+        same = self.table == other.table
+        return TargetVectors(other.table, {**self.by_key, **other.by_key}) if same else other
+
+
+NO_TARGET = TargetVectors(0, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +68,7 @@ class ChunkVectors:
 
     by_key: Mapping[UUID, VectorValue]
     computed: frozenset[UUID]
+    target: TargetVectors = NO_TARGET
 
 
 def texts(drafts: Iterable[DocumentDraft]) -> dict[UUID, str]:
@@ -65,8 +93,9 @@ async def known(texts: Mapping[UUID, str], user_id: str, services: Services) -> 
         if hashes:
             model = _cached_model(services.embedder)
             found = await embedding_cache.find(reading, user_id, model, list(hashes.values()))
+        target = await reembedding.target(reading) if vector_tables.of(reading).next else None
     cached = {key: found[text_hash] for key, text_hash in hashes.items() if text_hash in found}
-    return KnownVectors({**stored, **cached}, frozenset(cached))
+    return KnownVectors({**stored, **cached}, frozenset(cached), target)
 
 
 async def complete(texts: Mapping[UUID, str], known: KnownVectors, user_id: str, services: Services) -> ChunkVectors:
@@ -78,15 +107,33 @@ async def complete(texts: Mapping[UUID, str], known: KnownVectors, user_id: str,
         services.cache.misses += len(missing)
         used = [_hash(texts[key]) for key in known.cached]
         await _cache(used, {_hash(missing[key]): vector for key, vector in new.items()}, user_id, services)
-    return ChunkVectors({**known.by_key, **new}, frozenset(new))
+    return ChunkVectors({**known.by_key, **new}, frozenset(new), await _target_vectors(texts, known.target, services))
 
 
-async def computed(texts: Mapping[UUID, str], embedder: Embedder) -> dict[UUID, array[float]]:
+async def _target_vectors(texts: Mapping[UUID, str], target: StoredModel | None, services: Services) -> TargetVectors:
+    """The vectors of the model that is to replace the present one; none if it fails: a job adds what is missing."""
+    switch = model_switch.of(services.embedder)
+    embedder = switch.configured(target) if switch and target else None
+    if target is None or embedder is None:
+        return NO_TARGET
+    try:
+        return TargetVectors(target.table, await computed(texts, embedder))
+    except errors.ProviderError as error:
+        log.warning("vectors of the next model were not computed: %s", error.code, extra={"action": "target_failed"})
+        return NO_TARGET
+
+
+async def store_target(db: Writing, user_id: str, document_id: UUID, target: TargetVectors) -> None:
+    """Store the vectors of the model that is to replace the present one, in the transaction that stores a document."""
+    await reembedding.add_document(db, user_id, document_id, target.by_key, table=target.table)
+
+
+async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:
     """The vectors of texts by key as 32-bit floats, which take an eighth of the memory of a list.
 
     Raises ProviderError.
     """
-    vectors: dict[UUID, array[float]] = {}
+    vectors: dict[Key, array[float]] = {}
     keys = list(texts)
     for start in range(0, len(keys), EMBED_SLICE):
         some = keys[start : start + EMBED_SLICE]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app import errors
-from app.pipelines import entity_match, multihop, search, turns
+from app.pipelines import entity_match, model_switch, multihop, search, turns
 from app.pipelines.multihop import MultihopQuery
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
@@ -27,6 +27,7 @@ DIRECT_TYPES = ("phrase", "technical")
 """Types of queries that look something up literally."""
 
 
+@model_switch.repeated
 async def run(query: Query, depth: Depth, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """The answer of a search, which is `fast`, or of one over several hops, which is `thorough`.
 

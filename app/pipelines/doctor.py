@@ -10,7 +10,7 @@ from typing import Literal
 from app.pipelines import documents, keys, reindex, repair
 from app.pipelines.chunking_options import ChunkingOptions
 from app.shapes import CacheUse
-from app.store import health, schema
+from app.store import health, reembedding, schema
 from app.store.db import Database
 
 Level = Literal["ok", "warning", "error"]
@@ -39,6 +39,7 @@ class Expected:
         users: Users whose rows are checked, in addition to those in the database.
         chunking_options: The options with which documents are cut.
         cache_size: The maximum number of cached vectors of each user.
+        target: The model to which the vectors can be switched, and its dimension.
         full: Compare all rows instead of a sample.
     """
 
@@ -48,6 +49,7 @@ class Expected:
     users: tuple[str, ...] = ()
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     cache_size: int = 0
+    target: tuple[str, int] | None = None
     full: bool = False
 
 
@@ -150,15 +152,22 @@ async def _revision(db: Database) -> Finding:
 
 async def _embedding(db: Database, expected: Expected) -> Finding:
     found, wanted = await health.embedding(db), (expected.model, expected.dimension)
-    if found != wanted:
+    if found is None or found not in (wanted, expected.target):
         stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
         message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
-        return Finding("embedding", "error", message, "Set STEPWELL_EMBEDDER back, or ingest into a new database.")
-    return Finding("embedding", "ok", f"vectors of {wanted[0]}, {wanted[1]} dimensions")
+        fix = "Set STEPWELL_EMBEDDER back; to change the model, set STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
+        return Finding("embedding", "error", message, fix)
+    async with db.shared() as shared:
+        target = await reembedding.target(shared)
+    if target is not None:
+        message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
+        return Finding("embedding", "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop.")
+    return Finding("embedding", "ok", f"vectors of {found[0]}, {found[1]} dimensions")
 
 
 async def _schema(db: Database, expected: Expected) -> Finding:
-    found = await health.differences(db, dimension=expected.dimension)
+    stored = await health.embedding(db)
+    found = await health.differences(db, dimension=stored[1] if stored else expected.dimension)
     if not found:
         return Finding("schema", "ok", "columns and indexes are complete and valid")
     fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."

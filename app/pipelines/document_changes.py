@@ -21,6 +21,7 @@ from app.pipelines import (
     gazetteers,
     large_documents,
     mention_extraction,
+    model_switch,
 )
 from app.pipelines.document_drafts import CleanDocument
 from app.pipelines.services import Services
@@ -154,6 +155,7 @@ async def _store_attributes(
     return _result(source, draft, "changed", 0)
 
 
+@model_switch.repeated
 async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
@@ -168,6 +170,7 @@ async def _store_text(
     async with services.db.writing(user_id) as writing:
         if not await documents.change(writing, user_id, source, draft, vectors_by_key=found.by_key):
             return None
+        await chunk_vectors.store_target(writing, user_id, document_id, found.target)
         await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
     return _result(source, draft, "changed", len(found.computed))
 

@@ -124,7 +124,7 @@ def cut(
     chunks = []
     for passage in passages:
         check()
-        chunks.append(_chunk(passage, draft.title, draft.config, model.name))
+        chunks.append(_chunk(passage, draft.title, draft.config, model.key_name))
     return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
 
 

@@ -80,10 +80,10 @@ async def stats(user_id: str, *, db: Database) -> Stats:
         return await documents.stats(reading, user_id)
 
 
-async def ready(*, db: Database, model: str, dimension: int) -> None:
+async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
     """Return if searches can be served now. Raises DatabaseUnavailable after READY_WAIT_S, and SchemaMismatch."""
     try:
         async with asyncio.timeout(READY_WAIT_S):
-            await schema.check(db, model=model, dimension=dimension)
+            await schema.check(db, model=model, dimension=dimension, target=target)
     except TimeoutError as error:
         raise errors.DatabaseUnavailable("The database does not respond; try again shortly.") from error

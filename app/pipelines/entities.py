@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from app import errors
-from app.pipelines import entity_records, gazetteers, offload
+from app.pipelines import entity_records, gazetteers, model_switch, offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store import audit, entities, mentions, name_changes
@@ -25,6 +25,7 @@ MAX_SIMILAR_NAMES = 200
 """Names of similar spelling that a search by name looks up."""
 
 
+@model_switch.repeated
 async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embedder: Embedder) -> list[Entity]:
     """Store new entities, all or none.
 
@@ -61,6 +62,7 @@ def _records(
     return [entity_records.record_of(*one, computed, keeps=False) for one in zip(ids, drafts, keyed_names, strict=True)]
 
 
+@model_switch.repeated
 async def change(
     entity_id: UUID, changed: Mapping[str, Any], user_id: str, *, db: Database, embedder: Embedder
 ) -> Entity:

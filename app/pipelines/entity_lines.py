@@ -14,7 +14,7 @@ from typing import Literal
 from uuid import UUID, uuid4
 
 from app import errors
-from app.pipelines import entity_records, offload
+from app.pipelines import entity_records, model_switch, offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft
 from app.store import entities, mentions, name_changes
@@ -46,6 +46,7 @@ class LineResult:
     error: errors.StepwellError | None = None
 
 
+@model_switch.repeated
 async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Embedder) -> list[LineResult]:
     """Add or replace entities; the results are in the order of the lines.
 

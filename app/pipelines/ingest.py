@@ -16,7 +16,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from dataclasses import dataclass, field
@@ -34,7 +33,9 @@ from app.pipelines import (
     gazetteers,
     large_documents,
     mention_extraction,
+    model_switch,
 )
+from app.pipelines.chunk_vectors import ChunkVectors, TargetVectors
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import EmbeddingModel
@@ -77,6 +78,7 @@ async def run(
     return await batch.store(draft, user_id, services)
 
 
+@model_switch.repeated
 async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store an upload as the new content of a document, a large one by a job that is only queued.
 
@@ -96,6 +98,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     async with db.writing(user_id) as writing:
         status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
+            await chunk_vectors.store_target(writing, user_id, document_id, batch.target)
             await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
     return batch.result(document_id, status, draft)
 
@@ -169,6 +172,8 @@ class _Batch:
         is_outdated: Whether a document was written since `stored` was read.
         vectors: The vectors of the changed drafts by embedding key, as Postgres reads them or as 32-bit floats.
         embedded: The keys whose vectors were computed and that no document has reported as embedded.
+        model: The model that computed the vectors.
+        target: The vectors of a model that is to replace it.
     """
 
     uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
@@ -178,6 +183,8 @@ class _Batch:
     is_outdated: bool = False
     vectors: dict[UUID, VectorValue] = field(default_factory=dict)
     embedded: set[UUID] = field(default_factory=set)
+    model: EmbeddingModel | None = None
+    target: TargetVectors = chunk_vectors.NO_TARGET
 
     def drafts(self) -> list[DocumentDraft]:
         """The drafts of the uploads that were not rejected."""
@@ -199,6 +206,12 @@ class _Batch:
 
         Raises ProviderError, DatabaseUnavailable, DiskFull.
         """
+        work = partial(self._embed, list(drafts), user_id, services)
+        await model_switch.run(services.embedder, services.db, work)
+
+    async def _embed(self, drafts: Iterable[DocumentDraft], user_id: str, services: Services) -> None:
+        if (model := services.embedder.model) != self.model:
+            self.model, self.vectors, self.target = model, {}, chunk_vectors.NO_TARGET
         texts = chunk_vectors.texts(drafts)
         unknown = {key: text for key, text in texts.items() if key not in self.vectors}
         if not unknown:
@@ -207,10 +220,14 @@ class _Batch:
         known = await self._retried(chunk_vectors.known, unknown, user_id, services)
         found = await chunk_vectors.complete(unknown, known, user_id, services)
         self.vectors.update(found.by_key)
+        self.target = self.target.merged(found.target)
         self.embedded.update(found.computed)
 
     async def store(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
         """Write one document in one transaction; a retry after a commit of unknown outcome finds it unchanged."""
+        return await model_switch.run(services.embedder, services.db, partial(self._store, draft, user_id, services))
+
+    async def _store(self, draft: DocumentDraft, user_id: str, services: Services) -> IngestResult:
         db, keys = services.db, services.chunking_options.entity_keys
         if self.is_outdated and self.unchanged(draft) is not None:
             await self.find_stored(user_id, db=db)
@@ -219,7 +236,8 @@ class _Batch:
         if _is_large(draft):
             return await self._store_large(draft, user_id, services)
         await self.embed([draft], user_id, services)
-        document_id, status = await self._retried(_put, draft, user_id, self.vectors, db=db, keys=keys)
+        found = ChunkVectors(self.vectors, frozenset(), self.target)
+        document_id, status = await self._retried(_put, draft, user_id, found, db=db, keys=keys)
         self.is_outdated = True
         return self.result(document_id, status, draft)
 
@@ -304,10 +322,16 @@ async def _stored_versions(
 
 
 async def _put(
-    draft: DocumentDraft, user_id: str, vectors: Mapping[UUID, VectorValue], *, db: Database, keys: Sequence[str]
+    draft: DocumentDraft,
+    user_id: str,
+    found: ChunkVectors,
+    *,
+    db: Database,
+    keys: Sequence[str],
 ) -> tuple[UUID, Any]:
     async with db.writing(user_id) as writing:
-        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=vectors)
+        document_id, status = await documents.put(writing, user_id, draft, vectors_by_key=found.by_key)
         if status != "unchanged":
+            await chunk_vectors.store_target(writing, user_id, document_id, found.target)
             await mention_extraction.link(writing, user_id, document_id, keys=keys)
     return document_id, status

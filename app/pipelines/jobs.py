@@ -11,10 +11,10 @@ from uuid import UUID
 from app import errors
 from app.pipelines import source_sync
 from app.shapes import JobState, JobStatus
-from app.store import jobs, mentions, name_changes, sources, staging
+from app.store import jobs, mentions, name_changes, reembedding, sources, staging
 from app.store.db import Database, retry_read
 
-_UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN)
+_UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN, reembedding.JOB)
 MAX_FAILURES = 1_000
 """Files that could not be stored which are listed."""
 POLL_S = 0.5
@@ -77,7 +77,7 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """Cancel a job that waits or runs. Raises NotFound, and Conflict where it has ended or cannot be cancelled."""
     found = await get(job_id, user_id, db=db)
     if found.kind in _UPKEEP:
-        raise errors.Conflict("Jobs that update links or remove postings cannot be cancelled.")
+        raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
         cancel = staging.cancel if found.kind == staging.STORE else jobs.cancel

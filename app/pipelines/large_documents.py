@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines import cancellable, chunk_vectors, document_drafts, document_links, workers
+from app.pipelines import cancellable, chunk_vectors, document_drafts, document_links, model_switch, workers
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
@@ -167,6 +167,7 @@ class _Storing:
             raise ClaimLost
 
 
+@model_switch.repeated
 async def _store(run: Run, *, services: Services) -> int:
     async with services.db.reading(run.job.user_id) as reading:
         staged = await staging.get(reading, run.job.user_id, run.job.job_id)

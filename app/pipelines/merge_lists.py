@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines import offload, query_vector, rerank, turns
+from app.pipelines import model_switch, offload, query_vector, rerank, turns
 from app.pipelines.context import SearchContext
 from app.pipelines.rerank import RerankPassage
 from app.pipelines.services import Services
@@ -89,6 +89,7 @@ class MergeResult:
     degraded: Sequence[Degraded] = ()
 
 
+@model_switch.repeated
 async def run(merging: MergeRequest, services: Services, turn: SearchTurn = turns.UNLIMITED) -> MergeResult:
     """The hits of all lists as one list, re-ranked and diversified as requested.
 

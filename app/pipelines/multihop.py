@@ -16,6 +16,7 @@ from app import errors
 from app.pipelines import (
     answers,
     extraction,
+    model_switch,
     pages,
     query_vector,
     retrieval,
@@ -55,6 +56,7 @@ class MultihopQuery:
     merge: Merge = "linked"
 
 
+@model_switch.repeated
 async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 

@@ -7,7 +7,7 @@ new ones. An interrupted run is continued by the next one, which finds only the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from typing import Literal
@@ -22,8 +22,10 @@ from app.pipelines import (
     gazetteers,
     large_documents,
     mention_extraction,
+    model_switch,
     selections,
 )
+from app.pipelines.chunk_vectors import ChunkVectors
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
@@ -31,7 +33,6 @@ from app.shapes import DocumentDraft, Filters
 from app.store import cuts, documents, jobs, mentions
 from app.store.cuts import Cut
 from app.store.db import Database
-from app.store.document_rows import VectorValue
 from app.store.documents import DocumentSource
 from app.text import cleaning
 
@@ -124,11 +125,8 @@ async def run(user_id: str, services: Services, *, which: Which = "outdated") ->
     """
     done = Reindexed()
     async for batch in _batches(user_id, services, which):
-        changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
-        services.db.check_room()
-        found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
-        cut = [await _store(one, user_id, services, found.by_key) for one in batch]
-        done = Reindexed(done.compared + len(batch), done.cut + sum(cut), done.embedded + len(found.computed))
+        new = await _store_batch(batch, user_id, services)
+        done = Reindexed(*map(sum, zip(astuple(done), astuple(new), strict=True)))
         yield done
 
 
@@ -181,7 +179,16 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
     return _Recut(source, draft, same=same)
 
 
-async def _store(recut: _Recut, user_id: str, services: Services, vectors: Mapping[UUID, VectorValue]) -> bool:
+@model_switch.repeated
+async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
+    changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
+    services.db.check_room()
+    found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
+    cut = [await _store(one, user_id, services, found) for one in batch]
+    return Reindexed(len(batch), sum(cut), len(found.computed))
+
+
+async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVectors) -> bool:
     """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
     source, keys = recut.source, services.chunking_options.entity_keys
     try:
@@ -191,8 +198,9 @@ async def _store(recut: _Recut, user_id: str, services: Services, vectors: Mappi
             if recut.same:
                 await cuts.record(writing, user_id, source, _cut(services.chunking_options))
                 return False
-            written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=vectors)
+            written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=found.by_key)
             if written:
+                await chunk_vectors.store_target(writing, user_id, source.document.document_id, found.target)
                 await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
             return written
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
 
-from app.pipelines import document_drafts, mention_extraction, mention_refresh
+from app.pipelines import document_drafts, mention_extraction, mention_refresh, model_switch
 from app.providers import base
 from app.providers.base import Embedder
 from app.store import documents, jobs, mentions, name_changes, repairs, staging, vectors
@@ -77,6 +77,7 @@ async def users(*, db: Database) -> list[str]:
         return await repairs.users(shared)
 
 
+@model_switch.repeated
 async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[str]) -> Damage:
     """Rebuild the damaged rows of one user; returns the damage. `db` is the owner's, or the service's for this user.
 

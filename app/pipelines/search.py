@@ -11,6 +11,7 @@ from app.pipelines import (
     answers,
     entity_match,
     entity_search,
+    model_switch,
     pages,
     rerank,
     retrieval,
@@ -49,6 +50,7 @@ class RankedSearch:
     completion: answers.Completion
 
 
+@model_switch.repeated
 async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 

@@ -31,6 +31,7 @@ class Services:
 
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
     for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
+    `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
     `local_token` is what requests present under AUTH=local_token; empty otherwise.
     """
 
@@ -43,6 +44,7 @@ class Services:
     candidates: int = 100
     rrf_k: int = 60
     expected_schema: tuple[str, int] = ("", 0)
+    target_schema: tuple[str, int] | None = None
     llm: Llm | None = None
     reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from app import errors
-from app.pipelines import answers, pages
+from app.pipelines import answers, model_switch, pages
 from app.pipelines.context import SearchContext
 from app.pipelines.pages import HybridRun, Page
 from app.pipelines.services import Services
@@ -42,6 +42,7 @@ class SimilarQuery:
         return self.exclude_chunk_ids + ((self.chunk_id,) if self.chunk_id else ())
 
 
+@model_switch.repeated
 async def run(query: SimilarQuery, services: Services) -> Answer:
     """The nearest chunks, best first.
 
@@ -64,7 +65,7 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
         context.version = version(reading)
         request = HybridRequest(
             user_id=query.user_id,
-            vector=await _vector(query, reading),
+            vector=await _vector(query, reading, context.services.embedder.model.dimension),
             lexical=None,
             weights=PLAN.weights,
             fusion=PLAN.fusion,
@@ -105,9 +106,11 @@ def _completed(hit: Hit, query: SimilarQuery) -> Hit:
     return Hit(answers.with_detail(candidate, query.detail), level, ("vector",), more=more)
 
 
-async def _vector(query: SimilarQuery, reading: Reading) -> Vector:
+async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:
     if query.chunk_id is not None:
         return await recall.vector_of(reading, query.user_id, query.chunk_id)
     if query.vector is None:
         raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
+    if len(query.vector) != dimension:
+        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector")
     return base.unit_vector(query.vector)

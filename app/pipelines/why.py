@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from app import errors
-from app.pipelines import depth, document_drafts, obstacles, passage_facts, passage_steps, search, trials, turns
+from app.pipelines import (
+    depth,
+    document_drafts,
+    model_switch,
+    obstacles,
+    passage_facts,
+    passage_steps,
+    search,
+    trials,
+    turns,
+)
 from app.pipelines import placement_summary as summaries
 from app.pipelines.context import SearchContext
 from app.pipelines.obstacles import Case
@@ -36,6 +46,7 @@ class WhyQuery:
     depth: Depth = "fast"
 
 
+@model_switch.repeated
 async def run(asked: WhyQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Placement:
     """Explain the passage; that of a document is its best placed chunk. Raises what the search raises."""
     search.check(asked.query, services)

@@ -19,6 +19,12 @@ class EmbeddingModel:
     name: str
     dimension: int
     max_tokens: int
+    keyed_by: str = ""
+
+    @property
+    def key_name(self) -> str:
+        """The name that is part of the keys of chunks' vectors; another one after the model was replaced."""
+        return self.keyed_by or self.name
 
 
 def unit_vector(vector: Sequence[float]) -> Vector:

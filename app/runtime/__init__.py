@@ -48,7 +48,7 @@ async def open_services(
             await _checked(database, settings)
         if owner is not None and not names_later:
             await mention_extraction.backfill(owner, keys=entity_keys(settings), db=database)
-        embedder = await stack.enter_async_context(models.open_embedder(settings))
+        embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
         yield Services(
@@ -66,6 +66,7 @@ async def open_services(
             candidates=settings.candidates,
             rrf_k=settings.rrf_k,
             expected_schema=models.embedding(settings),
+            target_schema=models.target(settings),
             llm=llm,
             reranker=reranker,
             cache=VectorCache(settings.embedding_cache_size),
@@ -208,5 +209,5 @@ def data_dir(settings: Settings) -> Path:
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
 async def _checked(database: Database, settings: Settings) -> None:
     model, dimension = models.embedding(settings)
-    await schema.check(database, model=model, dimension=dimension)
+    await schema.check(database, model=model, dimension=dimension, target=models.target(settings))
     await schema.check_role(database, strict=settings.auth == "api_key")

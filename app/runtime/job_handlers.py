@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from app.pipelines import large_documents, mention_refresh, reindex, source_sync, source_watch, workers
+from app.pipelines import large_documents, mention_refresh, reembed, reindex, source_sync, source_watch, workers
 from app.pipelines.services import Services
 from app.pipelines.workers import Handler
 
@@ -17,6 +17,7 @@ def groups(services: Services) -> list[dict[str, Handler]]:
         large_documents.handlers(services),
         reindex.handlers(services),
         source_sync.handlers(services),
+        reembed.handlers(services),
     ]
 
 
@@ -30,5 +31,5 @@ async def run_forever(services: Services, *, done: Callable[[str, int], None]) -
 
     `done` is called after each job with its kind and the work done.
     """
-    loops = (workers.run_forever(services.db, group, done=done) for group in groups(services))
+    loops = (workers.run_forever(services.db, group, done=done) for group in groups(services) if group)
     await asyncio.gather(source_watch.run_forever(services), *loops)

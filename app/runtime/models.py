@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.config import Settings
 from app.config.providers import DEFAULT_EMBEDDERS, KNOWN_DIMENSIONS
+from app.pipelines.model_switch import SwitchingEmbedder
 from app.providers import embedders, minilm, model_folder, rerankers
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
@@ -20,6 +21,8 @@ from app.providers.onnx_embedder import OnnxEmbedder
 from app.providers.onnx_reranker import OnnxReranker
 from app.providers.policy import CallLimits
 from app.providers.rerankers import HttpReranker
+from app.store import reembedding
+from app.store.db import Database
 
 if TYPE_CHECKING:
     from app.providers.gemini import GeminiEmbedder, GeminiLlm
@@ -43,6 +46,29 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
     name = settings.embedder_model or DEFAULT_EMBEDDERS[settings.embedder]
     max_tokens = settings.embedder_max_tokens or MAX_TOKENS.get(name, model_folder.DEFAULT_MAX_TOKENS)
     return EmbeddingModel(name, settings.embedder_dim or KNOWN_DIMENSIONS[name], max_tokens)
+
+
+def target(settings: Settings) -> tuple[str, int] | None:
+    """Returns the name and dimension of the model to which `reembed` changes; None without one."""
+    following = settings.next()
+    return None if following is None else embedding(following)
+
+
+@asynccontextmanager
+async def open_stored(settings: Settings, database: Database) -> AsyncIterator[SwitchingEmbedder]:
+    """Opens the configured embedder, and the next one if there is one; the vectors may be switched to it.
+
+    If they have been, the previous embedder is not opened. Raises ProviderError, SchemaMismatch.
+    """
+    stored = await reembedding.stored(database)
+    following = settings.next()
+    async with AsyncExitStack() as stack:
+        opened = []
+        if following is None or embedding(following) != stored.name:
+            opened.append(await stack.enter_async_context(open_embedder(settings)))
+        if following is not None:
+            opened.append(await stack.enter_async_context(open_embedder(following)))
+        yield SwitchingEmbedder(opened, stored)
 
 
 @asynccontextmanager

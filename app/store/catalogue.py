@@ -10,7 +10,7 @@ import re
 
 from sqlalchemy.engine import Connection
 
-from app.store import sql, tables
+from app.store import sql, tables, vector_ddl
 
 _SECTIONS = ("columns", "constraints", "indexes", "policies", "functions", "grants")
 
@@ -35,10 +35,13 @@ def differences(connection: Connection, dimension: int) -> list[str]:
         for row in connection.execute(sql.statement("catalogue_live_columns"), {"schema": tables.SCHEMA})
     }
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
-    embedding_type = live_types.get("embeddings.embedding")
-    if embedding_type and embedding_type != f"vector({dimension})":
-        problems.append(f"embeddings.embedding is {embedding_type}, expected vector({dimension})")
-    return problems + _index_differences(connection) + _unprotected_tables(connection)
+    expected = vector_ddl.column_type(dimension)
+    problems += [
+        f"{name} is {found}, expected {expected}"
+        for name in ("embeddings.embedding", "entity_vectors.embedding")
+        if (found := live_types.get(name)) and found != expected
+    ]
+    return problems + _index_differences(connection, vector_ddl.base_type(dimension)) + _unprotected_tables(connection)
 
 
 def _unprotected_tables(connection: Connection) -> list[str]:
@@ -48,7 +51,7 @@ def _unprotected_tables(connection: Connection) -> list[str]:
     return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 
-def _index_differences(connection: Connection) -> list[str]:
+def _index_differences(connection: Connection, base_type: str) -> list[str]:
     rows = connection.execute(sql.statement("catalogue_live_indexes"), {"schema": tables.SCHEMA})
     live_indexes = {row.name: row for row in rows}
     problems = []
@@ -62,11 +65,11 @@ def _index_differences(connection: Connection) -> list[str]:
                 problems.append(f"index {name} is {live.kind}, expected {kind}")
             elif not live.valid:
                 problems.append(f"index {name} is invalid: run REINDEX INDEX {tables.SCHEMA}.{name}")
-            elif kind == "hnsw" and not _is_hnsw(live.definition):
-                problems.append(f"index {name} is not m 16, ef_construction 200, vector_cosine_ops")
+            elif kind == "hnsw" and not _is_hnsw(live.definition, base_type):
+                problems.append(f"index {name} is not m 16, ef_construction 200, {base_type}_cosine_ops")
     return problems
 
 
-def _is_hnsw(definition: str) -> bool:
+def _is_hnsw(definition: str, base_type: str) -> bool:
     options = dict(re.findall(r"(m|ef_construction)='?(\d+)'?", definition))
-    return "vector_cosine_ops" in definition and options == {k: str(v) for k, v in tables.HNSW.items()}
+    return f" {base_type}_cosine_ops" in definition and options == {k: str(v) for k, v in tables.HNSW.items()}

@@ -23,7 +23,7 @@ from sqlalchemy import exc, make_url
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from app import errors
-from app.store import bounded, driver_errors, tls_parameters
+from app.store import bounded, driver_errors, tls_parameters, vector_tables
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +37,9 @@ Writing = NewType("Writing", Reading)
 _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
 _STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
-_ENTER = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}")
-_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}")
-_ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}")
+_ENTER = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {vector_tables.READS}")
+_ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vector_tables.READS}")
+_ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEOUT}, {vector_tables.WRITES}")
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _GENERIC_PLANS, _ENTERED = "stepwell_generic_plans", "stepwell_entered"
@@ -227,12 +227,14 @@ class Database:
             await self._check_out(connection, stack, read_only=entry.read_only)
             try:
                 await stack.enter_async_context(bounded.transaction(connection, entry.limit_s))
-                connection.info[_ENTERED] = (await connection.execute(entry.first, entry.values)).one()[0]
+                first = (await connection.execute(entry.first, entry.values)).one()
             except (exc.DBAPIError, *bounded.UNREACHABLE) as error:
                 if not driver_errors.is_lost(error):
                     raise
                 await connection.invalidate()
                 raise _ConnectionClosed(error) from error
+            connection.info[_ENTERED] = first[0]
+            vector_tables.entered(connection.info, first)
             connection.info[_GENERIC_PLANS] = entry.first is _ENTER_SEARCH
             connection.limit_s = entry.limit_s
             return connection, stack.pop_all()

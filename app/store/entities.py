@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
-from app.store import sql, tables
+from app.store import sql, tables, vector_tables
 from app.store.db import Reading, Writing
 
 _e = tables.entities.c
@@ -194,6 +194,9 @@ async def _save_vectors(db: Writing, user_id: str, written: Sequence[EntityRecor
     replaced = [one.entity_id for one in written if not one.keeps_vector]
     deletion = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
     await db.execute(deletion)
+    if vector_tables.of(db).next:
+        binds = {"user_id": user_id, "entity_ids": replaced}
+        await db.execute(sql.statement("delete_next_entity_vectors"), binds)
     new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
     if new:
         binds = {"entity_ids": list(new), "vectors": list(new.values())}

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, roles, sql, tables
+from app.store import catalogue, db, reembedding, roles, sql, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
@@ -40,8 +40,12 @@ def is_known(revision: str) -> bool:
 async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
-    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing.
+    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
+    BadRequest for a dimension that pgvector cannot index.
     """
+    if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
+        most = f"{vector_ddl.MOST_HALFVEC:,}"
+        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
     engine = db.engine(dsn, pool_size=1, max_overflow=0)
     try:
         async with engine.begin() as connection:
@@ -77,7 +81,18 @@ def _prepare(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection, model: str, dimension: int, revision: str) -> None:
-    command.upgrade(configuration(connection, model=model, dimension=dimension), revision)
+    is_new = _revision(connection) is None
+    within = min(dimension, vector_ddl.MOST_VECTOR)
+    command.upgrade(configuration(connection, model=model, dimension=within), revision)
+    if is_new and within != dimension:
+        _widen(connection, dimension)
+
+
+def _widen(connection: Connection, dimension: int) -> None:
+    """Give the columns of vectors of a new database a type for more dimensions than the revisions can create."""
+    for statement in vector_ddl.retype(dimension):
+        connection.execute(sa.text(statement))
+    connection.execute(sa.update(tables.embedding_identity).values(dimension=dimension))
 
 
 def _revision(connection: Connection) -> str | None:
@@ -85,15 +100,16 @@ def _revision(connection: Connection) -> str | None:
     return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
 
 
-async def check(database: db.Database, *, model: str, dimension: int) -> None:
-    """Refuse a database that this version would misread.
+async def check(database: db.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:
+    """Refuse a database that this version would misread. Its vectors may be those of the model or of the target.
 
     Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
     """
+    configured = [(model, dimension)] if target is None else [(model, dimension), target]
     async with database.shared() as connection:
         await connection.run_sync(_check_revision)
-        await connection.run_sync(_compare_embedding, model, dimension)
-        problems = await connection.run_sync(catalogue.differences, dimension)
+        found = await connection.run_sync(_compare_embedding, configured)
+        problems = await connection.run_sync(catalogue.differences, found)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
 
@@ -135,13 +151,13 @@ async def check_role(database: db.Database, *, strict: bool) -> None:
     log.warning(message)
 
 
-def _compare_embedding(connection: Connection, model: str, dimension: int) -> None:
+def _compare_embedding(connection: Connection, configured: list[tuple[str, int]]) -> int:
+    """The dimension of the stored vectors. Raises SchemaMismatch if they are of none of the models."""
     row = connection.execute(
         sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
     ).one_or_none()
-    if row is None or (row.model, row.dimension) == (model, dimension):
-        return
-    raise errors.SchemaMismatch(
-        f"The stored vectors come from {row.model} ({row.dimension} dimensions), the settings ask for {model} "
-        f"({dimension}): set STEPWELL_EMBEDDER back, or ingest again into a new database."
-    )
+    if row is None:
+        return configured[0][1]
+    if (row.model, row.dimension) not in configured:
+        raise errors.SchemaMismatch(reembedding.refusal((row.model, row.dimension), configured))
+    return int(row.dimension)

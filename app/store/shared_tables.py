@@ -83,8 +83,21 @@ embedding_identity = Table(
     Column("model", Text, nullable=False),
     Column("dimension", Integer, nullable=False),
     Column("active", SmallInteger, nullable=False, server_default="1"),
+    # The name in the keys of chunks' vectors, which stay those of the first model.
+    Column("keyed_by", Text),
     CheckConstraint("active = 1", name="one_row"),
     PrimaryKeyConstraint("active"),
 )
 
-NAMES = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity))
+embedding_target = Table(
+    "embedding_target",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    columns.moment("started_at"),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+NAMES = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))

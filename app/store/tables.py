@@ -323,6 +323,7 @@ idempotency_keys = Table(
 
 api_keys, key_uses = shared_tables.api_keys, shared_tables.key_uses
 jobs, embedding_identity = shared_tables.jobs, shared_tables.embedding_identity
+embedding_target = shared_tables.embedding_target
 
 SHARED = shared_tables.NAMES
 TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)

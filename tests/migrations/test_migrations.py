@@ -155,8 +155,10 @@ async def test_the_catalogue_equals_schema_sql(empty) -> None:
     assert not changes, f"migrations/schema.sql is out of date, write it anew with `{REGENERATE}`:\n{changes}"
 
 
-@pytest.mark.parametrize("dimension", [8, 2_000])
-async def test_the_dimension_comes_from_the_settings(empty, dimension) -> None:
+@pytest.mark.parametrize(
+    ("dimension", "kind"), [(8, "vector"), (2_000, "vector"), (2_001, "halfvec"), (4_000, "halfvec")]
+)
+async def test_the_dimension_comes_from_the_settings(empty, dimension, kind) -> None:
     await _upgrade(empty, model="small", dimension=dimension)
     await _check(empty, model="small", dimension=dimension)
     owner = await empty.connect()
@@ -168,13 +170,13 @@ async def test_the_dimension_comes_from_the_settings(empty, dimension) -> None:
         identity = await owner.fetchrow("SELECT model, dimension FROM stepwell.embedding_identity")
     finally:
         await owner.close()
-    assert typed == f"vector({dimension})"
+    assert typed == f"{kind}({dimension})"
     assert tuple(identity) == ("small", dimension)
 
 
-@pytest.mark.parametrize("dimension", [0, 2_001])
+@pytest.mark.parametrize("dimension", [0, 4_001])
 async def test_a_dimension_that_no_graph_can_hold_is_refused_and_leaves_nothing(empty, dimension) -> None:
-    with pytest.raises(ValueError, match="2000"):
+    with pytest.raises(errors.BadRequest, match="4,000"):
         await _upgrade(empty, dimension=dimension)
     owner = await empty.connect()
     try:

@@ -36,19 +36,21 @@ async def populated(new_database):
     address = await new_database()
     await schema.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0005")
     owner, service = await address.connect(), db.connect(address.service_dsn, pool_size=1)
+    owning = db.connect(address.owner_dsn, pool_size=1)
     try:
         for user in ("ana", "bob"):
-            await _store(owner, service, user, TEXTS if user == "ana" else [("english", "a plain text")])
+            await _store(owner, owning, user, TEXTS if user == "ana" else [("english", "a plain text")])
         before = await _rows(owner, "bob")
         await schema.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION)
         assert await _rows(owner, "bob") == before
         yield service
     finally:
+        await owning.close()
         await service.close()
         await owner.close()
 
 
-async def _store(owner: asyncpg.Connection, service: db.Database, user: str, texts: list[tuple[str, str]]) -> None:
+async def _store(owner: asyncpg.Connection, owning: db.Database, user: str, texts: list[tuple[str, str]]) -> None:
     await owner.execute("INSERT INTO stepwell.tenants (user_id, next_chunk_no) VALUES ($1, $2)", user, len(texts) + 1)
     for number, (config, text) in enumerate(texts, 1):
         document = uuid4()
@@ -59,7 +61,7 @@ async def _store(owner: asyncpg.Connection, service: db.Database, user: str, tex
             user, document, config, json.dumps(METADATA), text,
         )  # fmt: skip
         await _store_chunk(owner, user, document, number, config, text)
-        async with service.writing(user) as writing:
+        async with owning.shared() as writing:
             of_document = {"user_id": user, "document_id": document}
             await writing.execute(sql.statement("index_document"), of_document)
             await writing.execute(sql.statement("count_document"), {**of_document, "sign": 1})

@@ -65,6 +65,10 @@ ROWS = {
         INSERT INTO stepwell.entity_changes (user_id, name_key, name, version)
         VALUES ('ana', 'ilse brandt', 'Ilse Brandt', 3);
         """,
+    "0013": f"""
+        INSERT INTO stepwell.embedding_cache (user_id, model, dimension, task, text_hash, embedding)
+        VALUES ('ana', '{MODEL}', {DIMENSION}, 'passage', '{UUID(int=7)}', '{NEAR}');
+        """,
     "0004": f"""
         INSERT INTO stepwell.headings (user_id, entity_id, section_no, chunk_no, document_id)
         VALUES ('ana', '{ENTITY}', 2, 2, '{BRANDT}')

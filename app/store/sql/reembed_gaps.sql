@@ -1,0 +1,19 @@
+-- Counts the chunks and entities of each user that have no vector of the model that is to replace the one in use.
+-- Requires the database's owner.
+-- Columns: user_id, chunks, entities.
+SELECT g.user_id, CAST(sum(g.chunks) AS bigint) AS chunks, CAST(sum(g.entities) AS bigint) AS entities
+FROM (
+    SELECT c.user_id, count(*) AS chunks, 0 AS entities
+    FROM stepwell.chunks AS c
+    WHERE NOT EXISTS (SELECT FROM stepwell.embeddings_next AS n WHERE n.user_id = c.user_id AND n.chunk_no = c.chunk_no)
+    GROUP BY c.user_id
+    UNION ALL
+    SELECT v.user_id, 0, count(*)
+    FROM stepwell.entity_vectors AS v
+    JOIN stepwell.entities AS e ON e.user_id = v.user_id AND e.entity_id = v.entity_id AND e.description IS NOT NULL
+    WHERE NOT EXISTS (
+        SELECT FROM stepwell.entity_vectors_next AS n WHERE n.user_id = v.user_id AND n.entity_id = v.entity_id)
+    GROUP BY v.user_id
+) AS g
+GROUP BY g.user_id
+ORDER BY g.user_id

@@ -1,0 +1,16 @@
+-- Reads chunks without a vector of the model that is to replace the one in use.
+-- Columns: chunk_no, title, heading_path, content.
+-- :user_id text  owner of the rows
+-- :after bigint  number after which to begin
+-- :limit bigint  maximum number of rows
+SELECT c.chunk_no, d.title, c.heading_path, c.content
+FROM (
+    SELECT o.chunk_no, o.document_id, o.heading_path, o.content
+    FROM stepwell.chunks AS o
+    WHERE o.user_id = :user_id AND o.chunk_no > :after
+      AND NOT EXISTS (SELECT FROM stepwell.embeddings_next AS n WHERE n.user_id = :user_id AND n.chunk_no = o.chunk_no)
+    ORDER BY o.chunk_no
+    LIMIT :limit
+) AS c
+JOIN stepwell.documents AS d ON d.user_id = :user_id AND d.document_id = c.document_id
+ORDER BY c.chunk_no

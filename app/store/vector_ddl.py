@@ -1,0 +1,115 @@
+"""The statements that create, switch and drop the tables of vectors, as the database's owner.
+
+pgvector's HNSW indexes `vector` up to 2,000 dimensions and `halfvec`, with 16 bits a number, up to 4,000.
+"""
+
+from __future__ import annotations
+
+from app.store import tables
+
+MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
+_HNSW = ", ".join(f"{name} = {value}" for name, value in tables.HNSW.items())
+_POLICY = """
+CREATE POLICY own_rows ON stepwell.{table}
+USING (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
+WITH CHECK (user_id = NULLIF(current_setting('stepwell.user_id', true), ''))
+"""
+_COLUMNS = {
+    "embeddings": """
+        chunk_no BIGINT NOT NULL,
+        document_id UUID NOT NULL,
+        embedding {type} NOT NULL,
+        CONSTRAINT pk_{table} PRIMARY KEY (user_id, chunk_no),
+        CONSTRAINT fk_{table}_chunks FOREIGN KEY (user_id, chunk_no)
+            REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
+        """,
+    "entity_vectors": """
+        entity_id UUID NOT NULL,
+        embedding {type} NOT NULL,
+        CONSTRAINT pk_{table} PRIMARY KEY (user_id, entity_id),
+        CONSTRAINT fk_{table}_entities FOREIGN KEY (user_id, entity_id)
+            REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
+        """,
+}
+_CONSTRAINTS = {
+    "embeddings": ("pk_{table}", "ck_{table}_user_id", "fk_{table}_chunks"),
+    "entity_vectors": ("pk_{table}", "ck_{table}_user_id", "fk_{table}_entities"),
+}
+_INDEXES = {
+    "embeddings": ("ix_{table}_embedding", "ix_{table}_user_id_document_id"),
+    "entity_vectors": ("ix_{table}_embedding",),
+}
+LOCK_WRITES = "LOCK TABLE stepwell.embeddings IN SHARE ROW EXCLUSIVE MODE"
+"""Waits for writers to end; searches go on."""
+LOCK_ALL = """
+LOCK TABLE stepwell.embeddings, stepwell.embeddings_next, stepwell.entity_vectors, stepwell.entity_vectors_next,
+    stepwell.chunks, stepwell.entities IN ACCESS EXCLUSIVE MODE
+"""
+"""Waits for searches to end, the table that they lock first included; others wait for this transaction meanwhile."""
+DROP = ("DROP TABLE stepwell.embeddings_next", "DROP TABLE stepwell.entity_vectors_next")
+
+
+def column_type(dimension: int) -> str:
+    """The type of the columns of vectors: `vector`, or `halfvec` for more dimensions than an index of it allows."""
+    return f"{base_type(dimension)}({dimension})"
+
+
+def base_type(dimension: int) -> str:
+    """The same without the dimension."""
+    return "vector" if dimension <= MOST_VECTOR else "halfvec"
+
+
+def create(dimension: int) -> list[str]:
+    """The statements that create the empty tables for vectors of another model."""
+    statements = []
+    for base, lines in _COLUMNS.items():
+        table = f"{base}_next"
+        shared = f"user_id TEXT NOT NULL, CONSTRAINT ck_{table}_user_id CHECK (user_id <> ''),"
+        body = lines.format(table=table, type=column_type(dimension))
+        statements += [
+            f"CREATE TABLE stepwell.{table} ({shared}{body})",
+            f"ALTER TABLE stepwell.{table} ALTER COLUMN embedding SET STORAGE MAIN",
+            hnsw(table, dimension),
+            f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY",
+            _POLICY.format(table=table),
+            f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service",
+        ]
+    return [
+        *statements,
+        "CREATE INDEX ix_embeddings_next_user_id_document_id ON stepwell.embeddings_next (user_id, document_id)",
+    ]
+
+
+def hnsw(table: str, dimension: int) -> str:
+    """The statement that creates the HNSW index of a table."""
+    operators = f"{base_type(dimension)}_cosine_ops"
+    return f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} USING hnsw (embedding {operators}) WITH ({_HNSW})"
+
+
+def switch() -> list[str]:
+    """The statements that replace the tables in use by the others, with the names of their constraints and indexes."""
+    statements = []
+    for base in _COLUMNS:
+        new = f"{base}_next"
+        statements += [f"DROP TABLE stepwell.{base}", f"ALTER TABLE stepwell.{new} RENAME TO {base}"]
+        statements += [
+            f"ALTER TABLE stepwell.{base} RENAME CONSTRAINT {name.format(table=new)} TO {name.format(table=base)}"
+            for name in _CONSTRAINTS[base]
+        ]
+        statements += [
+            f"ALTER INDEX stepwell.{name.format(table=new)} RENAME TO {name.format(table=base)}"
+            for name in _INDEXES[base]
+        ]
+    return statements
+
+
+def retype(dimension: int) -> list[str]:
+    """The statements that change the type of the columns of vectors in a database without rows."""
+    statements = []
+    for base in _COLUMNS:
+        statements += [
+            f"DROP INDEX stepwell.ix_{base}_embedding",
+            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding TYPE {column_type(dimension)}",
+            hnsw(base, dimension),
+        ]
+    return statements

@@ -1,0 +1,203 @@
+"""The embedding model is replaced beside a running service, by a command that is killed twice, without a failed search.
+
+`make faults` does the same with 20,000 chunks and ten searches a second, and prints the figures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import asyncpg
+import fake_provider
+import httpx
+import pytest
+import running_service
+from harness import Tenant
+from running_service import DOCUMENTS, FULL, SEARCH
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Upload
+from app.store import db as store_db
+from app.store import schema, vectors
+
+CHUNKS = 20_000 if FULL else 120
+RATE = 10.0
+WORDS = ("lime", "mortar", "slate", "oak", "copper", "chalk", "granite", "reed", "clay", "iron")
+OLD, NEXT = FakeEmbedder(dimension=64, name="present"), FakeEmbedder(dimension=96, name="following")
+
+
+@dataclass(slots=True)
+class Observed:
+    """What searches and writes returned while the model was replaced."""
+
+    models: list[int] = field(default_factory=list)
+    latencies_ms: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    written: int = 0
+
+
+def text(number: int) -> str:
+    """The text of a chunk: its words differ from those of others, so that its vector does too."""
+    digits = [WORDS[int(digit)] for digit in f"{number:05d}"]
+    return f"Stone{number} " + " ".join(f"{word}{place}" for place, word in enumerate(digits))
+
+
+@pytest.fixture
+async def address(new_database: Callable[..., Awaitable[Any]]) -> Any:
+    """A database of the present model, for one test."""
+    created = await new_database()
+    await schema.upgrade(created.owner_dsn, model="present", dimension=64)
+    return created
+
+
+@pytest.fixture
+async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
+    """A connection to that database as its owner."""
+    connection = await address.connect()
+    yield connection
+    await connection.close()
+
+
+def _embedder(name: str, url: str, embedder: FakeEmbedder) -> dict[str, str]:
+    prefix = f"STEPWELL_{name}"
+    chosen = {"": "openai", "_URL": f"{url}/v1", "_MODEL": embedder.model.name, "_DIM": str(embedder.model.dimension)}
+    return {f"{prefix}{part}": value for part, value in chosen.items()}
+
+
+async def _store(address: Any, owner: asyncpg.Connection) -> None:
+    """Store the chunks: a few as an upload stores them, the others as rows, which takes seconds instead of minutes."""
+    database = store_db.connect(address.service_dsn, pool_size=2)
+    tenant = Tenant(database, embedder=OLD, user_id="local")
+    first = min(CHUNKS, 100)
+    await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(first)])
+    await database.close()
+    rows = [
+        (n + 1, f"Stones\n{text(n)}", vectors.as_text(OLD._embed(f"Stones\n{text(n)}"))) for n in range(first, CHUNKS)
+    ]
+    await owner.executemany(FILL, rows)
+    await owner.execute("UPDATE stepwell.text_statistics SET chunks = $1", CHUNKS)
+    await owner.execute("ANALYZE stepwell.embeddings")
+
+
+FILL = """
+WITH d AS (
+    INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash,
+                                    attributes_hash, chunk_count)
+    VALUES ('local', gen_random_uuid(), sha256(convert_to($2::text, 'UTF8')), 'Stones', 'english', $2, 'h', 'a', 1)
+    RETURNING document_id
+), c AS (
+    INSERT INTO stepwell.chunks (user_id, chunk_id, chunk_no, document_id, chunk_index, content, start_offset,
+                                 end_offset, heading_path, config, tsv, length, embedding_key)
+    SELECT 'local', gen_random_uuid(), 1000000 + $1::bigint, d.document_id, 0, substr($2, 8), 0, length($2) - 7, '{}',
+           'english', to_tsvector('english', $2), 7, gen_random_uuid()
+    FROM d RETURNING chunk_no, document_id
+)
+INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
+SELECT 'local', c.chunk_no, c.document_id, $3::text::vector FROM c
+"""
+
+
+async def _search(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Observed) -> None:
+    """Search at RATE for the texts of chunks: if both vectors are of one model, they are equal."""
+    number = 0
+    while not stopped.is_set():
+        began = time.monotonic()
+        number = (number + 7_919) % CHUNKS
+        sent = {"query": f"Stones\n{text(number)}", "mode": "semantic", "limit": 1}
+        response = await client.post(SEARCH, json=sent)
+        seen.latencies_ms.append((time.monotonic() - began) * 1000)
+        body = response.json()
+        score = body["results"][0]["vector_score"] if response.status_code == 200 and body["results"] else 0.0
+        if body.get("degraded") or not score > 0.999:
+            seen.failures.append(f"{response.status_code} {score} {sent} {body}")
+        await asyncio.sleep(max(0.0, 1 / RATE - (time.monotonic() - began)))
+
+
+async def _write(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Observed) -> None:
+    number = 0
+    while not stopped.is_set():
+        sent = {"content": f"A note about {text(90_000 + number)}", "uri": f"note-{number % 5}"}
+        response = await client.post(DOCUMENTS, json=sent)
+        # A write that waits for the switch for too long may be told to come again.
+        if response.status_code not in (200, 201, 503):
+            seen.failures.append(f"write: {response.status_code} {response.text}")
+        seen.written += response.status_code in (200, 201)
+        number += 1
+        await asyncio.sleep(0.2)
+
+
+async def _command(env: dict[str, str]) -> asyncio.subprocess.Process:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("STEPWELL_")}
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "app", "reembed", "--json", cwd=running_service.ROOT, stdout=pipe, stderr=pipe,
+        env={**inherited, **env},
+    )  # fmt: skip
+
+
+async def _filled(owner: asyncpg.Connection) -> int:
+    exists = await owner.fetchval("SELECT to_regclass('stepwell.embeddings_next') IS NOT NULL")
+    return int(await owner.fetchval("SELECT count(*) FROM stepwell.embeddings_next")) if exists else 0
+
+
+async def _killed_at(count: int, env: dict[str, str], owner: asyncpg.Connection) -> None:
+    """Run the command and kill it once that many vectors are stored; its job can be claimed at once by others."""
+    command = await _command(env)
+
+    while await _filled(owner) < count:
+        assert command.returncode is None, (await command.communicate())[1].decode()
+        await asyncio.sleep(0.01)
+    command.kill()
+    await command.wait()
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE kind = 'reembed' AND status = 'running'")
+
+
+async def test_the_model_is_replaced_under_searches_and_writes_by_a_command_that_is_killed_twice(
+    address: Any, owner: asyncpg.Connection
+) -> None:
+    await _store(address, owner)
+    seen, stopped = Observed(), asyncio.Event()
+    async with fake_provider.serve() as present, fake_provider.serve() as following:
+        present.embedder, following.embedder = OLD, NEXT
+        env = {"DATABASE_URL": address.service_dsn, **_embedder("EMBEDDER", present.url, OLD)}
+        env |= _embedder("NEXT_EMBEDDER", following.url, NEXT)
+        owning = {**env, "STEPWELL_MIGRATION_URL": address.owner_dsn}
+        # The service runs no jobs here, so that the command does all of the work and is interrupted in it.
+        async with running_service.process(**env, STEPWELL_WORKER="false") as (service, client):
+            await running_service.answers(service, client)
+            clients = [asyncio.create_task(run(client, stopped, seen)) for run in (_search, _write)]
+            began = time.monotonic()
+            for kill in (1, 2):
+                await _killed_at(kill * CHUNKS // 3, owning, owner)
+            command = await _command(owning)
+            out, err = await command.communicate()
+            took_s = time.monotonic() - began
+            assert command.returncode == 0, err.decode()
+            assert json.loads(out) == {"model": "following", "dimension": 96}
+            searched, embedded = len(seen.latencies_ms), len(following.requests)
+
+            async def used() -> bool:
+                return len(seen.latencies_ms) > searched + 5 and len(following.requests) > embedded
+
+            await running_service.until(used)
+            stopped.set()
+            await asyncio.gather(*clients)
+            assert seen.failures == []
+            stats = (await client.get("/api/rag/stats")).json()
+            assert (stats["embedding_model"], stats["embedding_dimension"]) == ("following", 96)
+            assert stats["vectors"] == await owner.fetchval("SELECT count(*) FROM stepwell.chunks")
+            assert (await client.get("/readyz")).status_code == 200
+    if FULL:
+        ordered = sorted(seen.latencies_ms)
+        print(
+            f"\n{CHUNKS} chunks in {took_s:.0f} s with two kills; {len(ordered)} searches, {seen.written} writes; "
+            f"search p50 {ordered[len(ordered) // 2]:.0f} ms, p99 {ordered[len(ordered) * 99 // 100]:.0f} ms, "
+            f"longest {ordered[-1]:.0f} ms"
+        )
