@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
 from app.text import names
 
@@ -23,8 +24,8 @@ MAX_WORDS = 40
 MAX_SPAN_WORDS = 5
 MIN_LETTERS = 5
 """Letters of the shortest misspelling: shorter words resemble many names."""
-MIN_WORD_SIMILARITY = 0.7
-"""Similarity of each word of a misspelling to its counterpart in the name: people who share a first name differ."""
+LETTERS_PER_EDIT = 4
+"""Letters of a word for each edit that makes it a misspelling: people who share a first name, and other words, differ."""
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
 """Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
@@ -153,12 +154,15 @@ class FuzzyNames:
 
 
 def is_misspelling(words: Sequence[str], known: str) -> bool:
-    """Returns whether words may be a misspelling of a name: long enough, and each resembles its counterpart."""
+    """Returns whether words may be a misspelling of a name: long enough, and each a few edits from its counterpart.
+
+    An edit inserts, deletes, replaces or transposes letters (optimal string alignment distance).
+    """
     if sum(map(len, words)) < MIN_LETTERS:
         return False
     counterparts = known.split(" ")
     pairs = zip(words, counterparts, strict=True) if len(words) == len(counterparts) else ()
-    return all(fuzz.ratio(word, counterpart) >= 100 * MIN_WORD_SIMILARITY for word, counterpart in pairs)
+    return all(OSA.distance(word, other) * LETTERS_PER_EDIT <= max(len(word), len(other)) for word, other in pairs)
 
 
 def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:
