@@ -25,7 +25,7 @@ MAX_SPAN_WORDS = 5
 MIN_LETTERS = 5
 """Letters of the shortest misspelling: shorter words resemble many names."""
 LETTERS_PER_EDIT = 4
-"""Letters of a word for each edit that makes it a misspelling: people who share a first name, and other words, differ."""
+"""Letters of a word for each edit that makes it a misspelling: other words, and people with one first name, differ."""
 _SHARED_WEIGHT = np.int16(5)
 _MIN_LENGTH_RATIO = 0.6
 """Shortest over longest of two texts whose ratio is MIN_SIMILARITY: MIN_SIMILARITY / (2 - MIN_SIMILARITY)."""
