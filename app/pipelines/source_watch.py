@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 DEBOUNCE_MS = 1_000
 """Longest time for which events are collected."""
+WITHOUT_EVENTS_S = 60.0
+"""Longest pause before events are tried again where the system does not send them."""
 RELOAD_MS = 2_000
 """Time after which the list of watched sources is read again, if there is no event."""
 
@@ -100,6 +102,15 @@ async def _until_changed(watch: _Watch) -> None:
     if not folders:
         await asyncio.sleep(RELOAD_MS / 1000)
         return
+    try:
+        await _follow(watch, folders)
+    except (OSError, RuntimeError) as error:  # such as a limit of the system on the number of watched folders
+        log.warning("events are not available: %s", error, extra={"action": "watch_without_events"})
+        await asyncio.sleep(min(watch.interval_s, WITHOUT_EVENTS_S))
+
+
+async def _follow(watch: _Watch, folders: list[Path]) -> None:
+    """Queue jobs after events in these folders until the watched ones are others."""
     events = watchfiles.awatch(
         *folders,
         watch_filter=is_relevant,

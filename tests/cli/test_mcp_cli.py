@@ -79,15 +79,20 @@ def test_a_thousand_calls_are_answered_by_valid_messages_only(
             assert answer["result"].get("isError", False) is (answer["id"] % 10 == 0)
 
 
-def test_a_search_over_stdio_returns_the_hits_of_the_search_command(
+def test_stdio_returns_the_hits_of_the_search_command_and_stores_a_folder(
     stepwell: Callable[..., Any], data_dir: Path, note: Path
 ) -> None:
+    """The job of the folder is run by the same process."""
     assert stepwell("ingest", note).code == 0
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
 
     async def found() -> list[str]:
         python, *arguments = command(data_dir)
-        async with Client(stdio_client(StdioServerParameters(command=python, args=arguments, cwd=ROOT))) as client:
+        roots = {"STEPWELL_SOURCE_ROOTS": str(note.parent)}
+        process = StdioServerParameters(command=python, args=arguments, cwd=ROOT, env=roots)
+        async with Client(stdio_client(process)) as client:
+            added = await client.call_tool("add_source", {"path": str(note.parent), "wait_s": 30})
+            assert (added.structured_content["status"], added.structured_content["failed"]) == ("done", 0)
             result = await client.call_tool("search_documents", {"query": "lime mortar"})
             return [hit["chunk_id"] for hit in result.structured_content["results"]]
 
