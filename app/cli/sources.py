@@ -52,7 +52,7 @@ def add(
 
     With --watch a service or a worker that runs keeps the source in step afterwards.
     """
-    request = SourceRequest(str(path.absolute()), tuple(glob) if glob else EVERYTHING, text_field, watch)
+    request = SourceRequest(str(path.expanduser().resolve()), tuple(glob) if glob else EVERYTHING, text_field, watch)
     settings = options.settings(data_dir)
     added, state = options.run(_add(request, options.checked_user(user), settings))
     if as_json:

@@ -12,7 +12,7 @@ from app import errors
 LARGEST_FILE = 50_000_000
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_NONE = "Sources cannot be added over HTTP: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
+_NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 _OUTSIDE = "The folder is not in one that is allowed by STEPWELL_SOURCE_ROOTS."
 
 

@@ -14,7 +14,7 @@ def test_a_folder_is_added_synchronised_listed_and_removed(stepwell: Any, tmp_pa
     folder = tmp_path.resolve()
     source_folder.write(folder, "lime.md", b"# Lime\n\nWe use lime.")
     source_folder.write(folder, "note.txt", b"Left out.")
-    added = stepwell("sources", "add", tmp_path, "--glob", "**/*.md", *user)
+    added = stepwell("sources", "add", tmp_path / ".." / tmp_path.name, "--glob", "**/*.md", *user)
     assert added.code == 0, added.err
     assert "1 added, 0 replaced" in added.out
     (listed,) = stepwell("sources", "list", "--json", *user).json
