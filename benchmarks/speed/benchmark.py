@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from app import errors, samples
+from app.pipelines import model_switch
 from app.pipelines.services import Services
+from app.providers.base import Embedder
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
 from benchmarks.speed.corpus import BenchmarkQuestion, Progress
 from benchmarks.speed.http_latency import ServiceFigures
@@ -143,7 +145,7 @@ async def _measured(
     latencies = await timings.latencies(questions, target.statements(), progress=progress)
     few = questions[:EXACT_QUESTIONS]
     matches_or, matches_and = await quality.matches(few, target)
-    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), services.embedder)
+    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), _embedder(services))
     return SpeedReport(
         chunks=parameters.chunks,
         questions=len(questions),
@@ -190,7 +192,13 @@ def _recorded(parameters: Parameters, folder: Path) -> StoredCorpus | None:
 
 
 async def _embedded(passages: Sequence[str], services: Services) -> Vectors:
-    return vectors.unit(await services.embedder.embed_documents(passages))
+    return vectors.unit(await _embedder(services).embed_documents(passages))
+
+
+def _embedder(services: Services) -> Embedder:
+    """Returns the embedder of the stored model; no other one replaces it during a benchmark."""
+    switch = model_switch.of(services.embedder)
+    return services.embedder if switch is None else switch.active.embedder
 
 
 def _distinct_questions(count: int) -> list[str]:
