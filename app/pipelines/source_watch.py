@@ -83,6 +83,7 @@ class _Watch:
 async def run_forever(services: Services) -> None:
     """Watch the sources of all users until cancelled."""
     watch = _Watch(services.db, services.watch_interval_s)
+    await asyncio.sleep(RELOAD_MS / 1000)  # the start of a service has other work to do
     while True:
         try:
             await watch.reload()

@@ -127,7 +127,7 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
 async def test_connections_and_embeddings_in_flight_show_while_they_last(database):
     hanging = CachingEmbedder(harness.HangingEmbedder())
     async with (
-        harness.running(Settings(), await harness.services(database, hanging)) as app,
+        harness.running(Settings(worker=False), await harness.services(database, hanging)) as app,
         harness.client(app) as client,
     ):
         search = asyncio.create_task(client.post("/api/rag/search", json={"query": "anything"}))
@@ -135,7 +135,7 @@ async def test_connections_and_embeddings_in_flight_show_while_they_last(databas
             assert not search.done()
             await asyncio.sleep(0)  # a call inside one process need not give way
         async with database.shared():
-            # The service's own worker looks for jobs with another one now and then.
+            # The service may count uses of keys with another one now and then.
             lent = [(await counts(client))["stepwell_db_connections_in_use"] for _ in range(5)]
         assert min(lent) == 1
         search.cancel()
