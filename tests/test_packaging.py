@@ -320,7 +320,7 @@ async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClien
 
 async def _asked_while_stopping(database, process, client) -> httpx.Response:
     """The answer to a search that a lock holds up until the service was sent SIGTERM and stopped listening."""
-    owner = await database.connect()
+    owner, watcher = await database.connect(), await database.connect()
     locked = owner.transaction()
     await locked.start()
     await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
@@ -328,14 +328,15 @@ async def _asked_while_stopping(database, process, client) -> httpx.Response:
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
     async def waits() -> bool:
-        return await owner.fetchval(waiting) > 0
+        # A transaction sees the backends as they were when it first asked for them.
+        return await watcher.fetchval(waiting) > 0
 
     await _until(waits)
     process.send_signal(signal.SIGTERM)
     await _until(lambda: _has_stopped_listening(client.base_url.port))
     assert not search.done()
     await locked.rollback()
-    await owner.close()
+    await asyncio.gather(owner.close(), watcher.close())
     return await search
 
 

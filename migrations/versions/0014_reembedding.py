@@ -1,13 +1,13 @@
 """The vectors of another model are stored beside those in use, and transactions name the table that they read.
 
 Revision ID: 0014
-Revises: 0012
+Revises: 0013
 """
 
 from alembic import op
 
 revision = "0014"
-down_revision = "0012"
+down_revision = "0013"
 branch_labels = None
 depends_on = None
 

@@ -6,9 +6,12 @@ import asyncio
 import json
 import os
 import signal
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,6 +26,7 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app.config import Settings
+from app.pipelines.source_folders import SourceRoots
 from app.providers.minilm import MODEL
 from app.store import bounded, db, embedded, schema
 from app.store.db import Database, TimeLimits
@@ -69,9 +73,12 @@ async def _serving(
         key = await harness.create_key(database, user_id, "admin")
         services = await harness.services(database)
         settings = Settings(auth=auth, max_concurrent_searches=8)
-        async with harness.running(settings, services) as app, running_service.listening(app) as client:
-            client.headers["X-API-Key"] = key
-            yield app, client, database
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "notes").mkdir()  # the source of the example
+            services = replace(services, source_roots=SourceRoots((Path(folder),), per_user=False))
+            async with harness.running(settings, services) as app, running_service.listening(app) as client:
+                client.headers["X-API-Key"] = key
+                yield app, client, database
     finally:
         await database.close()
 

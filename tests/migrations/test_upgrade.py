@@ -65,13 +65,20 @@ ROWS = {
         INSERT INTO stepwell.entity_changes (user_id, name_key, name, version)
         VALUES ('ana', 'ilse brandt', 'Ilse Brandt', 3);
         """,
-    "0013": f"""
-        INSERT INTO stepwell.embedding_cache (user_id, model, dimension, task, text_hash, embedding)
-        VALUES ('ana', '{MODEL}', {DIMENSION}, 'passage', '{UUID(int=7)}', '{NEAR}');
-        """,
     "0004": f"""
         INSERT INTO stepwell.headings (user_id, entity_id, section_no, chunk_no, document_id)
         VALUES ('ana', '{ENTITY}', 2, 2, '{BRANDT}')
+        """,
+    "0012": f"""
+        INSERT INTO stepwell.embedding_cache (user_id, model, dimension, task, text_hash, embedding)
+        VALUES ('ana', '{MODEL}', {DIMENSION}, 'passage', '{UUID(int=7)}', '{NEAR}');
+        """,
+    "0013": f"""
+        INSERT INTO stepwell.sources (user_id, source_id, path) VALUES ('ana', '{UUID(int=8)}', '/srv/notes');
+        INSERT INTO stepwell.source_files (user_id, source_id, path, documents, job_id)
+        VALUES ('ana', '{UUID(int=8)}', 'a.md', 1, '{UUID(int=9)}');
+        UPDATE stepwell.documents SET source_id = '{UUID(int=8)}', source_path = 'a.md'
+        WHERE user_id = 'ana' AND document_id = '{BRANDT}';
         """,
 }
 """Rows that can be inserted from a revision on."""

@@ -1,12 +1,12 @@
 """Vectors of passages are kept for texts that are stored again.
 
-Revision ID: 0013
+Revision ID: 0012
 Revises: 0011
 """
 
 from alembic import op
 
-revision = "0013"
+revision = "0012"
 down_revision = "0011"
 branch_labels = None
 depends_on = None

@@ -1,13 +1,13 @@
 """Sources have options, and it is stored which document comes from which file of which source.
 
-Revision ID: 0012
-Revises: 0013
+Revision ID: 0013
+Revises: 0012
 """
 
 from alembic import op
 
-revision = "0012"
-down_revision = "0013"
+revision = "0013"
+down_revision = "0012"
 branch_labels = None
 depends_on = None
 
