@@ -74,7 +74,8 @@ ROWS = {
         VALUES ('ana', '{MODEL}', {DIMENSION}, 'passage', '{UUID(int=7)}', '{NEAR}');
         """,
     "0013": f"""
-        INSERT INTO stepwell.sources (user_id, source_id, path, glob) VALUES ('ana', '{UUID(int=8)}', '/srv/notes', '**/*');
+        INSERT INTO stepwell.sources (user_id, source_id, path, glob)
+        VALUES ('ana', '{UUID(int=8)}', '/srv/notes', '**/*');
         INSERT INTO stepwell.source_files (user_id, source_id, path, documents, job_id)
         VALUES ('ana', '{UUID(int=8)}', 'a.md', 1, '{UUID(int=9)}');
         UPDATE stepwell.documents SET source_id = '{UUID(int=8)}', source_path = 'a.md'
