@@ -110,6 +110,7 @@ class Database:
         self._hooks = hooks or ServerHooks()
         self._writers = asyncio.Semaphore(max(1, self._pooled() // 2))
         self._writers_of: weakref.WeakValueDictionary[str, asyncio.Semaphore] = weakref.WeakValueDictionary()
+        self._is_closed = False
 
     @asynccontextmanager
     async def reading(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[Reading]:
@@ -180,7 +181,11 @@ class Database:
             raise errors.DiskFull(driver_errors.DISK_FULL)
 
     async def close(self) -> None:
-        """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped."""
+        """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped.
+
+        Connections in use are closed when their transaction ends. No further transaction is opened.
+        """
+        self._is_closed = True
         with suppress(TimeoutError):
             async with asyncio.timeout(DISPOSE_S):
                 await self._engine.dispose()
@@ -240,16 +245,24 @@ class Database:
             return connection, stack.pop_all()
 
     async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
-        """Check a connection out of the pool, which may open a new one."""
+        """Check a connection out of the pool, which may open a new one. Raises DatabaseUnavailable."""
+        if self._is_closed:
+            raise errors.DatabaseUnavailable("The service is shutting down.")
         try:
             # The pool limits the wait for a free connection; this also limits opening a new one.
             async with bounded.within(self._pool_wait_s() + bounded.REACH_S):
                 await stack.enter_async_context(connection)
+                stack.push_async_callback(self._drop_if_closed, connection)
                 if read_only:
                     # Both are part of BEGIN, which they make no slower.
                     await connection.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
         except TimeoutError as error:
             raise errors.DatabaseUnavailable(bounded.UNRESPONSIVE) from error
+
+    async def _drop_if_closed(self, connection: AsyncConnection) -> None:
+        """Close a connection that would be returned to a pool that nothing closes any more."""
+        if self._is_closed:
+            await connection.invalidate()
 
     def _pooled(self) -> int:
         """The maximum number of pooled connections."""
