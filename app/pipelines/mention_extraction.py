@@ -148,7 +148,7 @@ async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None 
                 unread = await mentions.unread(connection, version=names.VERSION, limit=BATCH)
         finally:
             if db is not None:
-                await owner.close()
+                await owner.close_idle()
         if not unread:
             return done
         for user_id, document_id in unread:

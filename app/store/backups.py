@@ -24,7 +24,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import make_url
 
 from app import errors
-from app.store import db, embedded_programs, tables
+from app.store import db, embedded_programs, engines, tables
 from app.store.embedded import SERVICE_RIGHTS, SERVICE_ROLE
 
 LOCK_WAIT_S = 30
@@ -196,7 +196,7 @@ async def create_service_role(database: db.Database) -> bool:
 
 async def vacuum(dsn: str) -> None:
     """Collect the planner's statistics of restored tables, which are not part of a backup."""
-    engine = db.engine(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
             for table in tables.metadata.sorted_tables:
@@ -237,7 +237,7 @@ def _major(program: str) -> int:
 
 def _libpq(access: Access) -> dict[str, str]:
     """The environment in which libpq connects to `access.dsn`, the password included."""
-    url = make_url(db.asyncpg_url(access.dsn))
+    url = make_url(engines.asyncpg_url(access.dsn))
     variables: dict[str, Any] = {
         "PGHOST": url.host,
         "PGPORT": url.port,

@@ -15,15 +15,15 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NewType, ParamSpec, TypeVar
+from typing import NamedTuple, NewType, ParamSpec, TypeVar
 
 import asyncpg
 import sqlalchemy as sa
-from sqlalchemy import exc, make_url
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app import errors
-from app.store import bounded, driver_errors, tls_parameters, vector_tables
+from app.store import bounded, driver_errors, engines, vector_tables
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,6 @@ _ENTER_WRITING = sa.text(f"SELECT stepwell.enter{_ENTER_ARGUMENTS}, {_LOCK_TIMEO
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _GENERIC_PLANS, _ENTERED = "stepwell_generic_plans", "stepwell_entered"
-CONNECT_S = 5.0
 DISPOSE_S = 2.0
 TURN_S = 2.0
 """Maximum time that a write waits for other writes of its user and of this process."""
@@ -186,6 +185,10 @@ class Database:
         Connections in use are closed when their transaction ends. No further transaction is opened.
         """
         self._is_closed = True
+        await self.close_idle()
+
+    async def close_idle(self) -> None:
+        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
         with suppress(TimeoutError):
             async with asyncio.timeout(DISPOSE_S):
                 await self._engine.dispose()
@@ -322,14 +325,6 @@ def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
     return retried
 
 
-def asyncpg_url(dsn: str) -> str:
-    """Convert a database URL to the form that SQLAlchemy's asyncpg dialect requires."""
-    scheme, separator, rest = dsn.partition("://")
-    if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
-        raise errors.BadRequest("The address must start with postgresql://", field="DATABASE_URL")
-    return f"postgresql+asyncpg://{rest}"
-
-
 def connect(
     dsn: str,
     *,
@@ -343,18 +338,4 @@ def connect(
     The pool is last in, first out, because the most recently used connection has cached plans and warm server caches.
     """
     pool = {"pool_size": pool_size, "max_overflow": 0, "pool_timeout": pool_wait_s, "pool_use_lifo": True}
-    return Database(engine(dsn, **pool), limits=limits, hooks=hooks)
-
-
-def engine(dsn: str, **options: Any) -> AsyncEngine:
-    """Create an engine that suppresses notices and enables TCP keepalives on both sides."""
-    settings = {
-        "application_name": "stepwell",
-        "client_min_messages": "warning",
-        "timezone": "UTC",
-        "citus.propagate_set_commands": "local",
-        **bounded.SERVER_SETTINGS,
-    }
-    url, tls = tls_parameters.split(make_url(asyncpg_url(dsn)))
-    connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
-    return create_async_engine(url, connect_args=connecting, **options)
+    return Database(engines.create(dsn, **pool), limits=limits, hooks=hooks)

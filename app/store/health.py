@@ -10,7 +10,7 @@ import asyncpg
 import sqlalchemy as sa
 
 from app import errors
-from app.store import catalogue, db, driver_errors, sql, tables
+from app.store import catalogue, db, driver_errors, engines, sql, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -82,7 +82,7 @@ def is_full(folder: Path) -> bool:
 
 def address(dsn: str) -> str:
     """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
-    url = sa.make_url(db.asyncpg_url(dsn))
+    url = sa.make_url(engines.asyncpg_url(dsn))
     host = url.host or str(url.query.get("host") or "localhost")
     return host if host.startswith("/") else f"{host}:{url.port or 5432}"
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, make_url
 
 from app import errors
-from app.store import db, driver_errors, sql
+from app.store import db, driver_errors, engines, sql
 from app.store.embedded import SERVICE_ROLE
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
     Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
     `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
     """
-    service_url = make_url(db.asyncpg_url(service_dsn))
+    service_url = make_url(engines.asyncpg_url(service_dsn))
     password = str(service_url.password or "")
     if service_url.username != SERVICE_ROLE:
         raise errors.BadRequest(f"The address must be that of the role {SERVICE_ROLE}.", field="DATABASE_URL")

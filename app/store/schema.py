@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, reembedding, roles, sql, tables, vector_ddl
+from app.store import catalogue, db, engines, reembedding, roles, sql, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
@@ -46,7 +46,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
         most = f"{vector_ddl.MOST_HALFVEC:,}"
         raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
-    engine = db.engine(dsn, pool_size=1, max_overflow=0)
+    engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         async with engine.begin() as connection:
             await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})

@@ -144,7 +144,7 @@ def find(text: str) -> list[Name]:
     counts: Counter[str] = Counter()
     for run in _runs(tokens, text):
         for part in _parts(_trimmed(run)):
-            if not _is_name(part, capitalised_inside):
+            if not _is_name(part, capitalised_inside) or _is_joined(part, text):
                 continue
             name = _written(part, text)
             named = key(name)
@@ -152,6 +152,12 @@ def find(text: str) -> list[Name]:
                 found.setdefault(named, name)
                 counts[named] += 1
     return [Name(named, name, counts[named]) for named, name in found.items()]
+
+
+def _is_joined(part: Sequence[_Word], text: str) -> bool:
+    """Returns whether a symbol beside a name, such as a circled letter, becomes a letter of its word in `words`."""
+    around = text[max(0, part[0].start - 1) : part[0].start] + text[part[-1].end : part[-1].end + 1]
+    return any(not symbol.isalnum() and words(symbol) for symbol in around)
 
 
 def _tokens(text: str) -> Iterator[_Word]:

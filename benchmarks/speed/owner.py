@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
 from app.shapes import Vector
-from app.store import db, mentions, sql, tables, vectors
+from app.store import engines, mentions, sql, tables, vectors
 from app.store.db import Reading, Writing
 from app.store.mentions import Mention, NameEntity
 
@@ -242,7 +242,7 @@ def _statement(name: str) -> sa.TextClause:
 @asynccontextmanager
 async def owning(dsn: str) -> AsyncIterator[Owner]:
     """Connects to the database at `dsn` as its owner, with the settings that the service's statements run with."""
-    engine = db.engine(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
+    engine = engines.create(dsn, pool_size=1, max_overflow=0, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as connection:
             for name, value in _SETTINGS.items():
