@@ -63,7 +63,7 @@ def _frozen(server: embedded.EmbeddedPostgres) -> Iterator[None]:
 
 @asynccontextmanager
 async def _serving(
-    server: embedded.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None
+    server: embedded.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
     database = db.connect(server.service_dsn, limits=limits)
@@ -72,7 +72,7 @@ async def _serving(
         await Tenant(database, user_id=user_id).add("We use lime.", "lime")
         key = await harness.create_key(database, user_id, "admin")
         services = await harness.services(database)
-        settings = Settings(auth=auth, max_concurrent_searches=8)
+        settings = Settings(auth=auth, max_concurrent_searches=8, worker=worker)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "notes").mkdir()  # the source of the example
             services = replace(services, source_roots=SourceRoots((Path(folder),), per_user=False))
@@ -149,7 +149,8 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
     freezable: embedded.EmbeddedPostgres,
 ) -> None:
     limits = TimeLimits(read_ms=500)
-    async with _serving(freezable, "none", limits=limits) as (_app, client, database):
+    # A worker would use connections of its own now and then.
+    async with _serving(freezable, "none", limits=limits, worker=False) as (_app, client, database):
         address = _ServerAddress(freezable)
         async with locked_chunks(address) as hold:
             asked = asyncio.create_task(_timed(client, ("POST", SEARCH, ("application/json", {"query": "lime"}))))
