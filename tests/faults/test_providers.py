@@ -21,7 +21,7 @@ from tests.faults import running_service
 from tests.faults.running_service import DOCUMENTS, SEARCH
 
 KEY = "sk-canary-0123456789"
-TIMEOUT_S = 0.25
+TIMEOUT_S = 0.6
 DEADLINE_S = 5.0
 SEARCHES = 250 if running_service.FULL else 8
 TEXT = "Lime mortar sets slowly below the third landing."
