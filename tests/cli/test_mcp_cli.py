@@ -79,24 +79,44 @@ def test_a_thousand_calls_are_answered_by_valid_messages_only(
             assert answer["result"].get("isError", False) is (answer["id"] % 10 == 0)
 
 
-def test_stdio_returns_the_hits_of_the_search_command_and_stores_a_folder(
+def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
     stepwell: Callable[..., Any], data_dir: Path, note: Path
 ) -> None:
     """The job of the folder is run by the same process."""
     assert stepwell("ingest", note).code == 0
     expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
+    called: set[str] = set()
 
-    async def found() -> list[str]:
+    async def results() -> list[list[str]]:
         python, *arguments = command(data_dir)
         roots = {"STEPWELL_SOURCE_ROOTS": str(note.parent)}
         process = StdioServerParameters(command=python, args=arguments, cwd=ROOT, env=roots)
         async with Client(stdio_client(process)) as client:
-            added = await client.call_tool("add_source", {"path": str(note.parent), "wait_s": 30})
-            assert (added.structured_content["status"], added.structured_content["failed"]) == ("done", 0)
-            result = await client.call_tool("search_documents", {"query": "lime mortar"})
-            return [hit["chunk_id"] for hit in result.structured_content["results"]]
 
-    assert asyncio.run(found()) == expected
+            async def call(tool: str, **given: Any) -> dict[str, Any]:
+                result = await client.call_tool(tool, given)
+                assert not result.is_error, result.content
+                called.add(tool)
+                structured: dict[str, Any] = result.structured_content
+                return structured
+
+            added = await call("add_source", path=str(note.parent), wait_s=30)
+            assert (added["status"], added["failed"]) == ("done", 0)
+            assert (await call("sync_source", source_id=added["source_id"], wait_s=30))["unchanged"] == 1
+            assert len((await call("list_sources"))["sources"]) == 1
+            stored = await call("add_document", content="High water at noon.", uri="tides")
+            assert (await call("get_document", document_id=stored["document_id"]))["content"] == "High water at noon."
+            assert len((await call("list_documents"))["documents"]) == 2
+            assert (await call("knowledge_stats"))["documents"] == 2
+            assert (await call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+            assert "Lime mortar" in {entity["name"] for entity in (await call("list_entities"))["entities"]}
+            assert (await call("find_similar_chunks", chunk_id=expected[0]))["results"] == []
+            searches = ("search_documents", "search_documents_multihop", "search_documents_by_entity")
+            found = [(await call(tool, query="lime mortar"))["results"] for tool in searches]
+            assert called == {tool.name for tool in (await client.list_tools()).tools}
+            return [[hit["chunk_id"] for hit in hits] for hits in found]
+
+    assert asyncio.run(results()) == [expected] * 3
     assert expected
 
 
