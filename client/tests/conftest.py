@@ -69,6 +69,19 @@ def query() -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
+def searches(client: Client, expected: list[str]) -> dict[str, tuple[dict[str, object], list[str]]]:
+    """Arguments for each tool that searches, and the chunk ids that it must return."""
+    arguments = {
+        "search_documents": QUERY,
+        "search_documents_multihop": QUERY,
+        "search_documents_by_entity": QUERY,
+        "find_similar_chunks": {"chunk_id": expected[0], "limit": 4},
+    }
+    found = {name: client.call_tool(name, given)["results"] for name, given in arguments.items()}
+    return {name: (given, [hit["chunk_id"] for hit in found[name]]) for name, given in arguments.items()}
+
+
+@pytest.fixture(scope="session")
 def expected(client: Client) -> list[str]:
     """The chunk ids of the hits that every adapter must return."""
     return [str(hit.chunk_id) for hit in client.search(QUERY["query"], limit=QUERY["limit"]).results]

@@ -14,19 +14,25 @@ READING = {
 }
 
 
+Searches = dict[str, tuple[dict[str, Any], list[str]]]
+
+
 def ids(text: str) -> list[str]:
     return [hit["chunk_id"] for hit in json.loads(text)["results"]]
 
 
-async def test_langchain(url: str, client: Client, query: dict[str, Any], expected: list[str]) -> None:
+async def test_langchain(
+    url: str, client: Client, query: dict[str, Any], expected: list[str], searches: Searches
+) -> None:
     pytest.importorskip("langchain_core")
     from stepwell_client import langchain
 
     async with AsyncClient(url) as asynchronous:
         tools = {tool.name: tool for tool in langchain.tools(client, asynchronous=asynchronous)}
         assert tools.keys() == READING
-        assert ids(tools["search_documents"].invoke(query)) == expected
-        assert ids(await tools["search_documents"].ainvoke(query)) == expected
+        for name, (arguments, hits) in searches.items():
+            assert ids(tools[name].invoke(arguments)) == hits
+            assert ids(await tools[name].ainvoke(arguments)) == hits
         assert "refused" in tools["search_documents"].invoke({"query": " "})
         assert tools["search_documents"].args_schema["required"] == ["query"]
         retriever = langchain.StepwellRetriever(client=client, asynchronous=asynchronous, options={"limit": 4})
@@ -34,23 +40,25 @@ async def test_langchain(url: str, client: Client, query: dict[str, Any], expect
         assert [document.id for document in await retriever.ainvoke(query["query"])] == expected
 
 
-async def test_llamaindex(url: str, client: Client, query: dict[str, Any], expected: list[str]) -> None:
+async def test_llamaindex(
+    url: str, client: Client, query: dict[str, Any], expected: list[str], searches: Searches
+) -> None:
     pytest.importorskip("llama_index.core")
     from stepwell_client import llamaindex
 
     async with AsyncClient(url) as asynchronous:
         tools = {tool.metadata.name: tool for tool in llamaindex.tools(client, asynchronous=asynchronous)}
         assert tools.keys() == READING
-        tool = tools["search_documents"]
-        assert ids(tool.call(**query).content) == expected
-        assert ids((await tool.acall(**query)).content) == expected
-        assert tool.metadata.to_openai_tool()["function"]["parameters"]["required"] == ["query"]
+        for name, (arguments, hits) in searches.items():
+            assert ids(tools[name].call(**arguments).content) == hits
+            assert ids((await tools[name].acall(**arguments)).content) == hits
+        assert tools["search_documents"].metadata.to_openai_tool()["function"]["parameters"]["required"] == ["query"]
         retriever = llamaindex.StepwellRetriever(client, asynchronous=asynchronous, limit=4)
         assert [node.node_id for node in retriever.retrieve(query["query"])] == expected
         assert [node.node_id for node in await retriever.aretrieve(query["query"])] == expected
 
 
-async def test_pydantic_ai(url: str, query: dict[str, Any], expected: list[str]) -> None:
+async def test_pydantic_ai(url: str, searches: Searches) -> None:
     pytest.importorskip("pydantic_ai")
     from pydantic_ai import Agent
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
@@ -58,19 +66,20 @@ async def test_pydantic_ai(url: str, query: dict[str, Any], expected: list[str])
     from stepwell_client import pydantic_ai
 
     def scripted(messages: list[Any], info: AgentInfo) -> ModelResponse:
-        """Calls the search once, then answers with its result."""
+        """Calls the tool that the prompt names, then answers with its result."""
         assert {tool.name for tool in info.function_tools} == READING
         last = messages[-1].parts[-1]
         if last.part_kind == "tool-return":
             return ModelResponse([TextPart(last.content)])
-        return ModelResponse([ToolCallPart("search_documents", query)])
+        return ModelResponse([ToolCallPart(last.content, searches[last.content][0])])
 
     async with AsyncClient(url) as client:
         agent = Agent(FunctionModel(scripted), toolsets=[await pydantic_ai.toolset(client)])
-        assert ids((await agent.run("Which batch?")).output) == expected
+        for name, (_arguments, hits) in searches.items():
+            assert ids((await agent.run(name)).output) == hits
 
 
-async def test_google_adk(url: str, query: dict[str, Any], expected: list[str]) -> None:
+async def test_google_adk(url: str, searches: Searches) -> None:
     pytest.importorskip("google.adk")
     from google.adk.agents import LlmAgent
     from google.adk.models.base_llm import BaseLlm
@@ -80,24 +89,25 @@ async def test_google_adk(url: str, query: dict[str, Any], expected: list[str]) 
     from stepwell_client import adk
 
     class Scripted(BaseLlm):
-        """Calls the search once, then answers with its result."""
+        """Calls the tool that the prompt names, then answers with its result."""
 
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
             last = llm_request.contents[-1].parts[-1]
             if last.function_response:
                 part = types.Part(text=json.dumps(last.function_response.response))
             else:
-                part = types.Part.from_function_call(name="search_documents", args=query)
+                part = types.Part.from_function_call(name=last.text, args=searches[last.text][0])
             yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
     async with AsyncClient(url) as client:
         agent = LlmAgent(name="reader", model=Scripted(model="scripted"), tools=await adk.tools(client))
         runner = InMemoryRunner(agent)
-        events = await runner.run_debug("Which batch?", quiet=True)
-        assert ids(events[-1].content.parts[-1].text) == expected
+        for name, (_arguments, hits) in searches.items():
+            events = await runner.run_debug(name, quiet=True, session_id=name)
+            assert ids(events[-1].content.parts[-1].text) == hits
 
 
-async def test_openai_agents(url: str, query: dict[str, Any], expected: list[str]) -> None:
+async def test_openai_agents(url: str, searches: Searches) -> None:
     pytest.importorskip("agents")
     from agents.tool_context import ToolContext
     from stepwell_client import openai_agents
@@ -105,10 +115,10 @@ async def test_openai_agents(url: str, query: dict[str, Any], expected: list[str
     async with AsyncClient(url) as client:
         tools = {tool.name: tool for tool in await openai_agents.tools(client)}
         assert tools.keys() == READING
-        tool = tools["search_documents"]
-        arguments = json.dumps(query)
-        context = ToolContext(None, tool_name=tool.name, tool_call_id="1", tool_arguments=arguments)
-        assert ids(await tool.on_invoke_tool(context, arguments)) == expected
+        for name, (given, hits) in searches.items():
+            arguments = json.dumps(given)
+            context = ToolContext(None, tool_name=name, tool_call_id="1", tool_arguments=arguments)
+            assert ids(await tools[name].on_invoke_tool(context, arguments)) == hits
 
 
 def test_the_definitions_are_those_that_the_vendors_types_accept(client: Client) -> None:
