@@ -10,6 +10,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api import wire
+from app.api.document_models import DocumentDeletion
 from app.api.enums import SourceStatus
 from app.api.selection_models import RowNumbers
 from app.pipelines.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
@@ -152,19 +153,14 @@ class QueuedSync(BaseModel):
     source_id: UUID = Field(description="Id of the source.")
 
 
-class SourceDeletion(BaseModel):
+class SourceDeletion(DocumentDeletion):
     """What the deletion of a source removed."""
 
     sources_deleted: int = Field(description="Number of deleted sources: 1.")
-    documents_deleted: int = Field(description="Number of deleted documents.")
-    chunks_deleted: int = Field(description="Number of deleted chunks.")
-    vectors_deleted: int = Field(description="Number of deleted vectors.")
-    postings_deleted: int = Field(description="Number of deleted entries of chunks under their words.")
-    mentions_deleted: int = Field(description="Number of deleted links to entities.")
     remaining: RowNumbers = Field(description="Rows of its documents that the tables still had afterwards: zeros.")
 
     @classmethod
-    def of(cls, result: SelectionDeletion) -> Self:
-        """The response model of a core type."""
-        deleted = {f"{name}_deleted": getattr(result.deleted, name) for name in RowNumbers.model_fields}
-        return cls(sources_deleted=1, **deleted, remaining=RowNumbers.of(result.remaining))
+    def done(cls, result: SelectionDeletion) -> Self:
+        """The response to a request that deletes."""
+        deleted = DocumentDeletion.of(result.deleted).model_dump()
+        return cls(**deleted, sources_deleted=1, remaining=RowNumbers.of(result.remaining))

@@ -131,4 +131,4 @@ async def sync(source_id: SourceId, response: Response, user_id: auth.Writer, us
 async def delete(source_id: SourceId, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
     """Delete a source with its documents, and return what the tables still have of them. The files stay."""
     removed = await sources.delete(source_id, user_id, use, actor=auditing.actor(request))
-    return SourceDeletion.of(removed)
+    return SourceDeletion.done(removed)

@@ -119,7 +119,7 @@ def remove(
         typer.confirm(f"Remove the source {path} with {documents} documents?", abort=True, err=True)
     removed = options.run(_remove(source_id, user_id, options.settings(data_dir)))
     if as_json:
-        typer.echo(SourceDeletion.of(removed).model_dump_json())
+        typer.echo(SourceDeletion.done(removed).model_dump_json())
     else:
         counts = removed.deleted
         options.out.print(f"Removed the source, {counts.documents} documents and {counts.chunks} chunks.")
