@@ -218,7 +218,10 @@ async def delete_by_uri(
 async def delete(
     document_id: Annotated[UUID, examples.VENDOR], request: Request, user_id: auth.Writer, use: auth.Use
 ) -> DocumentDeletion:
-    """Delete a document with its chunks, vectors, postings and mentions, and return their numbers."""
+    """Delete a document with its chunks, vectors, postings and mentions, and return their numbers.
+
+    A job that is storing a version of it is cancelled; if no other is stored, the numbers are zeros.
+    """
     deleted = await documents.delete(document_id, user_id, db=use.db, actor=auditing.actor(request))
     return DocumentDeletion.of(deleted)
 

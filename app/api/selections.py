@@ -44,7 +44,7 @@ async def delete(
     """Delete the documents that pass the filters of a search, and return what the tables still have of them.
 
     Documents are deleted one after another, and other writes go on meanwhile. A request that is interrupted has deleted
-    some of them, and may be sent again.
+    some of them, and may be sent again. Jobs that would store a document that passes are cancelled.
     """
     if selected.dry_run:
         return DocumentsDeletion.counted(await selections.count(selected.shape(), user_id, db=use.db))

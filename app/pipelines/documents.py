@@ -9,7 +9,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines import document_drafts
 from app.shapes import Chunk, Document, RowCounts, Stats
-from app.store import audit, documents, schema
+from app.store import audit, documents, mentions, schema, staging
 from app.store.audit import Event
 from app.store.db import Database, Writing, retry_read
 
@@ -57,20 +57,31 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
 
 
 async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
-    """Remove the document with this URI as `delete` does. Raises NotFound."""
+    """Remove the document with this URI as `delete` does, and cancel jobs that would store one. Raises NotFound."""
+    identity = document_drafts.uri_identity(uri)
     async with db.writing(user_id) as writing:
-        found = await documents.find(writing, user_id, identity=document_drafts.uri_identity(uri))
-        if found is None:
+        await mentions.lock(writing, user_id)
+        cancelled = await staging.supersede(writing, user_id, identity=identity)
+        found = await documents.find(writing, user_id, identity=identity)
+        if found is not None:
+            return (await delete_within(writing, user_id, found.document_id, actor=actor))[0]
+        for document_id in cancelled:
+            await _record(writing, user_id, document_id, RowCounts(), actor=actor)
+        if not cancelled:
             raise errors.NotFound("The user has no document with this uri.")
-        return (await delete_within(writing, user_id, found.document_id, actor=actor))[0]
+        return RowCounts()
 
 
 async def delete_within(writing: Writing, user_id: str, document_id: UUID, *, actor: str) -> tuple[RowCounts, str]:
     """Do what `delete` does in an open transaction; also returns the numbers of the chunks, as a multirange."""
     deleted, numbers = await documents.delete(writing, user_id, document_id)
+    await _record(writing, user_id, document_id, deleted, actor=actor)
+    return deleted, numbers
+
+
+async def _record(writing: Writing, user_id: str, document_id: UUID, deleted: RowCounts, *, actor: str) -> None:
     counts = {"chunks": deleted.chunks, "mentions": deleted.mentions}
     await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
-    return deleted, numbers
 
 
 @retry_read

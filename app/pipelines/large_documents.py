@@ -100,11 +100,9 @@ async def queue_change(
 
 async def _pending(writing: Writing, user_id: str, draft: DocumentDraft) -> IngestResult | None:
     """The result of queueing the same draft before, if its job has not ended."""
-    for job_id, *hashes in await staging.pending(writing, user_id, identity=draft.identity):
-        if tuple(hashes) == (draft.content_hash, draft.attributes_hash):
-            state = await jobs.get(writing, user_id, job_id)
-            target = UUID(state.payload["document_id"]) if state else draft.new_id(user_id)
-            return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+    for version in await staging.pending(writing, user_id, identity=draft.identity):
+        if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
+            return dataclasses.replace(_queued(draft, version.document_id, "queued", 0), job_id=version.job_id)
     return None
 
 

@@ -71,6 +71,7 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
 async def delete(filters: Filters, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
     """Delete the documents that pass the filters, and count afterwards what the tables still have of them.
 
+    Jobs are cancelled that would store a document that passes, or a new version of one that does.
     Postings remain if the job that removes those of long documents has not ended within REMOVAL_S seconds. Raises
     Busy, DatabaseUnavailable, DiskFull; the documents of earlier slices stay deleted.
     """
@@ -78,6 +79,9 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
     async def find(writing: Writing, after: UUID | None) -> list[UUID]:
         return await selections.page(writing, user_id, filters, after=after, limit=PAGE)
 
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        await staging.cancel_selected(writing, user_id, filters)
     deleted = await delete_found(find, user_id, db=services.db, actor=actor)
     await _remove_postings(user_id, services)
     return SelectionDeletion(deleted.rows, await _remaining(deleted, user_id, db=services.db))

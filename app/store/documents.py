@@ -216,14 +216,14 @@ async def check_change(db: Reading, user_id: str, source: DocumentSource, draft:
 async def delete(db: Writing, user_id: str, document_id: UUID) -> tuple[RowCounts, str]:
     """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound.
 
-    Returns the numbers of rows, and the numbers of the chunks as the text of a multirange. The postings of a long
-    document are hidden, and a job removes them.
+    A job that stores a version of it is cancelled, also if no other version is stored. Returns the numbers of rows, and
+    the numbers of the chunks as the text of a multirange. The postings of a long document are hidden, and a job
+    removes them.
     """
     await _lock(db, user_id, 0)
     found, numbers = await selections.count(db, user_id, [document_id])
-    if not found.documents:
+    if not await staging.supersede(db, user_id, document_id=document_id) and not found.documents:
         raise not_found()
-    await staging.supersede(db, user_id, document_id=document_id)
     await document_rows.clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
     return found, numbers

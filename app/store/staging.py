@@ -17,8 +17,9 @@ from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import ChunkDraft, DocumentDraft, SourcePath
+from app.shapes import ChunkDraft, DocumentDraft, Filters, SourcePath
 from app.store import document_rows, jobs, sql, tables, vectors
+from app.store import filters as conditions
 from app.store.db import Reading, Writing
 from app.store.document_rows import VectorValue
 
@@ -38,6 +39,16 @@ class StagedDocument:
     job_id: UUID
     document_id: UUID
     draft: DocumentDraft
+
+
+@dataclass(frozen=True, slots=True)
+class PendingVersion:
+    """The job that is to store a version of a document, the document's id and the hashes of that version."""
+
+    job_id: UUID
+    document_id: UUID
+    content_hash: bytes
+    attributes_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +82,13 @@ async def add(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft
 
 async def pending(
     db: Reading, user_id: str, *, identity: bytes | None = None, document_id: UUID | None = None
-) -> list[tuple[UUID, bytes, bytes]]:
-    """The jobs that store a document with this identity or id, with its content hash and attributes hash."""
+) -> list[PendingVersion]:
+    """The versions that jobs are to store of a document with this identity or id."""
     same = [_s.identity == identity] if identity is not None else []
     same += [_s.document_id == document_id] if document_id is not None else []
-    query = sa.select(_s.job_id, _s.content_hash, _s.attributes_hash).where(_s.user_id == user_id, sa.or_(*same))
-    return [tuple(row) for row in await db.execute(query.where(_is_open(user_id, _s.job_id)))]
+    columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
+    query = sa.select(*columns).where(_s.user_id == user_id, sa.or_(*same))
+    return [PendingVersion(*row) for row in await db.execute(query.where(_is_open(user_id, _s.job_id)))]
 
 
 async def cancel_of_source(db: Writing, user_id: str, source_id: UUID) -> None:
@@ -86,12 +98,21 @@ async def cancel_of_source(db: Writing, user_id: str, source_id: UUID) -> None:
         await cancel(db, user_id, job_id)
 
 
+async def cancel_selected(db: Writing, user_id: str, filters: Filters) -> None:
+    """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
+    binds = {"user_id": user_id, **conditions.binds(filters)}
+    for job_id in list(await db.scalars(sql.statement("staged_by_filter"), binds)):
+        await cancel(db, user_id, job_id)
+
+
 async def supersede(
     db: Writing, user_id: str, *, identity: bytes | None = None, document_id: UUID | None = None
-) -> None:
-    """Cancel the jobs that store an older version of a document. Under the user's lock."""
-    for job_id, *_hashes in await pending(db, user_id, identity=identity, document_id=document_id):
-        await cancel(db, user_id, job_id)
+) -> list[UUID]:
+    """Cancel the jobs that store a version of a document; returns its ids in them. Under the user's lock."""
+    superseded = await pending(db, user_id, identity=identity, document_id=document_id)
+    for version in superseded:
+        await cancel(db, user_id, version.job_id)
+    return [version.document_id for version in superseded]
 
 
 async def cancel(db: Writing, user_id: str, job_id: UUID) -> bool:

@@ -22,10 +22,11 @@ from app.pipelines import (
     large_documents,
     mention_refresh,
     repair,
+    selections,
     workers,
 )
 from app.pipelines.repair import Damage
-from app.shapes import IngestResult, Upload
+from app.shapes import Filters, IngestResult, RowCounts, Upload
 from app.store import documents as store_documents
 from app.store import staging
 from app.store.db import Database
@@ -228,6 +229,35 @@ async def _is_locked(tenant: Tenant) -> bool:
     """Whether another transaction has the user's lock."""
     async with tenant.db.preparing(tenant.user_id) as preparing:
         return not await staging.try_lock(preparing, tenant.user_id)
+
+
+@pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])
+async def test_a_deleted_document_that_is_still_queued_does_not_appear_later(tenant: Tenant, by: str) -> None:
+    await tenant.add("The tower.", "tower", metadata={"team": "blue"})
+    replaced = await tenant.add("The stair before.", "before", metadata={"team": "blue"})
+    queued = await _queue(tenant, OLD, metadata={"team": "red", "due": "2026-01-02"})
+    renewed = await _queue(tenant, NEW, "before", metadata={"team": "red", "due": "2026-01-03"})
+    assert queued.job_id is not None
+    assert renewed.document_id == replaced.document_id
+    user_id, services = tenant.user_id, tenant.services()
+    due = Filters(metadata={"team": "red", "due": {"lt": "2026-01-03"}}, document_ids=(queued.document_id,))
+    if by == "id":
+        assert await documents.delete(queued.document_id, user_id, db=tenant.db) == RowCounts()
+    elif by == "uri":
+        assert await documents.delete_by_uri("stair", user_id, db=tenant.db) == RowCounts()
+    else:
+        selected = due if by == "filter" else Filters()
+        await selections.delete(selected, user_id, services, actor="test")
+    assert (await jobs.get(queued.job_id, user_id, db=tenant.db)).status == "cancelled"
+    await _work(tenant)
+    assert set(await tenant.uris()) == (set() if by == "everything" else {"tower", "before"})
+    await _assert_sound(tenant)
+    for again in (
+        documents.delete(queued.document_id, user_id, db=tenant.db),
+        documents.delete_by_uri("stair", user_id, db=tenant.db),
+    ):
+        with pytest.raises(errors.NotFound):
+            await again
 
 
 async def test_the_same_upload_is_queued_once(tenant: Tenant) -> None:
