@@ -316,7 +316,7 @@ class LocalTokenError(StepwellError):
 
 
 class DiskFull(StepwellError):
-    """The disk of the database is full."""
+    """The disk of the database, or the one for temporary files, is full."""
 
     status = 507
     code = "disk_full"

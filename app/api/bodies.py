@@ -9,6 +9,7 @@ import asyncio
 import math
 import re
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -23,7 +24,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
-from app.api import auth, idempotency, query_strings, strict_json
+from app.api import auth, idempotency, query_strings, spooling, strict_json
 from app.pipelines import offload
 
 _JSON_TYPE = re.compile(r"application/([a-z0-9!#$&^_.+-]+\+)?json", re.IGNORECASE)
@@ -88,20 +89,35 @@ class StrictRoute(APIRoute):
             return await answer(request, body.receive)
 
         async def answer(request: Request, receive: Receive) -> Response:
-            if not expects_json:
-                return await handle(Request(request.scope, receive, request._send))
-            strict_request = StrictRequest(request.scope, receive, request._send)
-            await strict_request.read()
-            await strict_request.validate(self.body_field)
-            return await handle(strict_request)
+            async with self.admitted(request):
+                if not expects_json:
+                    return await handle(Request(request.scope, receive, request._send))
+                strict_request = StrictRequest(request.scope, receive, request._send)
+                await strict_request.read()
+                await strict_request.validate(self.body_field)
+                return await handle(strict_request)
 
         return strict
 
+    def admitted(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """What an authenticated request holds while its body is read and answered."""
+        return nullcontext()
+
 
 class DocumentsRoute(StrictRoute):
-    """A route for documents: the configured size, and at least 20 kB/s after the first five seconds."""
+    """A route for documents: the configured size, and at least 20 kB/s after the first five seconds.
+
+    A request with a body holds a turn of the ingest gate, so that the number of turns bounds the memory for bodies too.
+    """
 
     limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
+
+    def admitted(self, request: Request) -> AbstractAsyncContextManager[None]:
+        """A turn of the ingest gate. Raises Overloaded."""
+        if request.method not in ("POST", "PUT", "PATCH"):
+            return super().admitted(request)
+        turn: AbstractAsyncContextManager[None] = request.app.state.ingest_gate.turn(request.state.caller.user_id)
+        return turn
 
 
 class SearchRoute(StrictRoute):
@@ -171,32 +187,45 @@ class Body:
 class StrictRequest(Request):
     """A request whose `json()` returns the value that `read` parsed strictly."""
 
+    @property
+    def size(self) -> int:
+        """The size of the body in bytes; handlers find it in `state.body_bytes`."""
+        return int(self.state.body_bytes)
+
     async def read(self, parse: Callable[[bytes], object] = strict_json.parse) -> None:
-        """Read and parse the body, if there is one. Raises UnsupportedMediaType and the errors of `parse`."""
+        """Read and parse the body, if there is one. Raises UnsupportedMediaType, DiskFull and the errors of `parse`."""
+        self.state.body_bytes = 0
         if self.headers.get("content-length") == "0":
             return
         if (content_type := self.headers.get("content-type")) is not None:
             _require_json(content_type)
-        raw = await self.body()
-        if raw:
-            _require_json(content_type or "")
-            self._parsed = await offload.run(len(raw), parse, raw)
+        with spooling.SpooledBody() as spooled:
+            await spooled.receive(self.stream())
+            self.state.body_bytes = spooled.size
+            # The framework only asks whether there is a body, and takes its value from `json()`.
+            self._body = b" " if self.size else b""
+            if self.size:
+                _require_json(content_type or "")
+                self._parsed = await offload.run(self.size, _parsed, spooled, parse)
 
     async def validate(self, field: ModelField | None) -> None:
         """Validate a large body in a thread; the framework does not validate the resulting model again.
 
         Raises RequestValidationError.
         """
-        size = len(await self.body())
-        if field is None or size <= offload.INLINE:
+        if field is None or self.size <= offload.INLINE:
             return
-        value, invalid = await offload.run(size, field.validate, self._parsed, {}, loc=("body",))
+        value, invalid = await offload.run(self.size, field.validate, self._parsed, {}, loc=("body",))
         if invalid:
             raise RequestValidationError(invalid, body=self._parsed)
         self._parsed = value
 
     async def json(self) -> object:
         return self._parsed
+
+
+def _parsed(spooled: spooling.SpooledBody, parse: Callable[[bytes], object]) -> object:
+    return parse(spooled.content())
 
 
 def require(request: Request, *media_types: str) -> None:

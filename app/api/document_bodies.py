@@ -5,6 +5,9 @@ An item of a list or a form that cannot be read is a RefusedItem, and the others
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 from starlette.requests import Request
@@ -12,24 +15,33 @@ from starlette.requests import Request
 from app import errors
 from app.api import bodies, problems, strict_json, uploads, validation_errors
 from app.api.document_models import MAX_DOCUMENTS, MAX_URI_LENGTH, DocumentInput, RefusedItem
+from app.api.uploads import Item
 from app.pipelines import offload
 from app.pipelines.file_reading import ParseLimits
 from app.shapes import Upload
 
 
-async def read(request: Request, limits: ParseLimits) -> Upload | list[tuple[int, Upload | RefusedItem]]:
+@asynccontextmanager
+async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload | AsyncIterator[Item]]:
     """The body's one document, or the items of its list or form with their indices; `limits` are those of each file.
 
-    Raises BadRequest or RequestValidationError if the body is no document, list or form, and for an invalid document
-    that is not in a list.
+    Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
+    if the body is no document, list or form, and for an invalid document that is not in a list.
     """
     if uploads.is_multipart(request):
-        return await uploads.read(request, limits)
+        async with uploads.opened(request, limits) as items:
+            yield items
+        return
     value, size = await _json(request)
     if isinstance(value, list):
-        return list(enumerate(await offload.run(size, _items, value)))
-    document = await offload.run(size, _validated, value)
-    return document.shape()
+        yield _each(await offload.run(size, _items, value))
+    else:
+        yield (await offload.run(size, _validated, value)).shape()
+
+
+async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
+    for numbered in enumerate(items):
+        yield numbered
 
 
 async def _json(request: Request) -> tuple[object, int]:
@@ -37,7 +49,7 @@ async def _json(request: Request) -> tuple[object, int]:
     strict = bodies.StrictRequest(request.scope, request.receive)
     await strict.read(strict_json.parse_items)
     try:
-        return await strict.json(), len(await strict.body())
+        return await strict.json(), strict.size
     except AttributeError as error:
         raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
 

@@ -59,8 +59,7 @@ async def add(
     a file is its name. Documents of a list or a form are stored or refused independently (see `failed`); if none can be
     stored, the status is 422.
     """
-    async with request.app.state.ingest_gate.turn(user_id):
-        uploaded = await document_bodies.read(request, use.parse_limits)
+    async with document_bodies.opened(request, use.parse_limits) as uploaded:
         # Work in a thread is not cancelled at once but ends at its next check; nothing is stored then.
         store = (
             partial(storing.add_one, uploaded)
@@ -144,8 +143,7 @@ async def replace(
         user_id,
         use,
     )
-    async with request.app.state.ingest_gate.turn(user_id):
-        stored = await disconnects.cancel_on_disconnect(request, replaced)
+    stored = await disconnects.cancel_on_disconnect(request, replaced)
     return storing.result(stored, request, response)
 
 
@@ -176,8 +174,7 @@ async def change(
         use,
         check_metadata=wire.expect_metadata,
     )
-    async with request.app.state.ingest_gate.turn(user_id):
-        stored = await disconnects.cancel_on_disconnect(request, patched)
+    stored = await disconnects.cancel_on_disconnect(request, patched)
     return storing.result(stored, request, response)
 
 

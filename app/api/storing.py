@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,6 +10,7 @@ from starlette.responses import Response
 from app import errors
 from app.api import uploads
 from app.api.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
+from app.api.uploads import Item
 from app.pipelines import ingest
 from app.pipelines.services import Services
 from app.shapes import IngestResult, Upload
@@ -32,7 +33,7 @@ def result(stored: IngestResult, request: Request, response: Response) -> Docume
 
 
 async def add_several(
-    items: Sequence[tuple[int, Upload | RefusedItem]],
+    items: AsyncIterable[Item],
     request: Request,
     response: Response,
     user_id: str,
@@ -40,17 +41,25 @@ async def add_several(
 ) -> DocumentResultList:
     """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
     stored: list[DocumentResult] = []
-    failed = [DocumentFailure.of(i, item) for i, item in items if isinstance(item, RefusedItem)]
+    failed: list[DocumentFailure] = []
     request.state.stored = done = []
-    indices = {id(item): index for index, item in items}
-    readable = [item for _index, item in items if isinstance(item, Upload)]
-    async for outcome in ingest.many(readable, user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False):
+    indices: dict[int, int] = {}
+
+    async def readable() -> AsyncIterator[Upload]:
+        async for index, item in items:
+            if isinstance(item, RefusedItem):
+                failed.append(DocumentFailure.of(index, item))
+            else:
+                indices[id(item)] = index
+                yield item
+
+    async for outcome in ingest.many(readable(), user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False):
+        index = indices.pop(id(outcome.upload))
         if outcome.stored is not None:
             done.append(outcome.stored)
             stored.append(DocumentResult.of(outcome.stored))
         elif outcome.error is not None:
-            refused = RefusedItem(outcome.error, outcome.upload.uri)
-            failed.append(DocumentFailure.of(indices[id(outcome.upload)], refused))
+            failed.append(DocumentFailure.of(index, RefusedItem(outcome.error, outcome.upload.uri)))
     request.state.refused = len(failed)
     failed.sort(key=lambda refused: refused.index)
     if not stored:

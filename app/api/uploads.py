@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from app import errors
-from app.api import strict_json, validation_errors
+from app.api import spooling, strict_json, validation_errors
 from app.api.document_models import DocumentForm, RefusedItem
 from app.pipelines import file_reading
 from app.pipelines.file_reading import FileReader, NamedFile, ParseLimits
@@ -69,23 +69,40 @@ class _Form:
     seen: set[str] = dataclasses.field(default_factory=set)
 
 
-async def read(request: Request, limits: ParseLimits) -> list[tuple[int, Upload | RefusedItem]]:
-    """The documents of the form's files, or why one cannot be read, each with the index of its file.
+Item = tuple[int, Upload | RefusedItem]
+"""A document of a request, or why it cannot be read, with the index of its file or its place in a list."""
 
-    Raises BadRequest and RequestValidationError naming the field if the form itself is invalid.
+
+@asynccontextmanager
+async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[AsyncIterator[Item]]:
+    """The documents of the form's files, which are on disk and are read one after the other.
+
+    Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
     """
+    async with AsyncExitStack() as stack:
+        form = await _received(request, stack)
+        files = _files(form)
+        fields = _fields(form, len(files))
+        reader = await stack.enter_async_context(file_reading.opened(limits))
+        yield _documents(files, _Form(fields, reader))
+
+
+async def _received(request: Request, stack: AsyncExitStack) -> FormData:
+    """The form, whose files are deleted with the stack. Raises BadRequest, DiskFull."""
     try:
-        async with request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS) as form:
-            files = _files(form)
-            fields = _fields(form, len(files))
-            async with file_reading.opened(limits) as reader:
-                read = _Form(fields, reader)
-                return [(index, item) for index, file in enumerate(files) for item in await _items(file, read)]
+        with spooling.disk_errors():
+            return await stack.enter_async_context(request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS))
     except HTTPException as error:
         # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
         if error.status_code != 400:
             raise
         raise errors.BadRequest(_USAGE, field="files") from error
+
+
+async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
+    for index, file in enumerate(files):
+        for item in await _items(file, form):
+            yield index, item
 
 
 def _files(form: FormData) -> list[UploadFile]:

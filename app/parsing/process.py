@@ -22,6 +22,8 @@ from app.shapes import ExtractedDocument
 
 FILES_PER_PROCESS = 200
 """Files after which a process is replaced, because libraries may leak memory."""
+SLICE = 1_000_000
+"""Bytes of a file that are passed at once, so that few of them are buffered."""
 _STOPPED = "The file could not be read within the limits of memory and time: split it, or save it in a simpler form."
 _REASONS: dict[str, UnreadableReason] = {
     "unsupported_format": "unsupported_format",
@@ -98,8 +100,9 @@ class Parser:
         assert process.stdout is not None
         async with budget.waiting():
             process.stdin.write(frames.encode(asdict(request)))
-            process.stdin.write(raw)
-            await process.stdin.drain()
+            for start in range(0, len(raw), SLICE):
+                process.stdin.write(memoryview(raw)[start : start + SLICE])
+                await process.stdin.drain()
         while True:
             async with budget.waiting():
                 length = int.from_bytes(await process.stdout.readexactly(frames.LENGTH_BYTES), "big")

@@ -8,9 +8,12 @@ import random
 import signal
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import harness
+import made_files
 import psutil
 import pytest
 import running_service
@@ -18,6 +21,7 @@ from running_service import DOCUMENTS, SEARCH, until
 
 from app.api import ingest_gate
 from app.config import Settings
+from app.parsing.process import ParseLimits
 from app.pipelines import documents
 from app.providers.fake import FakeEmbedder
 from app.shapes import Vector
@@ -46,21 +50,23 @@ class Endless(FakeEmbedder):
         raise AssertionError
 
 
-@pytest.mark.parametrize("form", [False, True], ids=["json", "form"])
-async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_disconnect(address: Any, form: bool) -> None:
+@pytest.mark.parametrize("kind", ["json", "form", "put"])
+async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_disconnect(address: Any, kind: str) -> None:
     database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
     greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
     keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
     services = await harness.services(database, embedder)
     try:
         async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
+            first = (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).json()["document_id"]
+            method, path = ("PUT", f"{DOCUMENTS}/{first}") if kind == "put" else ("POST", DOCUMENTS)
             sent: list[dict[str, Any]] = [
                 {"files": {"files": (f"{n}.md", f"An endless text {n}.".encode())}}
-                if form
+                if kind == "form"
                 else {"json": {"content": f"An endless text {n}."}}
                 for n in range(6)
             ]
-            asked = [asyncio.create_task(client.post(DOCUMENTS, headers=keys[0], **one)) for one in sent]
+            asked = [asyncio.create_task(client.request(method, path, headers=keys[0], **one)) for one in sent]
             await until(lambda: _is(lambda: embedder.running == ingest_gate.RUNNING_OF_USER))
             assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[1])).status_code == 201
             assert (await client.post(SEARCH, json={"query": "chalk"}, headers=keys[1])).status_code == 200
@@ -69,8 +75,26 @@ async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_discon
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
             await until(lambda: _is(lambda: embedder.running == 0 and app.state.ingest_gate.running == 0))
-            assert (await client.post(DOCUMENTS, json={"content": "Clay."}, headers=keys[0])).status_code == 201
+            assert (await client.put(f"{DOCUMENTS}/{first}", json={"content": "Loam."}, headers=keys[0])).is_success
         assert (await documents.stats(greedy, db=database)).documents == 1
+    finally:
+        await database.close()
+
+
+async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(address: Any) -> None:
+    database = db.connect(address.service_dsn, pool_wait_s=30)
+    services = replace(await harness.services(database), parse_limits=ParseLimits(wall_s=3_600, cpu_s=3_600))
+    slow = made_files.pdf_of_streams(b"BT /F1 12 Tf 50 700 Td (Lime.) Tj ET " * 500, pages=5_000, filters="[]")
+    try:
+        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
+            asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", slow)}))
+            await until(lambda: _is(_parsers))
+            (parser,) = _parsers()
+            parser.suspend()
+            asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
+            await until(lambda: _is(lambda: not _parsers() and app.state.ingest_gate.running == 0))
+        assert not parser.is_running()
     finally:
         await database.close()
 
@@ -86,6 +110,8 @@ async def test_an_upload_that_would_wait_too_long_is_refused(address: Any, monke
             ]
             await until(lambda: _is(lambda: embedder.running == 2))
             running_service.unavailable(await client.post(DOCUMENTS, json={"content": "Chalk."}), "overloaded")
+            replacing = client.put(f"{DOCUMENTS}/{uuid4()}", json={"content": "Chalk."})
+            running_service.unavailable(await replacing, "overloaded")
             for one in asked:
                 one.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
@@ -168,6 +194,10 @@ async def _begun(port: int, key: dict[str, str], body: bytes) -> asyncio.StreamW
     head = f"POST {DOCUMENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key['X-API-Key']}\r\n"
     writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
     return writer
+
+
+def _parsers() -> list[psutil.Process]:
+    return [child for child in psutil.Process().children() if "app.parsing.worker" in child.cmdline()]
 
 
 async def _is(so: Any) -> bool:

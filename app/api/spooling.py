@@ -1,0 +1,75 @@
+"""Receives request bodies, and writes large ones to a temporary file instead of keeping them in memory.
+
+So neither many nor slow senders hold the memory of their bodies. The folder is that of Python's `tempfile` (`TMPDIR`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import AsyncIterable, Iterator
+from contextlib import contextmanager
+from tempfile import SpooledTemporaryFile
+from types import TracebackType
+from typing import Self
+
+from app import errors
+
+IN_MEMORY = 1_000_000
+"""Bytes of a body that are kept in memory."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class SpooledBody:
+    """A received body of `size` bytes. Use it as a context manager, which deletes the file."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._file = SpooledTemporaryFile[bytes](max_size=IN_MEMORY)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the body is in a file."""
+        return self.size > IN_MEMORY
+
+    async def receive(self, parts: AsyncIterable[bytes]) -> None:
+        """Append all parts. Raises DiskFull."""
+        pending = bytearray()
+        async for part in parts:
+            pending += part
+            self.size += len(part)
+            if len(pending) > IN_MEMORY:
+                await asyncio.to_thread(self._write, bytes(pending))
+                pending.clear()
+        if self.is_on_disk:
+            await asyncio.to_thread(self._write, bytes(pending))
+        else:
+            self._write(bytes(pending))
+
+    def content(self) -> bytes:
+        """The whole body; may read a file."""
+        self._file.seek(0)
+        return self._file.read()
+
+    def _write(self, part: bytes) -> None:
+        with disk_errors():
+            self._file.write(part)
+
+
+@contextmanager
+def disk_errors() -> Iterator[None]:
+    """Translate the errors of a full disk within the block to DiskFull."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise errors.DiskFull("The disk for temporary files is full; nothing was stored.") from error
