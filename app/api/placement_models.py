@@ -83,7 +83,7 @@ class PlacementStep(BaseModel):
     )
     field: str | None = Field(None, description="Field of the request that the step follows from.")
     value: Any = Field(None, description="Value of the passage, such as its rank, score or stored metadata.")
-    needed: Any = Field(None, description="Value of the request that it is compared with.")
+    needed: Any = Field(None, description="Value of the request that it is compared with; not a long list of ids.")
     detail: str = Field(description="Both in a sentence.")
 
 

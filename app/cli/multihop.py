@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import Group
 from rich.markup import escape
+from rich.text import Text
 from rich.tree import Tree
 
 from app import runtime
 from app.api.multihop_models import MultihopResponse
-from app.cli import filter_option, options
+from app.cli import filter_option, options, passage_text
 from app.cli.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines import multihop as pipeline
@@ -33,13 +35,16 @@ def multihop(
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="Maximum number of hops.")] = 2,
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
+    snippets: options.Snippets = False,
     filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
-    request = Query(options.checked_user(user), query, limit=limit, filters=filter_option.read(filters))
+    request = Query(
+        options.checked_user(user), query, limit=limit, filters=filter_option.read(filters), snippets=snippets
+    )
     question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
     answer = options.run(_ask(question, options.settings(data_dir)))
     if as_json:
@@ -66,7 +71,7 @@ def chain(answer: Answer) -> Tree:
         branch = tree.add(_headline(hop))
         for place, hit in enumerate(answer.hits, 1):
             if hit.hop == hop.hop:
-                branch.add(_line(place, hit))
+                branch.add(_line(place, hit, first.query))
     if not answer.hits:
         tree.add(f"Nothing found ({answer.fallback_reason}).")
     for code in answer.degraded:
@@ -87,9 +92,9 @@ def _way(via: Via) -> str:
     return _WAYS[via.kind] if via.kind != "linked" or not via.heading else "heading"
 
 
-def _line(place: int, hit: Hit) -> str:
+def _line(place: int, hit: Hit, query: str) -> Group:
     found = hit.candidate
     via = f" [cyan]via {escape(hit.via.name)} ({_way(hit.via)})[/]" if hit.via else ""
-    text = " ".join(found.content.split())[:SNIPPET]
     title = escape(found.title or found.uri or "")
-    return f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}\n[dim]{escape(text)}[/]"
+    headline = f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}"
+    return Group(Text.from_markup(headline), passage_text.shown(hit, query, length=SNIPPET))

@@ -24,6 +24,9 @@ DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user")
 ]
 User = Annotated[str, typer.Option("--user", help="The user who owns the documents.")]
+Snippets = Annotated[
+    bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 LOCAL = "local"
 PADDING, NARROWEST = 3, 12

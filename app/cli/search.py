@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
@@ -15,15 +14,13 @@ from rich.text import Text
 
 from app import runtime
 from app.api.search_responses import SearchResponse
-from app.cli import filter_option, options, score_tree
+from app.cli import filter_option, options, passage_text, score_tree
 from app.config import Settings
 from app.pipelines import search as pipeline
 from app.pipelines.services import Services
-from app.shapes import Answer, Hit, Query, Snippet
+from app.shapes import Answer, Hit, Query
 
 SNIPPET = 320
-_WORD = re.compile(r"\w{3,}")
-_BLANKS = str.maketrans("\n\r\t", "   ")
 
 
 class Mode(StrEnum):
@@ -40,9 +37,7 @@ def search(
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
     mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
-    snippets: Annotated[
-        bool, typer.Option("--snippets", help="Show the sentences of each passage that match best, not its beginning.")
-    ] = False,
+    snippets: options.Snippets = False,
     rerank: Annotated[
         options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
     ] = options.Rerank.none,
@@ -134,22 +129,5 @@ def _passage(hit: Hit, query: str) -> Text | Group:
     found = hit.candidate
     place = " › ".join(part for part in (found.title or found.uri or "", *found.heading_path) if part)
     shown = Text(place + "\n", style="bold")
-    shown.append_text(_sentences(hit.snippet) if hit.snippet else _beginning(found.content, query))
+    shown.append_text(passage_text.shown(hit, query, length=SNIPPET))
     return shown if hit.explain is None else Group(shown, score_tree.of(hit.explain))
-
-
-def _sentences(snippet: Snippet) -> Text:
-    """The snippet on one line, with its matches highlighted."""
-    text = Text(snippet.text.translate(_BLANKS), style="not bold")
-    for match in snippet.matches:
-        text.stylize("bold yellow", match.start - snippet.start, match.end - snippet.start)
-    return text
-
-
-def _beginning(content: str, query: str) -> Text:
-    """The beginning of a passage, with the words of the query highlighted."""
-    body = Text(" ".join(content.split())[:SNIPPET], style="not bold")
-    stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
-    if stems:
-        body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")
-    return body

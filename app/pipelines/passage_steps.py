@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from app.pipelines import obstacles
@@ -18,6 +19,8 @@ _ORDERED_BY = {
     "rerank": "Re-ranking",
     "mmr": "Diversification",
 }
+MOST_REPEATED = 20
+"""Ids of a filter that are repeated in an explanation; more are only counted."""
 _LEGS = {"vector": "by meaning", "text": "by words"}
 
 
@@ -55,11 +58,15 @@ def _condition(tested: TestedCondition, metadata: Json) -> StepResult:
     if condition.field in obstacles.FILTER_NAMES:
         passes = "passes" if tested.passed else "does not pass"
         return StepResult("filter", tested.passed, f"Its document {passes} the group {field}.", field)
-    needed = condition.needed
-    needed = needed.isoformat() if hasattr(needed, "isoformat") else [str(one) for one in needed]
     what = {"document_ids": "document", "source_ids": "source"}.get(condition.field, "time of creation")
-    detail = f"Its {what} is {shown(tested.stored)}; {field} needs {shown(needed)}."
-    return StepResult("filter", tested.passed, detail, field, tested.stored, needed)
+    has = f"Its {what} is {shown(tested.stored)}; {field} needs"
+    if isinstance(condition.needed, datetime):
+        needed: Any = condition.needed.isoformat()
+    elif len(condition.needed) > MOST_REPEATED:
+        return StepResult("filter", tested.passed, f"{has} one of {len(condition.needed)}.", field, tested.stored)
+    else:
+        needed = [str(one) for one in condition.needed]
+    return StepResult("filter", tested.passed, f"{has} {shown(needed)}.", field, tested.stored, needed)
 
 
 def shown(value: Any) -> str:

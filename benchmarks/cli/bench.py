@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from app import errors, runtime
+from app import errors
 from app.cli import options
-from app.config import Settings
-from benchmarks import folders
+from benchmarks.cli import corpora
+from benchmarks.cli.corpora import CorpusServices
 from benchmarks.speed import benchmark, budgets, vectors
 from benchmarks.speed import passages as real_passages
 from benchmarks.speed.benchmark import Parameters, SpeedReport
@@ -44,7 +41,7 @@ def bench(
     """Build synthetic corpora in an embedded Postgres, time every statement and compare with exact results."""
     sizes = _sizes(chunks or ["20000"])
     texts = real_passages.load(passages)
-    with _corpora(data_dir, keep=keep) as parent:
+    with corpora.opened(data_dir, keep=keep) as parent:
         reports = [_measured(Parameters(size, questions, texts), parent, keep=keep) for size in sizes]
     if as_json:
         lines = [{**dataclasses.asdict(line), "verdict": line.verdict} for line in budgets.budgets(reports)]
@@ -64,54 +61,18 @@ def _sizes(given: Sequence[str]) -> list[int]:
     return sizes
 
 
-@contextmanager
-def _corpora(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
-    """Yields the folder of the corpora. A temporary one is deleted afterwards, unless `keep`."""
-    with ExitStack() as stack:
-        if data_dir is None:
-            parent = stack.enter_context(folders.temporary(keep=keep))
-        else:
-            data_dir.mkdir(parents=True, exist_ok=True)
-            parent = data_dir.absolute()
-        options.err.print(f"The corpora are in {parent}.")
-        yield parent
-
-
 def _measured(parameters: Parameters, parent: Path, *, keep: bool) -> SpeedReport:
-    folder = parent / f"chunks-{parameters.chunks}"
-    existed = folder.exists()
-    if not existed:
-        folder.mkdir()
-        folders.open_to_server(folder)
-    settings = options.settings().model_copy(
-        update={"data_dir": folder, "database_url": None, "migration_url": None, "write_timeout_s": 3600.0}
-    )
-    try:
-        return options.run(_run(parameters, settings, folder))
-    finally:
-        if not (keep or existed):
-            shutil.rmtree(folder)
+    async def measure(corpus: CorpusServices) -> SpeedReport:
+        return await benchmark.run(
+            parameters,
+            services=corpus.services,
+            owner_dsn=corpus.owner_dsn,
+            folder=corpus.folder,
+            with_service=True,
+            progress=corpus.progress,
+        )
 
-
-async def _run(parameters: Parameters, settings: Settings, folder: Path) -> SpeedReport:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=options.err, transient=True) as bar:
-        tasks = {"": bar.add_task(f"{parameters.chunks:,} chunks", total=None)}
-
-        def show(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage)
-            bar.update(tasks[stage], completed=done, total=total)
-
-        async with runtime.open_services(settings) as services, runtime.open_owner_dsn(settings) as owner_dsn:
-            return await benchmark.run(
-                parameters,
-                services=services,
-                owner_dsn=owner_dsn,
-                folder=folder,
-                with_service=True,
-                progress=show,
-            )
+    return corpora.run(parameters, parent, measure, keep=keep)
 
 
 def _tables(reports: Sequence[SpeedReport]) -> Iterator[Table]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from app.cli import root
-from benchmarks.cli import attacks, bench, bm25, load, providers, relevance, soak, volumes, world
+from benchmarks.cli import attacks, bench, bm25, load, providers, relevance, soak, volumes, why, world
 
 app = typer.Typer(
     name="python -m benchmarks",
@@ -22,6 +22,7 @@ app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
 app.command("load")(load.load)
 app.command("providers")(providers.providers)
+app.command("why")(why.why)
 app.command("relevance")(relevance.relevance)
 
 

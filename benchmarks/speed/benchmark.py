@@ -109,7 +109,7 @@ async def run(
     """
     async with owning(owner_dsn) as owner:
         stored = await ensure_corpus(parameters, owner, services, folder, progress=progress)
-        asked = await _embedded(passages.held_out(parameters.passages)[: parameters.questions], services)
+        asked = await held_out_vectors(parameters, services)
         questions = await corpus.questions(
             owner, asked, chunks=parameters.chunks, count=parameters.questions, seed=SEED
         )
@@ -131,6 +131,11 @@ async def ensure_corpus(
 ) -> StoredCorpus:
     """Builds the corpus, unless the one recorded in `folder` was built from the same parameters."""
     return _recorded(parameters, folder) or await _built(parameters, owner, services, folder, progress)
+
+
+async def held_out_vectors(parameters: Parameters, services: Services) -> Vectors:
+    """Returns the vectors of the passages that serve as questions."""
+    return await _embedded(passages.held_out(parameters.passages)[: parameters.questions], services)
 
 
 async def _measured(

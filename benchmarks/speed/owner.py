@@ -218,6 +218,14 @@ class Owner:
         rows = await self._execute("sample_chunks", user_id=user_id, numbers=list(numbers))
         return [(row.content, json.loads(row.embedding)) for row in rows]
 
+    async def chunk_ids(self, user_id: str, numbers: Sequence[int]) -> list[UUID]:
+        """Returns the ids of the chunks with these numbers, in their order."""
+        ids = sa.text(
+            "SELECT c.chunk_id FROM unnest(CAST(:numbers AS bigint[])) WITH ORDINALITY AS n(chunk_no, place)"
+            " JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = n.chunk_no ORDER BY n.place"
+        )
+        return list(await self._connection.scalars(ids, {"user_id": user_id, "numbers": list(numbers)}))
+
     async def disk(self) -> Disk:
         """Returns the corpus's size on disk."""
         sizes = sa.text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from harness import Tenant
@@ -12,7 +13,7 @@ from harness import Tenant
 from app import errors
 from app.pipelines import why
 from app.providers.fake import FakeEmbedder
-from app.shapes import PassageKey, Placement, Query
+from app.shapes import Filters, PassageKey, Placement, Query
 
 SHELF = {
     "mortar": "# Mortar\n\nBelow the third landing we use lime mortar and never cement.",
@@ -98,3 +99,13 @@ async def test_a_passage_below_two_thresholds_fails_both(shelf: Tenant) -> None:
     failed = [step.step for step in placement.steps if not step.passed and step.step.startswith("min_")]
     assert (placement.verdict, failed) == ("below_threshold", ["min_vector_score", "min_rrf_score"])
     assert {change.field for change in placement.changes} == {"min_vector_score", "min_rrf_score"}
+
+
+async def test_a_long_list_of_ids_is_counted_instead_of_repeated(shelf: Tenant) -> None:
+    for count, needed in ((2, True), (1_000, False)):
+        ids = tuple(uuid4() for _ in range(count))
+        placement = await asked(shelf, "lime mortar", "lime", filters=Filters(document_ids=ids))
+        step = next(step for step in placement.steps if step.field == "filters.document_ids")
+        assert (placement.verdict, step.passed) == ("filtered", False)
+        assert (step.needed == [str(one) for one in ids]) == needed
+        assert needed or step.detail.endswith("needs one of 1000.")

@@ -1,0 +1,33 @@
+"""Renders the text of a hit for a terminal: its snippet with the matches highlighted, or its beginning."""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+from app.shapes import Hit, Snippet
+
+_WORD = re.compile(r"\w{3,}")
+_BLANKS = str.maketrans("\n\r\t", "   ")
+
+
+def shown(hit: Hit, query: str, *, length: int) -> Text:
+    """Returns the hit's snippet, or up to `length` characters of its passage with the query's words highlighted."""
+    return _sentences(hit.snippet) if hit.snippet else _beginning(hit.candidate.content, query, length)
+
+
+def _sentences(snippet: Snippet) -> Text:
+    """Returns the snippet on one line."""
+    text = Text(snippet.text.translate(_BLANKS), style="not bold")
+    for match in snippet.matches:
+        text.stylize("bold yellow", match.start - snippet.start, match.end - snippet.start)
+    return text
+
+
+def _beginning(content: str, query: str, length: int) -> Text:
+    body = Text(" ".join(content.split())[:length], style="not bold")
+    stems = sorted({word[: max(4, len(word) - 2)] for word in _WORD.findall(query)}, key=len, reverse=True)
+    if stems:
+        body.highlight_regex(rf"(?i)\b(?:{'|'.join(map(re.escape, stems))})\w*", "bold yellow")
+    return body

@@ -1,0 +1,81 @@
+"""Opens a folder of synthetic corpora and runs a measurement on the services of one of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBars
+
+from app import runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines.services import Services
+from benchmarks import folders
+from benchmarks.speed.benchmark import Parameters
+from benchmarks.speed.corpus import Progress
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusServices:
+    """The services of the embedded server in a corpus's folder, and the address of its owner."""
+
+    services: Services
+    owner_dsn: str
+    folder: Path
+    progress: Progress
+
+
+@contextmanager
+def opened(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
+    """Yields the folder of the corpora. A temporary one is deleted afterwards, unless `keep`."""
+    with ExitStack() as stack:
+        if data_dir is None:
+            parent = stack.enter_context(folders.temporary(keep=keep))
+        else:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            parent = data_dir.absolute()
+        options.err.print(f"The corpora are in {parent}.")
+        yield parent
+
+
+def run(
+    parameters: Parameters, parent: Path, measure: Callable[[CorpusServices], Awaitable[T]], *, keep: bool = False
+) -> T:
+    """Returns what `measure` returns. The corpus's folder is deleted afterwards if it is new, unless `keep`."""
+    folder = parent / f"chunks-{parameters.chunks}"
+    existed = folder.exists()
+    if not existed:
+        folder.mkdir()
+        folders.open_to_server(folder)
+    settings = options.settings().model_copy(
+        update={"data_dir": folder, "database_url": None, "migration_url": None, "write_timeout_s": 3600.0}
+    )
+    try:
+        return options.run(_run(parameters, settings, folder, measure))
+    finally:
+        if not (keep or existed):
+            shutil.rmtree(folder)
+
+
+async def _run(
+    parameters: Parameters, settings: Settings, folder: Path, measure: Callable[[CorpusServices], Awaitable[T]]
+) -> T:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with ProgressBars(*columns, console=options.err, transient=True) as bar:
+        tasks = {"": bar.add_task(f"{parameters.chunks:,} chunks", total=None)}
+
+        def show(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage)
+            bar.update(tasks[stage], completed=done, total=total)
+
+        async with runtime.open_services(settings) as services, runtime.open_owner_dsn(settings) as owner_dsn:
+            return await measure(CorpusServices(services, owner_dsn, folder, show))
