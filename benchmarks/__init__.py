@@ -2,8 +2,9 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, volumes, attacks, load, providers, soak: one file a command
+├── cli/             bench, world, bm25, volumes, attacks, load, peers, providers, …: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
+├── peers/           other retrieval libraries and engines on the same chunks, vectors and questions
 ├── company/         generated evaluation set about a fictional company
 ├── attacks/         measured effects of attacks on a running service, at this revision and an earlier one
 ├── soak/            mixed load with kills over minutes to hours; verifies every acknowledged write

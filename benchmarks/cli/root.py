@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from app.cli import root
-from benchmarks.cli import attacks, bench, bm25, load, providers, relevance, soak, volumes, why, world
+from benchmarks.cli import attacks, bench, bm25, load, peers, providers, relevance, soak, volumes, why, world
 
 app = typer.Typer(
     name="python -m benchmarks",
@@ -21,6 +21,7 @@ app.command("volumes")(volumes.volumes)
 app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
 app.command("load")(load.load)
+app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
 app.command("why")(why.why)
 app.command("relevance")(relevance.relevance)

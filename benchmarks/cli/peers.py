@@ -1,0 +1,120 @@
+"""Implements `peers`: compares Stepwell with other retrieval libraries and engines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import errors, runtime
+from app.cli import options
+from app.config import Settings
+from app.evaluation import beir
+from app.store.embedded import EmbeddedPostgres
+from benchmarks import folders
+from benchmarks.peers import catalogue, comparison, postgres
+from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
+from benchmarks.peers.own import RememberingEmbedder
+
+COLUMNS = {"answers_s": "answers/s", "p95_ms": "p95 ms", "cpu_ms": "CPU ms", "mb": "MB", "ingest_s": "ingest s"}
+
+
+def peers(
+    sets: Annotated[
+        list[Path] | None, typer.Argument(metavar="FOLDER…", help="Evaluation sets in BEIR layout.")
+    ] = None,
+    multihop: Annotated[
+        list[Path] | None,
+        typer.Option(help="A set whose questions need several documents: asked by multi-hop search too."),
+    ] = None,
+    environments: Annotated[
+        Path | None,
+        typer.Option(help="Folder for virtual environments with the peers' packages.", show_default="plain SQL only"),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Peers, separated by commas.", show_default="all")] = "",
+    limit: Annotated[int, typer.Option(help="Chunks in an answer.", min=10, max=20)] = 20,
+    rounds: Annotated[int, typer.Option(help="Times that each question is asked after the warm-up.", min=1)] = 2,
+    data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="File for the table in Markdown.")] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Ask Stepwell and its peers the same questions over the same chunks and vectors."""
+    chosen = PeerOptions(limit, rounds=rounds, environments=environments and environments.absolute(), only=_keys(only))
+    named = [NamedSet(folder.name, beir.load(folder), False) for folder in sets or []]
+    named += [NamedSet(folder.name, beir.load(folder), True) for folder in multihop or []]
+    if not named:
+        raise errors.BadRequest("Name a folder with an evaluation set.", field="FOLDER")
+    with folders.data_dir(data_dir) as data, folders.temporary() as exchanged:
+        reports, versions = options.run(_run(named, options.settings(data), chosen, exchanged))
+    header, rows, notes = _header(named), list(_rows(reports, named)), list(_notes(reports, versions))
+    if markdown is not None:
+        markdown.write_text(_markdown(header, rows, notes), encoding="utf-8")
+    if as_json:
+        typer.echo(comparison.as_json(reports))
+        return
+    table = options.table(*header)
+    for row in rows:
+        table.add_row(*row)
+    options.print_table(table)
+    for line in notes:
+        options.out.print(line, soft_wrap=True)
+
+
+def _keys(only: str) -> tuple[str, ...]:
+    keys = tuple(key for part in only.split(",") if (key := part.strip()))
+    known = [peer.key for peer in catalogue.PEERS]
+    if unknown := sorted(set(keys) - set(known)):
+        raise errors.BadRequest(f"Unknown: {', '.join(unknown)}. Known peers: {', '.join(known)}.", field="only")
+    return keys
+
+
+async def _run(
+    named: Sequence[NamedSet], settings: Settings, chosen: PeerOptions, folder: Path
+) -> tuple[list[PeerReport], str]:
+    server = EmbeddedPostgres(runtime.data_dir(settings))
+    async with runtime.open_services(settings) as services, server:
+        embedder = RememberingEmbedder.of(services)
+        workplace = Workplace(server, services, embedder, folder, chosen)
+        reports = await comparison.compare(named, workplace, progress=options.err.print)
+        async with postgres.connected(server.dsn(user="postgres", driver="postgresql")) as connection:
+            versions = await connection.fetchval(
+                "SELECT 'Postgres ' || split_part(current_setting('server_version'), ' ', 1) || ', pgvector ' || "
+                "extversion FROM pg_extension WHERE extname = 'vector'"
+            )
+    return reports, str(versions)
+
+
+def _header(named: Sequence[NamedSet]) -> list[str]:
+    quality = [f"nDCG@10 {each.name}" for each in named]
+    return ["", *quality, *(f"R@5 {each.name}" for each in named if each.multihop), *COLUMNS.values()]
+
+
+def _rows(reports: Sequence[PeerReport], named: Sequence[NamedSet]) -> Iterator[list[str]]:
+    """Yields a row for each peer that answered."""
+    wanted = [(each, "ndcg@10") for each in named] + [(each, "recall@5") for each in named if each.multihop]
+    for report in reports:
+        if report.failure is None:
+            cells = [_cell(report, each, measure) for each, measure in wanted]
+            figures = report.figures()
+            yield [report.name, *cells, *(f"{figures[key]:,.1f}" for key in COLUMNS)]
+
+
+def _cell(report: PeerReport, named: NamedSet, measure: str) -> str:
+    measures = report.measures.get(named.name)
+    return "–" if measures is None else f"{measures[measure]:.3f}"
+
+
+def _markdown(header: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str]) -> str:
+    rule = "|" + "---|" + "---:|" * (len(header) - 1)
+    lines = [f"| {' | '.join(row)} |" for row in (header, *rows)]
+    return "\n".join([lines[0], rule, *lines[1:], "", *(f"- {note}" for note in notes), ""])
+
+
+def _notes(reports: Sequence[PeerReport], versions: str) -> Iterator[str]:
+    yield versions
+    for report in reports:
+        found = next((result.versions for result in report.results.values()), {})
+        named = ", ".join(f"{name} {version}" for name, version in found.items())
+        yield f"{report.name}: {report.failure or f'{report.note} ({named})'}"

@@ -1,0 +1,87 @@
+"""The comparison asks all peers about the same chunks; one that is not installed is named and not measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import services as opened_services
+
+from app import errors
+from app.evaluation import beir
+from app.store.db import Database
+from app.store.embedded import EmbeddedPostgres
+from benchmarks.cli import peers as command
+from benchmarks.peers import comparison
+from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace
+from benchmarks.peers.exchange import Material
+from benchmarks.peers.own import RememberingEmbedder
+from benchmarks.peers.runners import postgres_sql
+
+TEXTS = ["Lime mortar below the landing.", "The harbour opens at noon.", "Gannets nest on the stack.", "Tide tables."]
+NAMED = ("r2r", "ts_rank", "chroma")
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory: pytest.TempPathFactory) -> NamedSet:
+    folder = tmp_path_factory.mktemp("set")
+    rows = [{"_id": f"d{n}", "title": f"Note {n}", "text": text} for n, text in enumerate(TEXTS)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = [{"_id": "q0", "text": "lime mortar"}, {"_id": "q1", "text": "When does the harbour open?"}]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in asked), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("q0\td0\t1\nq1\td1\t1\n", encoding="utf-8")
+    return NamedSet("notes", beir.load(folder), multihop=True)
+
+
+@pytest.fixture(scope="module")
+async def reports(
+    named: NamedSet, server: EmbeddedPostgres, database: Database, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, PeerReport]:
+    opened = await opened_services(database)
+    folder = tmp_path_factory.mktemp("peers")
+    workplace = Workplace(
+        server, opened, RememberingEmbedder.of(opened), folder, PeerOptions(limit=10, rounds=1, only=NAMED)
+    )
+    found = await comparison.compare([named], workplace, progress=lambda _line: None)
+    material = Material.load(folder / "0" / "material")
+    assert material.documents == ["d0", "d1", "d2", "d3"]
+    assert material.chunks[0] == f"Note 0\n{TEXTS[0]}"
+    return {report.name: report for report in found}
+
+
+def test_every_peer_that_runs_finds_the_documents(reports: dict[str, PeerReport]) -> None:
+    measured = {name: report.measures["notes"]["recall@5"] for name, report in reports.items() if not report.failure}
+    assert set(measured) >= {"Stepwell", "Stepwell, multi-hop", "R2R's hybrid query", "Postgres: ts_rank and pgvector"}
+    assert set(measured.values()) == {1.0}
+
+
+def test_a_peer_that_is_not_installed_has_a_reason_and_no_row(reports: dict[str, PeerReport], named: NamedSet) -> None:
+    assert "--environments" in str(reports["Chroma, vectors only"].failure)
+    rows = list(command._rows(list(reports.values()), [named]))
+    assert "Chroma, vectors only" not in {row[0] for row in rows}
+    assert {len(row) for row in rows} == {len(command._header([named]))}
+
+
+def test_the_figures_count_every_timed_answer_and_the_bytes_of_the_tables(reports: dict[str, PeerReport]) -> None:
+    result = reports["R2R's hybrid query"].results["notes"]
+    assert len(result.took_ms) == 2
+    assert result.cpu_s > 0
+    assert result.size_bytes >= 8192
+    assert result.versions.keys() == {"asyncpg"}
+
+
+def test_r2r_gives_a_chunk_that_a_leg_lacks_the_last_rank_of_that_leg() -> None:
+    # 5 / (50 + rank in the vector leg) + 1 / (50 + rank in the text leg); absent: 2 and 200.
+    # Chunk 7: 5/51 + 1/250 = 0.102; chunk 8: 5/52 + 1/250 = 0.100; chunk 9, of the text leg only: 5/52 + 1/51 = 0.116.
+    assert postgres_sql.fuse_r2r([{"id": 7}, {"id": 8}], [{"id": 9}], 2) == [9, 7]
+
+
+def test_an_unknown_peer_is_named() -> None:
+    with pytest.raises(errors.BadRequest, match=r"Unknown: weaviate\. Known peers: vector, ts_rank"):
+        command._keys("lancedb, weaviate")
+
+
+def test_the_table_in_markdown_has_a_rule_under_its_header(tmp_path: Path) -> None:
+    text = command._markdown(["", "nDCG@10"], [["Stepwell", "0.800"]], ["Postgres 18"])
+    assert text == "|  | nDCG@10 |\n|---|---:|\n| Stepwell | 0.800 |\n\n- Postgres 18\n"
