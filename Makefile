@@ -15,7 +15,7 @@ RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
 
-.PHONY: demo serve test test-adapters fuzz faults check format lock audit schema openapi screenshots clean
+.PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi screenshots clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -36,6 +36,11 @@ test-adapters: $(RUN)
 	$(UV) venv --quiet --clear .venv-adapters/vendors
 	$(UV) pip install --quiet --python .venv-adapters/vendors/bin/python ./client openai anthropic google-genai pytest pytest-asyncio
 	.venv-adapters/vendors/bin/python -m pytest -c client/pyproject.toml client/tests -q -k definitions
+
+# Builds the Dockerfile and runs the image without a Docker engine, as root, with Debian's buildah, crun, podman and debootstrap:
+# make image-proof ARGS='--work FOLDER --stand-in PREFIX'
+image-proof: $(RUN)
+	$(BIN)/python .ci/image-proof $(ARGS)
 
 fuzz: $(VENV)/.dev
 	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/test_fuzz.py -s $(ARGS)

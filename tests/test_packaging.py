@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import importlib.machinery
+import importlib.util
 import json
 import os
 import re
@@ -143,6 +145,21 @@ def test_a_digest_is_requested_with_token_and_accept_header(pin_images):
         server.shutdown()
     assert asked[0] == "/token?service=registry.docker.io&scope=repository:library/python:pull"
     assert asked[1] == ("/v2/library/python/manifests/3.12.12-slim", "Bearer t", True)
+
+
+def test_the_proof_of_the_image_uses_the_commands_the_user_and_the_base_of_the_dockerfile(monkeypatch):
+    loader = importlib.machinery.SourceFileLoader("image_proof", str(ROOT / ".ci" / "image-proof"))
+    spec = importlib.util.spec_from_loader(loader.name, loader)
+    assert spec is not None
+    proof = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, loader.name, proof)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    loader.exec_module(proof)
+    assert (proof.COMMAND, proof.HEALTH_CHECK[:2]) == (["stepwell", "serve"], ["python", "-c"])
+    assert proof.base_name() in {
+        f"docker.io/library/{rest.split()[0].partition('@')[0]}" for name, rest in _instructions() if name == "FROM"
+    }
+    assert f"USER {proof.USER}\n" in DOCKERFILE
 
 
 def test_the_image_runs_as_an_unprivileged_user_and_receives_signals():
