@@ -67,6 +67,15 @@ class PeerReport:
         self.measures[named.name] = runner.averages(result.rankings, named.loaded.questions)
         self.results[named.name] = result
 
+    def outcome(self, named: NamedSet) -> str:
+        """Returns one line on a set: what was measured, or why nothing was."""
+        if named.name not in self.results:
+            return f"{named.name}: {self.name}: {self.failure}"
+        found, result = self.measures[named.name], self.results[named.name]
+        mean_ms, cpu_ms = sum(result.took_ms) / len(result.took_ms), 1000 * result.cpu_s / len(result.took_ms)
+        quality = f"nDCG@10 {found['ndcg@10']:.3f}, recall@5 {found['recall@5']:.3f}"
+        return f"{named.name}: {self.name}: {quality}, {mean_ms:.1f} ms, {cpu_ms:.1f} ms of CPU"
+
     def figures(self) -> dict[str, float]:
         """Returns the figures over all sets: answers a second, 95th percentile, CPU time, size and ingest time."""
         took = [milliseconds for result in self.results.values() for milliseconds in result.took_ms]
@@ -141,11 +150,13 @@ async def compare(
         (at.folder / "material").mkdir(parents=True)
         given = await own.material(named.loaded, at.embedder, at.services)
         given.save(at.folder / "material")
-        progress(f"{named.name}: {len(given.chunks):,} chunks, Stepwell")
+        progress(f"{named.name}: {len(given.chunks):,} chunks, {len(given.questions):,} questions")
         await _measure_own(named, given, at, reports)
+        for key in (SEARCH, MULTIHOP) if named.multihop else (SEARCH,):
+            progress(reports[key].outcome(named))
         for peer in chosen:
-            progress(f"{named.name}: {peer.name}")
             await _measure_peer(peer, named, at, reports[peer.key])
+            progress(reports[peer.key].outcome(named))
     return list(reports.values())
 
 

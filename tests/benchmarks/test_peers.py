@@ -43,7 +43,10 @@ async def reports(
     workplace = Workplace(
         server, opened, RememberingEmbedder.of(opened), folder, PeerOptions(limit=10, rounds=1, only=NAMED)
     )
-    found = await comparison.compare([named], workplace, progress=lambda _line: None)
+    lines: list[str] = []
+    found = await comparison.compare([named], workplace, progress=lines.append)
+    assert lines[0] == "notes: 4 chunks, 2 questions"
+    assert all(line.startswith(f"notes: {report.name}: ") for line, report in zip(lines[1:], found, strict=True))
     material = Material.load(folder / "0" / "material")
     assert material.documents == ["d0", "d1", "d2", "d3"]
     assert material.chunks[0] == f"Note 0\n{TEXTS[0]}"
