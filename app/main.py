@@ -60,11 +60,17 @@ TAGS = [
 ]
 
 
-def create_app(settings: Settings | None = None, *, opened: tuple[Services, AsyncExitStack] | None = None) -> FastAPI:
+def create_app(
+    settings: Settings | None = None,
+    *,
+    opened: tuple[Services, AsyncExitStack] | None = None,
+    totals: metrics.Read | None = None,
+) -> FastAPI:
     """The application.
 
     `opened` contains services that are already open and the stack that closes them; by default they are opened when
-    the application starts. In both cases they are closed when it stops.
+    the application starts. In both cases they are closed when it stops. `totals` reads the metrics of all processes
+    where there are several.
     """
     chosen = settings or config.load()
 
@@ -102,10 +108,10 @@ def create_app(settings: Settings | None = None, *, opened: tuple[Services, Asyn
     playground.install(app)
     traces.install(app)
     problems.install(app)
-    metrics.install(app, access=chosen.metrics)
+    metrics.install(app, access=chosen.metrics, totals=totals)
     request_ids.install(app)
     admission.install(app, _search_queue(chosen))
-    ingest_gate.install(app)
+    ingest_gate.install(app, processes=chosen.workers)
     jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)

@@ -20,19 +20,19 @@ WAITING, WAITING_OF_USER = 64, 32
 WAIT_S = 10.0
 
 
-def install(app: FastAPI) -> None:
-    """Create the application's ingest gate and its gauges. Call it after `metrics.install`."""
-    app.state.ingest_gate = gate = IngestGate()
+def install(app: FastAPI, *, processes: int) -> None:
+    """Create the application's ingest gate, for one of `processes`, and its gauges. Call it after `metrics.install`."""
+    app.state.ingest_gate = gate = IngestGate(max(1, RUNNING // processes))
     metrics: Metrics = app.state.metrics
     metrics.watch("stepwell_uploads_running", "Uploads being read, embedded or stored now.", lambda: gate.running)
     metrics.watch("stepwell_uploads_waiting", "Uploads that wait for a turn now.", lambda: gate.waiting)
 
 
 class IngestGate:
-    """Runs at most RUNNING uploads at once, RUNNING_OF_USER per user; the others wait up to WAIT_S for each turn."""
+    """Runs `running` uploads at once, RUNNING_OF_USER of a user at most; the others wait up to WAIT_S for each turn."""
 
-    def __init__(self) -> None:
-        self._all = FairQueue(RUNNING, max_waiting=WAITING, timeout_s=WAIT_S)
+    def __init__(self, running: int = RUNNING) -> None:
+        self._all = FairQueue(running, max_waiting=WAITING, timeout_s=WAIT_S)
         self._of_users: weakref.WeakValueDictionary[str, FairQueue] = weakref.WeakValueDictionary()
 
     @property

@@ -8,7 +8,7 @@ codes; the endpoint stores it in the request's state, and it is counted after th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app import __version__
+from app import __version__, errors
 from app.api import auth, bodies, problems
 from app.shapes import Answer, IngestResult
 
@@ -28,6 +28,8 @@ STAGE_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 LAG_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 RANK_BUCKETS = (0, 1, 2, 3, 5, 10, 20, 50)
 BREAKER_STATES = ("closed", "half_open", "open")
+Read = Callable[[], Awaitable[str]]
+"""Reads metrics in Prometheus text format. Raises OSError."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -90,6 +92,11 @@ class Metrics:
             "stepwell_event_loop_lag_max_seconds", "The longest lag since the start.", registry=registry
         )
         Gauge("stepwell_build_info", "Always 1.", ["version"], registry=registry).labels(__version__).set(1)
+        Gauge("stepwell_processes", "Processes that serve requests.", registry=registry).set(1)
+
+    async def text(self) -> str:
+        """All metrics of this process in Prometheus text format."""
+        return generate_latest(self.registry).decode()
 
     def watch(self, name: str, meaning: str, read: Callable[[], float]) -> None:
         """Add a gauge whose value is read at every scrape."""
@@ -138,12 +145,13 @@ class Metrics:
         self.job_chunks.labels(kind).inc(chunks)
 
 
-def install(app: FastAPI, *, access: str) -> None:
-    """Count the application's requests, and serve the counts at /metrics.
+def install(app: FastAPI, *, access: str, totals: Read | None = None) -> None:
+    """Count the application's requests, and serve the counts at /metrics: this process's, or `totals` if given.
 
     `access` is `keyed` (scope `metrics`; no key is needed with AUTH=none), `open` or `off`.
     """
     app.state.metrics = metrics = Metrics()
+    app.state.read_metrics = totals or metrics.text
     app.add_middleware(Counting, metrics=metrics)
     metrics.watch(
         "stepwell_db_connections_in_use", "Database connections in use now.", partial(_read, app, _connections_in_use)
@@ -179,9 +187,13 @@ def _router(*, keyed: bool) -> APIRouter:
 
 
 async def _respond(request: Request) -> Response:
-    """All metrics of this process in Prometheus text format."""
-    metrics: Metrics = request.app.state.metrics
-    return Response(generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+    """All metrics in Prometheus text format; those of the service's processes are added."""
+    read: Read = request.app.state.read_metrics
+    try:
+        text = await read()
+    except OSError as error:
+        raise errors.Unavailable("The processes' metrics cannot be read; try again shortly.") from error
+    return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 
 def _read(app: FastAPI, read: Callable[[Any], float]) -> float:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from app import config, errors, runtime, samples, telemetry
-from app.cli import ingest, multihop, options, search, serve
+from app.cli import ingest, listening, multihop, options, search, serving
 from app.config import Settings
 from app.pipelines import multihop as pipeline
 from app.pipelines.services import Services
@@ -30,7 +30,7 @@ def demo(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest the sample notes, run three searches and start the service."""
-    settings = config.load(data_dir=data_dir, port=port)
+    settings = config.load(data_dir=data_dir, port=port, workers=1)
     telemetry.configure("error", settings.log_json)
     options.run(_demo(settings, options.checked_user(user), serve_after=serve_after))
 
@@ -49,7 +49,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
         options.out.print(multihop.chain(await multihop.ask(linked_query, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)
-            await serve.listen(_with_free_port(settings), services, stack.pop_all())
+            await serving.listen(_with_free_port(settings), services, stack.pop_all())
 
 
 async def ingest_samples(services: Services, user: str) -> None:
@@ -70,7 +70,7 @@ def _notes(paths: list[Path]) -> Iterator[Upload]:
 def _with_free_port(settings: Settings) -> Settings:
     """Returns the settings, with a free port where theirs is in use."""
     try:
-        serve.check_port(settings)
+        listening.check_port(settings)
     except errors.Conflict:
         with socket.socket() as probe:
             probe.bind((settings.host, 0))

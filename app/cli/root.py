@@ -22,10 +22,12 @@ class LazyCommand(NamedTuple):
     place: str
     summary: str
     takes_query: bool = False
+    is_hidden: bool = False
 
 
 COMMANDS = {
     "serve": LazyCommand("serve:serve", "Run the service until it is stopped."),
+    "serve-process": LazyCommand("serve_process:serve_process", "Run one process of the service.", is_hidden=True),
     "demo": LazyCommand("demo:demo", "Ingest sample notes, run three searches and start the service."),
     "ingest": LazyCommand("ingest:ingest", "Add files and folders."),
     "search": LazyCommand("search:search", "Search the documents.", takes_query=True),
@@ -60,7 +62,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         for name, command in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=command.summary))
+            self.add_command(TyperCommand(name, help=command.summary, hidden=command.is_hidden))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command's name, the imported command and its arguments."""
@@ -71,7 +73,7 @@ class LazyGroup(TyperGroup):
 app = typer.Typer(
     cls=LazyGroup,
     name="stepwell",
-    help="Hybrid search over your documents: one process, one Postgres.",
+    help="Hybrid search over your documents: one service, one Postgres.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

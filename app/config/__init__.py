@@ -58,7 +58,7 @@ class Settings(ProviderSettings):
         description="Address with the owner's role, for `db`, `keys`, `users`, `audit` "
         "and backups; unset: DATABASE_URL.",
     )
-    pool_size: int = Field(10, ge=1, le=80, description="Maximum number of connections to Postgres.")
+    pool_size: int = Field(10, ge=1, le=80, description="Maximum number of connections of each process to Postgres.")
     pool_wait_s: float = Field(1.0, gt=0, description="Time a request waits for a connection before it gets 503.")
 
     # service
@@ -78,6 +78,7 @@ class Settings(ProviderSettings):
         "", description="Origins whose pages may call the service, comma-separated, such as `https://app.example`."
     )
     port: int = Field(8000, ge=0, le=65535, description="Port that the service listens on; 0 picks a free one.")
+    workers: int = Field(1, ge=1, le=20, description="Number of processes that serve the port.")
     max_body_bytes: int = Field(
         64_000_000,
         ge=10_000,
@@ -86,7 +87,8 @@ class Settings(ProviderSettings):
     max_connections: int = Field(
         500,
         ge=1,
-        description="Maximum number of client connections; beyond it idle ones are closed, then new ones get 503.",
+        description="Maximum number of client connections of each process; beyond it idle "
+        "ones are closed, then new ones get 503.",
     )
     max_concurrent_searches: int = Field(
         0, ge=0, description="Maximum number of concurrent searches; 0: the number of usable cores."
@@ -229,11 +231,10 @@ class Settings(ProviderSettings):
         """The allowed origins in lower case, as browsers send them."""
         return tuple(origin.lower() for origin in _listed(self.allowed_origins))
 
-    @cached_property
+    @property
     def searches_at_once(self) -> int:
         """The maximum number of concurrent searches; by default the number of usable cores."""
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        return self.max_concurrent_searches or cores
+        return self.max_concurrent_searches or usable_cores()
 
     def described(self) -> list[tuple[str, str, str]]:
         """Every setting as (environment variable, default, description), for docs/configuration.md and `doctor`."""
@@ -276,6 +277,11 @@ def _variables() -> set[str]:
         alias = spec.validation_alias
         names |= set(map(str, alias.choices)) if isinstance(alias, AliasChoices) else {f"STEPWELL_{name.upper()}"}
     return names
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def environment() -> dict[str, str]:

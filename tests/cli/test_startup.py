@@ -35,7 +35,7 @@ def test_the_version_and_the_list_of_commands_need_no_heavy_import(arguments: li
     assert ran.stdout.splitlines()[-1].split() == ["imported:"]
 
 
-@pytest.mark.parametrize("name", root.COMMANDS)
+@pytest.mark.parametrize("name", [name for name, command in root.COMMANDS.items() if not command.is_hidden])
 def test_every_listed_command_has_a_help_page(name: str) -> None:
     listed = CliRunner().invoke(root.app, ["--help"], env={"COLUMNS": "200"})
     assert root.COMMANDS[name].summary in listed.output
