@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -29,11 +30,23 @@ class Reply:
     took_ms: float
 
 
+class CpuTime(NamedTuple):
+    """CPU time of the event loops of the service, of its other threads (the model), and of Postgres."""
+
+    loops: float
+    models: float
+    postgres: float
+
+    def since(self, before: CpuTime, *, answers: float) -> CpuTime:
+        """Returns the milliseconds per answer of the time since `before`, both in seconds."""
+        return CpuTime(*(1000 * (now - then) / max(1, answers) for now, then in zip(self, before, strict=True)))
+
+
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
     """What a number of clients got: answers per second, latencies of answers, refusals (503), other failures.
 
-    `cpu_ms` is the CPU time of the service and its Postgres per answer.
+    `cpu_ms` is the CPU time per answer.
     """
 
     clients: int
@@ -42,7 +55,7 @@ class LoadFigures:
     p95_ms: float
     refused: int
     failed: int
-    cpu_ms: float
+    cpu_ms: CpuTime
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +66,13 @@ class Target:
     data_dir: Path
     questions: Iterator[str]
 
-    def cpu_s(self) -> float:
-        """Returns the CPU time that the service and the processes of its Postgres have used so far."""
+    def cpu_s(self) -> CpuTime:
+        """Returns the CPU time that the service and the processes of its Postgres have used so far, in seconds."""
         pid_file = self.data_dir / "postgres" / "data" / "postmaster.pid"
         postmaster = psutil.Process(int(pid_file.read_text().split()[0]))
         times = (process.cpu_times() for process in [postmaster, *postmaster.children(recursive=True)])
-        return self.service.cpu_s() + sum(used.user + used.system for used in times)
+        loops = self.service.loop_cpu_s()
+        return CpuTime(loops, self.service.cpu_s() - loops, sum(used.user + used.system for used in times))
 
 
 class Client:
@@ -115,7 +129,7 @@ async def light_beside_heavy(target: Target, *, light: str, heavy: str, seconds:
         cpu_s = target.cpu_s()
         figures = await closed_loop(target, light, clients=1, seconds=seconds)
         replies = sum(len(one) for one in await crowd)
-        cpu_ms = 1000 * (target.cpu_s() - cpu_s) / (replies + figures.answers_per_s * seconds)
+        cpu_ms = target.cpu_s().since(cpu_s, answers=replies + figures.answers_per_s * seconds)
         return replace(figures, cpu_ms=cpu_ms)
 
 
@@ -129,7 +143,7 @@ async def _until(client: Client, done: Callable[[], bool]) -> list[Reply]:
 async def _measured(target: Target, loops: Sequence[Coroutine[None, None, list[Reply]]]) -> LoadFigures:
     start, cpu_s = time.perf_counter(), target.cpu_s()
     replies = list(itertools.chain.from_iterable(await asyncio.gather(*loops)))
-    seconds, cpu_s = time.perf_counter() - start, target.cpu_s() - cpu_s
+    seconds, used_s = time.perf_counter() - start, target.cpu_s()
     took = [reply.took_ms for reply in replies if reply.status == HTTPStatus.OK]
     refused = sum(reply.status == HTTPStatus.SERVICE_UNAVAILABLE for reply in replies)
     return LoadFigures(
@@ -139,5 +153,5 @@ async def _measured(target: Target, loops: Sequence[Coroutine[None, None, list[R
         p95_ms=statistics.quantiles(took, n=20)[-1] if len(took) > 1 else sum(took),
         refused=refused,
         failed=len(replies) - len(took) - refused,
-        cpu_ms=1000 * cpu_s / max(1, len(took)),
+        cpu_ms=used_s.since(cpu_s, answers=len(took)),
     )

@@ -78,27 +78,41 @@ class Service:
         """The base URL."""
         return f"http://127.0.0.1:{self.port}"
 
-    async def ready(self, timeout_s: float = START_S) -> None:
-        """Waits until /readyz answers 200. Raises EmbeddedServerError if it does not in time."""
+    async def ready(self, timeout_s: float = START_S, *, processes: int = 1) -> None:
+        """Waits until /readyz answers 200 and so many processes listen. Raises EmbeddedServerError after the time."""
         deadline = time.monotonic() + timeout_s
         async with httpx.AsyncClient(base_url=self.address, trust_env=False, timeout=5.0) as client:
             while self.process.returncode is None and time.monotonic() < deadline:
                 try:
-                    if (await client.get("/readyz")).status_code == HTTPStatus.OK:
+                    if (await client.get("/readyz")).status_code == HTTPStatus.OK and self.listening() >= processes:
                         return
                 except httpx.TransportError:
                     pass
                 await asyncio.sleep(POLL_S)
         raise errors.EmbeddedServerError("The service did not start.")
 
+    def listening(self) -> int:
+        """Returns how many processes listen on the port."""
+        sockets = (found for one in self.processes() for found in one.net_connections("tcp"))
+        return sum(one.status == psutil.CONN_LISTEN and one.laddr.port == self.port for one in sockets)
+
+    def processes(self) -> list[psutil.Process]:
+        """Returns the process, or the supervisor and the processes that serve; not Postgres and parsers."""
+        first = psutil.Process(self.process.pid)
+        return [first, *(child for child in first.children() if "serve-process" in child.cmdline())]
+
     def memory_mb(self) -> float:
-        """Returns the resident set size in megabytes."""
-        return float(psutil.Process(self.process.pid).memory_info().rss) / 2**20
+        """Returns the resident set size in megabytes, of all processes together."""
+        return sum(float(one.memory_info().rss) for one in self.processes()) / 2**20
 
     def cpu_s(self) -> float:
         """Returns the CPU time used so far, in seconds."""
-        times = psutil.Process(self.process.pid).cpu_times()
-        return float(times.user + times.system)
+        return sum(float(sum(one.cpu_times()[:2])) for one in self.processes())
+
+    def loop_cpu_s(self) -> float:
+        """Returns the part of the CPU time that the first thread of each process has used: the event loops."""
+        threads = (thread for one in self.processes() for thread in one.threads() if thread.id == one.pid)
+        return sum(float(thread.user_time + thread.system_time) for thread in threads)
 
     async def stop(self, how: signal.Signals = signal.SIGTERM, *, timeout_s: float = 60.0) -> float:
         """Sends a signal and waits for the end; returns the seconds it took. Kills the process at the timeout."""
@@ -119,7 +133,7 @@ async def serving(launch: Launch, *, port: int | None = None) -> AsyncIterator[S
     chosen = port or free_port()
     service = Service(await launch.start("serve", "--port", str(chosen)), chosen)
     try:
-        await service.ready()
+        await service.ready(processes=int(launch.settings.get("STEPWELL_WORKERS", 1)))
         yield service
     finally:
         await service.stop()

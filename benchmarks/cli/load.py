@@ -26,7 +26,9 @@ from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.owner import owning
 
 QUESTIONS = 2_000
-COLUMNS = ("", "answers/s", "p50 ms", "p95 ms", "503", "other", "CPU ms")
+COLUMNS = ("", "answers/s", "of best", "p50 ms", "p95 ms", "503", "other", "CPU ms", "loops", "models", "Postgres")
+PROJECTED = 4
+"""Number of workers for which the answers per second are computed from the CPU time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class Plan:
     rounds: int
     burst: int
     checkouts: list[Path]
+    workers: list[int]
     settings: Mapping[str, str]
 
 
@@ -50,13 +53,15 @@ def load(
     checkout: Annotated[
         list[Path] | None, typer.Option(help="Folder of another checkout to measure; repeat.", show_default="this one")
     ] = None,
+    workers: Annotated[str, typer.Option(help="Numbers of workers, separated by commas, measured in turns.")] = "1",
     setting: Annotated[list[str] | None, typer.Option(help="A setting of the service, as NAME=VALUE; repeat.")] = None,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
 ) -> None:
     """Measure answers per second, latency and refusals under load, over a synthetic corpus."""
     settings = dict(one.split("=", 1) for one in setting or [])
     counts = [int(count) for count in clients.split(",")]
-    plan = Plan(counts, seconds, rounds, burst, checkout or [ROOT], settings)
+    numbers = [int(count) for count in workers.split(",")]
+    plan = Plan(counts, seconds, rounds, burst, checkout or [ROOT], numbers, settings)
     with folders.data_dir(data_dir) as chosen:
         chosen.mkdir(parents=True, exist_ok=True)
         folders.open_to_server(chosen)
@@ -65,26 +70,45 @@ def load(
 
 async def _run(plan: Plan, chunks: int, settings: Settings, data_dir: Path) -> None:
     questions, heavy, light = await _prepared(chunks, settings, data_dir)
-    for number, checkout in itertools.product(range(plan.rounds), plan.checkouts):
-        launch = Launch(data_dir, {"AUTH": "api_key", **plan.settings}, checkout.resolve())
-        async with serving(launch) as service:
+    for number, checkout, workers in itertools.product(range(plan.rounds), plan.checkouts, plan.workers):
+        own = {"AUTH": "api_key"} | ({"STEPWELL_WORKERS": str(workers)} if workers > 1 else {})
+        async with serving(Launch(data_dir, {**own, **plan.settings}, checkout.resolve())) as service:
             target = Target(service, data_dir, questions)
-            await loads.closed_loop(target, heavy, clients=4, seconds=2.0)
-            table = Table(*COLUMNS, title=f"{checkout}, round {number + 1}")
-            for clients in plan.clients:
-                figures = await loads.closed_loop(target, heavy, clients=clients, seconds=plan.seconds)
-                table.add_row(f"{clients} clients", *_row(figures))
-            table.add_row(f"burst of {plan.burst}", *_row(await loads.burst(target, heavy, searches=plan.burst)))
-            beside = await loads.light_beside_heavy(target, light=light, heavy=heavy, seconds=plan.seconds)
-            table.add_row(f"1 beside {loads.HEAVY_CLIENTS} of another user", *_row(beside))
-            table.caption = f"{service.memory_mb():.0f} MB"
+            before = service.memory_mb()
+            rows = await _measured(plan, target, light=light, heavy=heavy)
+            table = Table(*COLUMNS, title=f"{checkout}, workers: {workers}, round {number + 1}")
+            best = max(figures.answers_per_s for figures in rows.values())
+            for name, figures in rows.items():
+                table.add_row(name, *_row(figures, best))
+            table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
         options.out.print(table)
 
 
-def _row(figures: LoadFigures) -> list[str]:
-    rates = (figures.answers_per_s, figures.p50_ms, figures.p95_ms)
-    counts = (figures.refused, figures.failed)
-    return [*(f"{rate:.1f}" for rate in rates), *(str(count) for count in counts), f"{figures.cpu_ms:.1f}"]
+async def _measured(plan: Plan, target: Target, *, light: str, heavy: str) -> dict[str, LoadFigures]:
+    """The figures of each closed loop, of the burst and of unequal users, by what they are called."""
+    await loads.closed_loop(target, heavy, clients=4 * max(plan.workers), seconds=2.0)
+    rows = {}
+    for clients in plan.clients:
+        rows[f"{clients} clients"] = await loads.closed_loop(target, heavy, clients=clients, seconds=plan.seconds)
+    rows[f"burst of {plan.burst}"] = await loads.burst(target, heavy, searches=plan.burst)
+    beside = await loads.light_beside_heavy(target, light=light, heavy=heavy, seconds=plan.seconds)
+    rows[f"1 beside {loads.HEAVY_CLIENTS} of another user"] = beside
+    return rows
+
+
+def _row(figures: LoadFigures, best: float) -> list[str]:
+    shares = (f"{figures.answers_per_s:.1f}", f"{figures.answers_per_s / best:.2f}")
+    latencies = (f"{figures.p50_ms:.1f}", f"{figures.p95_ms:.1f}")
+    cpu = (sum(figures.cpu_ms), *figures.cpu_ms)
+    return [*shares, *latencies, str(figures.refused), str(figures.failed), *(f"{one:.1f}" for one in cpu)]
+
+
+def _projection(rows: list[LoadFigures]) -> str:
+    """What PROJECTED workers answer per second if each has a core for its event loop, and the cores for the rest."""
+    cpu_ms = max(rows, key=lambda figures: figures.answers_per_s).cpu_ms
+    rate = PROJECTED * 1000 / cpu_ms.loops
+    cores = rate * sum(cpu_ms) / 1000
+    return f"{PROJECTED} workers by CPU time: {rate:.0f} answers/s on {cores:.1f} cores ({rate / cores:.0f} a core)"
 
 
 async def _prepared(chunks: int, settings: Settings, data_dir: Path) -> tuple[Iterator[str], str, str]:
