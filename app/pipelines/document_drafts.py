@@ -114,18 +114,29 @@ def cut(
     check: Callable[[], None] = cancellable.never,
 ) -> DocumentDraft:
     """A document with the chunks of its text. Raises whatever `check` raises."""
-    passages = chunking.split(
+    chunks = []
+    for passage in passages(draft, model=model, options=options):
+        check()
+        chunks.append(chunk(passage, draft, model=model))
+    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
+
+
+def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
+    """The passages into which a document is cut."""
+    return chunking.split(
         draft.content,
         markdown=draft.markdown,
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
     )
-    chunks = []
-    for passage in passages:
-        check()
-        chunks.append(_chunk(passage, draft.title, draft.config, model.key_name))
-    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
+
+
+def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
+    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
+    text = embedded_text(draft.title, passage.heading_path, passage.content)
+    key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
+    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(text, draft.config), embedding_key=key)
 
 
 def uri_identity(uri: str) -> bytes:
@@ -164,13 +175,6 @@ def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
     if upload.markdown and upload.frontmatter:
         return markdown.parse(text)
     return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
-
-
-def _chunk(passage: Passage, title: str, config: str, model: str) -> ChunkDraft:
-    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
-    text = embedded_text(title, passage.heading_path, passage.content)
-    key = UUID(bytes=hashlib.sha256(f"{model}\n{text}".encode()).digest()[:16])
-    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(text, config), embedding_key=key)
 
 
 def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:

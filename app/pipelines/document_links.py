@@ -6,14 +6,14 @@ The result is that of `mention_extraction.link`, which does the same in one tran
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from app.pipelines import cancellable, gazetteers, mention_extraction, workers
-from app.pipelines.mention_extraction import Matcher, SectionChunk
+from app.pipelines import gazetteers, mention_extraction, offload, workers
+from app.pipelines.mention_extraction import Matcher, SectionChunk, Sections
 from app.pipelines.workers import ClaimLost, Handler, Run
 from app.store import documents, jobs, mentions, staging
 from app.store.db import Writing
@@ -21,8 +21,8 @@ from app.store.mentions import ChunkText, Mention
 from app.text import names, tags
 from app.text.names import Name
 
-CHUNKS = 128
-"""Chunks that are linked in one transaction."""
+CHUNKS, PAGE = 128, 2_048
+"""Chunks that are linked in one transaction, and that are read at once."""
 HEADINGS, HEADING_CHUNKS = 5, 1_000
 """Headings, and chunks under them, that are stored in one transaction."""
 
@@ -63,29 +63,50 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     async with run.db.reading(user_id) as reading:
         version = await _version(reading, user_id, document_id)
-        chunks = await mentions.chunk_texts(reading, user_id, document_id)
-    if not chunks or chunks[0].opening is None:
+        total = await mentions.count_chunks(reading, user_id, document_id)
+        opening = await mentions.chunk_texts(reading, user_id, document_id, limit=1)
+    if not opening or opening[0].opening is None:
         async with run.db.writing(user_id) as writing:
             await jobs.finish(writing, run.job)
         return 0
     linking = _Linking(run, document_id, keys, version)
     resumed = run.job.progress if run.job.progress.get("version") == version else {}
-    title = names.title_name(chunks[0].opening.title)
+    title = names.title_name(opening[0].opening.title)
     if "done" not in resumed:
-        await _link_head(linking, chunks[0], title)
-        await _link_headings(linking, chunks, title)
-    for start in range(resumed.get("done", 0), len(chunks), CHUNKS):
+        await _link_head(linking, opening[0], title)
+        await _link_headings(linking, title)
+    async for done, some in _slices(linking, resumed.get("done", 0)):
         async with run.db.writing(user_id) as writing:
             await linking.begin(writing)
             gazetteer = (await gazetteers.uncommitted(writing, user_id)).gazetteer
-            some = chunks[start : start + CHUNKS]
             await mention_extraction.link_chunks(writing, user_id, some, Matcher(title, gazetteer, keys))
-            await linking.advance(writing, done=start + len(some), total=len(chunks))
+            await linking.advance(writing, done=done, total=total)
     async with run.db.writing(user_id) as writing:
         await linking.begin(writing)
         if not await jobs.finish(writing, run.job, result={"document_id": str(document_id)}):
             raise ClaimLost
-    return len(chunks)
+    return total
+
+
+async def _slices(linking: _Linking, first: int) -> AsyncIterator[tuple[int, list[ChunkText]]]:
+    """The chunks from an index on, in slices of one transaction, each with the index after its last one."""
+    async for page in _pages(linking, first):
+        for start in range(0, len(page), CHUNKS):
+            some = page[start : start + CHUNKS]
+            first += len(some)
+            yield first, some
+
+
+async def _pages(linking: _Linking, first: int) -> AsyncIterator[list[ChunkText]]:
+    """The chunks from an index on, a page of them in memory. `begin` notices a document that changes meanwhile."""
+    user_id = linking.run.job.user_id
+    while True:
+        async with linking.run.db.reading(user_id) as reading:
+            page = await mentions.chunk_texts(reading, user_id, linking.document_id, first=first, limit=PAGE)
+        if not page:
+            return
+        yield page
+        first += len(page)
 
 
 async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) -> None:
@@ -104,21 +125,21 @@ async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) ->
         await mentions.prune(writing, user_id, before)
 
 
-async def _link_headings(linking: _Linking, chunks: Sequence[ChunkText], title: Name | None) -> None:
+async def _link_headings(linking: _Linking, title: Name | None) -> None:
     """Store the headings over each chunk, a few headings in a transaction."""
     user_id, document_id = linking.run.job.user_id, linking.document_id
-    work = partial(_sections, chunks, title)
-    for some in await cancellable.run(sum(len(chunk.content) for chunk in chunks), work):
+    sections = Sections()
+    async for page in _pages(linking, 0):
+        await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
+    for some in await offload.run(10 * len(sections), _groups, sections, title):
         async with linking.run.db.writing(user_id) as writing:
             await linking.begin(writing)
             await mention_extraction.link_headings(writing, user_id, document_id, some)
 
 
-def _sections(chunks: Sequence[ChunkText], title: Name | None, **_check: Any) -> list[list[SectionChunk]]:
+def _groups(sections: Sections, title: Name | None) -> list[list[SectionChunk]]:
     """The chunks under each heading, in groups for one transaction each."""
-    found = [
-        one for one in mention_extraction.section_chunks(chunks) if not mention_extraction.is_title(one.name, title)
-    ]
+    found = [one for one in sections.all() if not mention_extraction.is_title(one.name, title)]
     found.sort(key=lambda one: one.name.key)
     return list(_grouped(found))
 

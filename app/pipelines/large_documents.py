@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -20,7 +20,8 @@ from app.pipelines import cancellable, chunk_vectors, document_drafts, document_
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
-from app.shapes import DocumentDraft, IngestResult
+from app.providers.base import EmbeddingModel
+from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store import documents, jobs, mentions, staging
 from app.store.db import Writing
 from app.store.documents import DocumentSource
@@ -181,20 +182,37 @@ async def _store(run: Run, *, services: Services) -> int:
 
 
 async def _stage(storing: _Storing) -> None:
-    """Cut the document, and stage the chunks that an earlier attempt has not staged."""
-    draft, user_id = storing.staged.draft, storing.user_id
+    """Cut the document, and stage the chunks that an earlier attempt has not staged.
+
+    The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+    """
+    draft, user_id, model = storing.staged.draft, storing.user_id, storing.services.embedder.model
     options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
-    cut = partial(document_drafts.cut, draft, model=storing.services.embedder.model, options=options)
-    chunks = (await cancellable.run(len(draft.content), cut)).chunks
+    passages = await cancellable.run(len(draft.content), partial(_passages, draft, model, options))
     async with storing.services.db.reading(user_id) as reading:
         done, _numbered = await staging.count(reading, user_id, storing.staged.job_id)
-    for start in range(done, len(chunks), CHUNKS):
-        some = chunks[start : start + CHUNKS]
+    for start in range(done, len(passages), CHUNKS):
+        make = partial(_chunks, passages[start : start + CHUNKS], draft, model)
+        some = await cancellable.run(cancellable.LARGE, make)
         async with storing.services.db.writing(user_id) as writing:
             await staging.stage_chunks(writing, user_id, storing.staged, some, first_index=start)
-            await storing.advance(writing, step="cut", done=start + len(some), total=len(chunks))
+            await storing.advance(writing, step="cut", done=start + len(some), total=len(passages))
     async with storing.services.db.writing(user_id) as writing:
-        await storing.advance(writing, step="cut", done=len(chunks), total=len(chunks), staged=True)
+        await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
+
+
+def _passages(
+    draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+) -> list[Passage]:
+    check()
+    return document_drafts.passages(draft, model=model, options=options)
+
+
+def _chunks(
+    passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel, *, check: Callable[[], None]
+) -> list[ChunkDraft]:
+    check()
+    return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
 
 
 async def _embed(storing: _Storing) -> None:

@@ -223,16 +223,35 @@ def _extract(chunks: Sequence[ChunkText], gazetteer: Gazetteer) -> list[_ChunkNa
 
 
 def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
-    """The sections of each chunk, those with a usable name only."""
-    first_chunks: dict[tuple[str, ...], int] = {}
-    found: dict[tuple[str, int, int], SectionChunk] = {}
-    for chunk in chunks:
-        for path in text_headings.sections(chunk.heading_path, chunk.content):
-            first = first_chunks.setdefault(path, chunk.chunk_no)
-            name = text_headings.name(path[-1])
-            if name is not None:
-                found.setdefault((name.key, first, chunk.chunk_no), SectionChunk(name, first, chunk.chunk_no))
-    return list(found.values())
+    """The sections of each chunk of a document, those with a usable name only."""
+    sections = Sections()
+    sections.add(chunks)
+    return sections.all()
+
+
+class Sections:
+    """The sections of a document, whose chunks are added in their order."""
+
+    def __init__(self) -> None:
+        self._first_chunks: dict[tuple[str, ...], int] = {}
+        self._found: dict[tuple[str, int, int], SectionChunk] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, chunks: Sequence[ChunkText]) -> None:
+        """Add the next chunks."""
+        for chunk in chunks:
+            for path in text_headings.sections(chunk.heading_path, chunk.content):
+                first = self._first_chunks.setdefault(path, chunk.chunk_no)
+                name = text_headings.name(path[-1])
+                if name is not None:
+                    key = (name.key, first, chunk.chunk_no)
+                    self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
+
+    def all(self) -> list[SectionChunk]:
+        """The chunks in each section, those of sections with a usable name only."""
+        return list(self._found.values())
 
 
 def is_title(name: Name, title: Name | None) -> bool:

@@ -80,10 +80,12 @@ async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -
     return _opening(row)
 
 
-async def chunk_texts(db: Reading, user_id: str, document_id: UUID) -> list[ChunkText]:
-    """A document's chunks in order."""
-    query = _placed(user_id).where(_c.document_id == document_id).order_by(_c.chunk_index)
-    return [_place(row) for row in await db.execute(query)]
+async def chunk_texts(
+    db: Reading, user_id: str, document_id: UUID, *, first: int = 0, limit: int | None = None
+) -> list[ChunkText]:
+    """A document's chunks in order, from an index on."""
+    query = _placed(user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
+    return [_place(row) for row in await db.execute(query.limit(limit))]
 
 
 async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[ChunkText]:

@@ -26,4 +26,4 @@ def count(text: str) -> int:
 
 def starts(text: str) -> array[int]:
     """Returns the offset of each estimated piece, ascending."""
-    return array("q", [match.start() for match in _PIECE.finditer(text)])
+    return array("i", (match.start() for match in _PIECE.finditer(text)))

@@ -16,6 +16,7 @@ from app.api import wire
 from app.pipelines import (
     document_changes,
     document_drafts,
+    document_links,
     documents,
     ingest,
     jobs,
@@ -45,6 +46,8 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes at which the texts above are large and have several slices in each step."""
     for name, size in {"LARGE": 3_000, "CHUNKS": 7, "EMBEDDED": 9, "INDEXED": 5, "MOST_INDEXED": 5}.items():
         monkeypatch.setattr(large_documents, name, size)
+    monkeypatch.setattr(document_links, "CHUNKS", 3)
+    monkeypatch.setattr(document_links, "PAGE", 7)
     monkeypatch.setattr(large_documents, "LEXEMES", 50)
     monkeypatch.setattr(large_documents, "STAGED_ROWS", 11)
 
