@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from app.cli import root
-from benchmarks.cli import attacks, bench, bm25, load, peers, providers, relevance, soak, volumes, why, world
+from benchmarks.cli import attacks, bench, bm25, ingest, load, peers, providers, relevance, soak, volumes, why, world
 
 app = typer.Typer(
     name="python -m benchmarks",
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.command("bench")(bench.bench)
 app.command("world")(world.world)
 app.command("bm25")(bm25.bm25)
+app.command("ingest")(ingest.ingest)
 app.command("volumes")(volumes.volumes)
 app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)

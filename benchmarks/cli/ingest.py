@@ -1,0 +1,79 @@
+"""Implements `ingest`: measures the speed of storing documents against the model's, and the memory that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines.services import Services
+from app.shapes import Upload
+from app.store import db, embedded, schema
+from benchmarks import folders
+from benchmarks.company import generate
+from benchmarks.ingest import memory, speed
+from benchmarks.ingest.memory import MemoryCurve, UnrecordedFake
+from benchmarks.ingest.speed import Rate
+
+POINTS = 10
+
+
+def ingest(
+    documents: Annotated[int, typer.Option(help="Documents to store in each round; 0: leave out the speed.")] = 1_000,
+    rounds: Annotated[int, typer.Option(help="Rounds of the speed.", min=1)] = 3,
+    folder_mb: Annotated[int, typer.Option(help="Size of the folder of files; 0: leave it out.")] = 500,
+    document_mb: Annotated[int, typer.Option(help="Size of the large document; 0: leave it out.")] = 50,
+) -> None:
+    """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests."""
+    if documents:
+        with folders.data_dir(None) as chosen:
+            uploads = generate.build("train", documents=documents, questions=1).documents
+            options.run(_speed(uploads, rounds, options.settings(chosen)))
+    if folder_mb or document_mb:
+        with folders.temporary() as temporary:
+            options.run(_memory(temporary, folder_mb, document_mb))
+
+
+async def _speed(uploads: Sequence[Upload], rounds: int, settings: Settings) -> None:
+    async with runtime.open_services(settings) as services:
+        compared = await speed.compare(uploads, services, rounds=rounds)
+    for name, rates in (("model alone", compared.model), ("stored", compared.stored)):
+        for rate in rates:
+            options.out.print(f"{name}: {_shown(rate)}")
+    options.out.print(
+        f"storing has {compared.of_model:.2f} of the model's speed, {compared.of_model_by_cpu:.2f} by CPU time"
+    )
+
+
+def _shown(rate: Rate) -> str:
+    by_time, by_cpu = rate.chunks / rate.wall_s, rate.chunks / rate.cpu_s
+    documents = rate.documents / rate.wall_s
+    return f"{documents:.1f} documents/s, {by_time:.1f} chunks/s, {by_cpu:.1f} chunks per second of CPU time"
+
+
+async def _memory(temporary: Path, folder_mb: int, document_mb: int) -> None:
+    async with embedded.EmbeddedPostgres(temporary / "data") as server:
+        fake = UnrecordedFake()
+        await schema.upgrade(server.owner_dsn, model=fake.model.name, dimension=fake.model.dimension)
+        database = db.connect(server.service_dsn)
+        try:
+            services = Services(database, fake)
+            if folder_mb:
+                files = temporary / "files"
+                files.mkdir()
+                _print(f"folder of {folder_mb} MB", await memory.of_folder(files, folder_mb, services))
+            if document_mb:
+                _print(f"document of {document_mb} MB", await memory.of_document(document_mb, services))
+        finally:
+            await database.close()
+
+
+def _print(name: str, curve: MemoryCurve) -> None:
+    sizes = " ".join(f"{size:.0f}" for size in curve.at(POINTS))
+    options.out.print(f"{name}: {curve.before:.0f} MB before, then in tenths of the time {sizes}")
+    options.out.print(f"{name}: at most {curve.grown:.0f} MB more than before")

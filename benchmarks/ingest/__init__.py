@@ -1,0 +1,1 @@
+"""Measures how fast documents are stored, and the memory that it takes."""

@@ -1,0 +1,144 @@
+"""Samples the memory of this process while it stores large files with little text, or one large document."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import random
+import zipfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+import psutil
+
+from app.pipelines import ingest, large_documents, source_sync, sources, workers
+from app.pipelines.services import Services
+from app.pipelines.sources import SourceRequest
+from app.providers.fake import FakeEmbedder
+from app.shapes import Upload, Vector
+
+SAMPLE_S = 0.1
+TEXT_SHARE = 50
+"""Bytes of a file per byte of its text."""
+FILE_BYTES = 1_000_000
+_TYPES = (
+    '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="png" ContentType="image/png"/><Override PartName="/word/document.xml" '
+    'ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+_RELATIONS = (
+    '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="a" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+class UnrecordedFake(FakeEmbedder):
+    """The fake embedder, which does not keep what it has embedded."""
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """The fake embedder's vectors."""
+        vectors = await super().embed_documents(texts)
+        self.documents.clear()
+        return vectors
+
+
+@dataclass(slots=True)
+class MemoryCurve:
+    """The memory of this process in MB: before the work, at equal intervals during it, and after it."""
+
+    before: float
+    sampled: list[float] = field(default_factory=list)
+
+    def at(self, points: int) -> list[float]:
+        """The largest samples in equal parts of the time."""
+        size = max(1, -(-len(self.sampled) // points))
+        return [max(self.sampled[start : start + size]) for start in range(0, len(self.sampled), size)]
+
+    @property
+    def grown(self) -> float:
+        """The most memory that the work took in addition."""
+        return max(self.sampled) - self.before
+
+
+async def of_folder(folder: Path, megabytes: int, services: Services) -> MemoryCurve:
+    """Fills a folder with DOCX files of 1 MB, whose images make up all but a fiftieth, and synchronises it."""
+    await asyncio.to_thread(_fill, folder, megabytes * 1_000_000 // FILE_BYTES)
+    user_id = f"memory-{uuid4()}"
+    await sources.add(SourceRequest(str(folder)), user_id, services, confined=False)
+    async with _sampled() as curve:
+        await _run_jobs(user_id, services)
+    return curve
+
+
+async def of_document(megabytes: int, services: Services) -> MemoryCurve:
+    """Stores one document of this much text."""
+    user_id = f"memory-{uuid4()}"
+    text = _text(megabytes * 1_000_000, random.Random(1))
+    async with _sampled() as curve:
+        await ingest.run(Upload(text, uri="large"), user_id, services, wait=False)
+        del text
+        await _run_jobs(user_id, services)
+    return curve
+
+
+async def _run_jobs(user_id: str, services: Services) -> None:
+    handlers = {**source_sync.handlers(services), **large_documents.handlers(services)}
+    while await workers.run_next(services.db, handlers, user_id=user_id):
+        pass
+
+
+@asynccontextmanager
+async def _sampled() -> AsyncIterator[MemoryCurve]:
+    process = psutil.Process()
+    curve = MemoryCurve(process.memory_info().rss / 1e6)
+
+    async def sample() -> None:
+        while True:
+            curve.sampled.append(process.memory_info().rss / 1e6)
+            await asyncio.sleep(SAMPLE_S)
+
+    sampling = asyncio.create_task(sample())
+    try:
+        yield curve
+    finally:
+        sampling.cancel()
+        curve.sampled.append(process.memory_info().rss / 1e6)
+
+
+def _fill(folder: Path, files: int) -> None:
+    for number in range(files):
+        chance = random.Random(number)
+        raw = _docx(_text(FILE_BYTES // TEXT_SHARE, chance), FILE_BYTES - FILE_BYTES // TEXT_SHARE)
+        (folder / f"{number:05}.docx").write_bytes(raw)
+
+
+def _docx(text: str, image_bytes: int) -> bytes:
+    paragraphs = "".join(f"<w:p><w:r><w:t>{line}</w:t></w:r></w:p>" for line in text.split("\n\n"))
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("[Content_Types].xml", _TYPES)
+        archive.writestr("_rels/.rels", _RELATIONS)
+        body = f'<w:document xmlns:w="{_WORD}"><w:body>{paragraphs}</w:body></w:document>'
+        archive.writestr("word/document.xml", body)
+        archive.writestr("word/media/image.png", os.urandom(image_bytes))
+    return target.getvalue()
+
+
+def _text(size: int, chance: random.Random) -> str:
+    """Paragraphs of made-up words under headings."""
+    syllables = ["ka", "ro", "mi", "ten", "sol", "dar", "ve", "lun", "pi", "gor", "sha", "ne"]
+    words = ["".join(chance.choices(syllables, k=chance.randint(1, 4))) for _ in range(20_000)]
+    paragraphs: list[str] = []
+    length = 0
+    while length < size:
+        paragraph = " ".join(chance.choices(words, k=80)) + "."
+        paragraphs.append(f"## Part {len(paragraphs)}\n\n{paragraph}" if len(paragraphs) % 40 == 0 else paragraph)
+        length += len(paragraph) + 2
+    return "\n\n".join(paragraphs)
