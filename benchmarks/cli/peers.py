@@ -77,13 +77,17 @@ async def _run(
     async with runtime.open_services(settings) as services, server:
         embedder = RememberingEmbedder.of(services)
         workplace = Workplace(server, services, embedder, folder, chosen)
-        reports = await comparison.compare(named, workplace, progress=options.err.print)
+        reports = await comparison.compare(named, workplace, progress=_show)
         async with postgres.connected(server.dsn(user="postgres", driver="postgresql")) as connection:
             versions = await connection.fetchval(
                 "SELECT 'Postgres ' || split_part(current_setting('server_version'), ' ', 1) || ', pgvector ' || "
                 "extversion FROM pg_extension WHERE extname = 'vector'"
             )
     return reports, str(versions)
+
+
+def _show(line: str) -> None:
+    options.err.print(line, soft_wrap=True)
 
 
 def _header(named: Sequence[NamedSet]) -> list[str]:

@@ -85,6 +85,7 @@ class SpeedReport:
             "textbook OR / hybrid": self.timings["textbook OR"].p50 / hybrid,
             "textbook AND / hybrid": self.timings["textbook AND"].p50 / hybrid,
             "hybrid / bare HNSW": hybrid / self.timings["bare HNSW"].p50,
+            "hybrid / bare HNSW, same ef_search": hybrid / self.timings["bare HNSW, same ef_search"].p50,
         }
         object.__setattr__(self, "ratios", {name: round(ratio, 2) for name, ratio in ratios.items()})
 
@@ -113,7 +114,7 @@ async def run(
         questions = await corpus.questions(
             owner, asked, chunks=parameters.chunks, count=parameters.questions, seed=SEED
         )
-        target = Target(services.db, owner, services.embedder.model)
+        target = await Target.of(services.db, owner, services.embedder.model)
         report = await _measured(parameters, stored, questions, target, services, progress)
         if not with_service:
             return report

@@ -190,6 +190,15 @@ class Owner:
         """Runs a bare HNSW lookup; returns the number of rows."""
         return len(await self._execute("nearest", embedding=vectors.as_text(vector), candidates=candidates))
 
+    @asynccontextmanager
+    async def searching(self, breadth: int) -> AsyncIterator[None]:
+        """Sets `hnsw.ef_search` within the block."""
+        await self._run(f"SET hnsw.ef_search = {breadth}")
+        try:
+            yield
+        finally:
+            await self._run(f"SET hnsw.ef_search = {_SETTINGS['hnsw.ef_search']}")
+
     async def exact_nearest(self, user_id: str, vector: Vector, *, containing: str, limit: int) -> list[UUID]:
         """Returns the exactly nearest chunks among documents whose metadata contain a JSON object; `{}` means all."""
         embedding = vectors.as_text(vector)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import sqlalchemy as sa
 
 from app.evaluation import metrics
 from app.pipelines import search, understanding
@@ -26,7 +27,16 @@ from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.owner import Owner, Plan
 
 Statement = Callable[[BenchmarkQuestion], Awaitable[float]]
-Name = Literal["hybrid", "vector leg", "text leg", "bare HNSW", "textbook OR", "textbook AND", "search"]
+Name = Literal[
+    "hybrid",
+    "vector leg",
+    "text leg",
+    "bare HNSW",
+    "bare HNSW, same ef_search",
+    "textbook OR",
+    "textbook AND",
+    "search",
+]
 
 PLANS: tuple[Plan, ...] = ("default", "serial", "no sequential scan")
 PLAN_QUESTIONS, WARM_UPS = 5, 10
@@ -65,11 +75,22 @@ class FixedEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The database under measurement, connected to as the service and as the owner."""
+    """The database under measurement, connected to as the service and as the owner.
+
+    `breadth` is the `hnsw.ef_search` that the service searches with, which grows with the corpus.
+    """
 
     db: Database
     owner: Owner
     model: EmbeddingModel
+    breadth: int
+
+    @classmethod
+    async def of(cls, db: Database, owner: Owner, model: EmbeddingModel) -> Target:
+        """Returns the target with the breadth that a search has."""
+        async with db.searching(USER, candidates=CANDIDATES) as reading:
+            breadth = await reading.execute(sa.text("SHOW hnsw.ef_search"))
+        return cls(db, owner, model, int(breadth.scalar_one()))
 
     def statements(self) -> dict[Name, Statement]:
         """Returns the timed statements by name."""
@@ -77,7 +98,8 @@ class Target:
             "hybrid": lambda question: self._recall(question, EACH),
             "vector leg": lambda question: self._recall(question, VECTOR_ONLY),
             "text leg": lambda question: self._recall(question, TEXT_ONLY),
-            "bare HNSW": self._bare,
+            "bare HNSW": lambda question: self._bare(question, CANDIDATES),
+            "bare HNSW, same ef_search": lambda question: self._bare(question, self.breadth),
             "textbook OR": lambda question: self._textbook(question, texts.any_of(question.words)),
             "textbook AND": lambda question: self._textbook(question, texts.all_of(question.words)),
             "search": self._search,
@@ -89,10 +111,11 @@ class Target:
             await recall.hybrid(reading, request(question, weights))
             return _since(start)
 
-    async def _bare(self, question: BenchmarkQuestion) -> float:
-        start = time.perf_counter()
-        await self.owner.nearest(question.vector, candidates=CANDIDATES)
-        return _since(start)
+    async def _bare(self, question: BenchmarkQuestion, breadth: int) -> float:
+        async with self.owner.searching(breadth):
+            start = time.perf_counter()
+            await self.owner.nearest(question.vector, candidates=CANDIDATES)
+            return _since(start)
 
     async def _textbook(self, question: BenchmarkQuestion, query: str) -> float:
         start = time.perf_counter()
