@@ -74,7 +74,7 @@ async def search_multihop(
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k)
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
     answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
     request.state.answer, request.state.timings = answer, answer.timings
     size = replies.cost_of(answer)

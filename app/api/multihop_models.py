@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from app.api import wire
-from app.api.enums import Extractor, HopMerge, Mode
+from app.api.enums import Extractor, Hierarchy, HopMerge, Mode, Rerank
 from app.api.filter_models import SearchFilters
 from app.api.hit_models import MORE, HopLink, SearchHit, is_none
-from app.api.search_models import SNIPPETS, AnswerOptions, Explain, Snippets
+from app.api.search_models import MMR, RERANK, SNIPPETS, AnswerOptions, Explain, Snippets
 from app.api.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
 from app.pipelines import multihop
-from app.shapes import Answer, Hit
+from app.shapes import Answer, Guidance, Hit
 from app.shapes import Query as QueryShape
 
 
@@ -38,9 +39,12 @@ class MultihopRequest(AnswerOptions):
     exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
     explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
     snippets: Snippets = Field(False, description=SNIPPETS)
+    hierarchy: Hierarchy = Field("off", description="Use of recognised entities in hop 1, as in a search.")
+    rerank: Rerank = Field("none", description=RERANK)
+    mmr: wire.Flag = Field(False, description=MMR)
 
-    def shape(self, user_id: str, *, candidates: int, k: int) -> multihop.MultihopQuery:
-        """The query as a core type."""
+    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> multihop.MultihopQuery:
+        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
         query = QueryShape(
             user_id=user_id,
             text=self.query,
@@ -55,6 +59,9 @@ class MultihopRequest(AnswerOptions):
             snippets=self.snippets,
             cursor=self.cursor,
             group_size=self.more,
+            rerank=self.rerank,
+            mmr=self.mmr,
+            guidance=guidance.off if self.hierarchy == "off" else replace(guidance, hierarchy=self.hierarchy),
         )
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
 
@@ -63,7 +70,9 @@ class MultihopHit(SearchHit):
     """A passage and the hop that found it."""
 
     hop: int = Field(description="Number of the hop that found it, from 1.")
-    combined_score: float = Field(description="Score over all hops, by which results are sorted.")
+    combined_score: float = Field(
+        description="Score over all hops, by which results are sorted before `rerank` and `mmr`."
+    )
     via: HopLink | None = Field(None, description="How a later hop reached it; null for hop 1.")
     more: list[MultihopHit] | None = Field(None, description=MORE, exclude_if=is_none)  # type: ignore[assignment]
 

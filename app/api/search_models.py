@@ -75,6 +75,8 @@ Explain = Annotated[wire.Flag, AfterValidator(_explainable)]
 
 Snippets = Annotated[wire.Flag, AfterValidator(_with_text)]
 """Whether hits have snippets; declared after `detail`, which must not be `ids`."""
+RERANK = "Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker."
+MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
 SNIPPETS = "Include the best one to three sentences of each hit, with the offsets of what matches; not with `ids`."
 
 
@@ -129,8 +131,8 @@ class SearchRequest(AnswerOptions):
 
     depth: Depth = Field(
         "fast",
-        description="`thorough` follows names as `/search/multihop` does, with limits up to 20 and without `rerank`, "
-        "`mmr`, `min_…` and `hierarchy: force`; `auto` does so if the query contains names.",
+        description="`thorough` follows names as `/search/multihop` does, with limits up to 20 and without `min_…`; "
+        "`auto` does so if the query contains names.",
     )
     hierarchy: Hierarchy = Field(
         "auto",
@@ -148,11 +150,9 @@ class SearchRequest(AnswerOptions):
 
     rerank: Rerank = Field(
         "none",
-        description="Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker.",
+        description=RERANK,
     )
-    mmr: wire.Flag = Field(
-        False, description="Diversify the results by maximal marginal relevance; results are in the order of selection."
-    )
+    mmr: wire.Flag = Field(False, description=MMR)
 
     def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
         """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""

@@ -45,7 +45,7 @@ async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:
             question = next(q for q in samples.QUESTIONS if q.kind == kind)
             search.show(await search.ask(Query(user, question.text, limit=3), services), question.text)
         linked = next(q for q in samples.QUESTIONS if q.kind == "multihop")
-        linked_query = pipeline.MultihopQuery(Query(user, linked.text, limit=5), 2, "auto", "linked")
+        linked_query = pipeline.MultihopQuery(Query(user, linked.text, limit=5, guidance=services.guidance.off))
         options.out.print(multihop.chain(await multihop.ask(linked_query, services)))
         if serve_after:
             telemetry.configure(settings.log_level, settings.log_json)

@@ -100,16 +100,16 @@ def evaluate(
     ] = EvalMode.auto,
     fusion: Annotated[Fusion, typer.Option(help="As in the API.")] = Fusion.auto,
     hierarchy: Annotated[
-        Hierarchy, typer.Option(help="As in the API; not with flat, two_pass and multihop.")
+        Hierarchy, typer.Option(help="As in the API; not with flat and two_pass; multihop: force or off.")
     ] = Hierarchy.auto,
-    boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat, multihop: never.")] = True,
+    boost: Annotated[bool, typer.Option("--boost/--no-boost", help="As in the API; flat: never.")] = True,
     alpha: Annotated[
         float | None, typer.Option(min=0, max=1, help="As in the API.", show_default="as configured")
     ] = None,
     compare: Annotated[
         bool, typer.Option("--compare", help="Count the questions that the mode helps, harms and loses against flat.")
     ] = False,
-    rerank: Annotated[options.Rerank, typer.Option(help="As in the API; not with multihop.")] = options.Rerank.none,
+    rerank: Annotated[options.Rerank, typer.Option(help="As in the API.")] = options.Rerank.none,
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
     max_hops: Annotated[int, typer.Option(min=2, max=4, help="Only with multihop.")] = 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -36,6 +37,15 @@ def multihop(
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
     snippets: options.Snippets = False,
+    rerank: Annotated[
+        options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
+    ] = options.Rerank.none,
+    mmr: Annotated[
+        bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")
+    ] = False,
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
+    ] = False,
     filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
@@ -43,19 +53,28 @@ def multihop(
 ) -> None:
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
     request = Query(
-        options.checked_user(user), query, limit=limit, filters=filter_option.read(filters), snippets=snippets
+        options.checked_user(user),
+        query,
+        limit=limit,
+        filters=filter_option.read(filters),
+        snippets=snippets,
+        rerank=rerank.value,
+        mmr=mmr,
     )
     question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
-    answer = options.run(_ask(question, options.settings(data_dir)))
+    settings = options.settings(data_dir)
+    options.check_rerank(rerank, settings)
+    answer = options.run(_ask(question, settings, guided=hierarchy))
     if as_json:
         typer.echo(MultihopResponse.of(answer).model_dump_json())
     else:
         options.out.print(chain(answer))
 
 
-async def _ask(question: pipeline.MultihopQuery, settings: Settings) -> Answer:
+async def _ask(question: pipeline.MultihopQuery, settings: Settings, *, guided: bool) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
-        return await ask(question, services)
+        guidance = services.guidance if guided else services.guidance.off
+        return await ask(replace(question, query=replace(question.query, guidance=guidance)), services)
 
 
 async def ask(question: pipeline.MultihopQuery, services: Services) -> Answer:

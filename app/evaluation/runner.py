@@ -27,8 +27,6 @@ MAX_MULTIHOP_LIMIT = 20
 EvaluationMode = Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"]
 API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semantic", "lexical": "lexical"}
 """Evaluation modes that set the API's `mode`; all others leave it at `auto`."""
-WITHOUT_GUIDANCE = ("flat", "multihop")
-"""Evaluation modes in which entities neither guide nor boost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +35,9 @@ class Strategy:
 
     `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion` and `rerank` have
     the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
-    `hierarchy: force`. `multihop` is the multi-hop search; only it uses `extractor`, `merge` and `max_hops`. `alpha`
-    None is the service's setting. `compare` asks every question in mode `flat` too.
+    `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it uses
+    `extractor`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in mode
+    `flat` too.
     """
 
     mode: EvaluationMode = "auto"
@@ -67,8 +66,8 @@ class Strategy:
         )
 
     def _guidance(self, defaults: Guidance) -> Guidance:
-        if self.mode in WITHOUT_GUIDANCE:
-            return replace(defaults, hierarchy="off", boost=False)
+        if self.mode == "flat" or (self.mode == "multihop" and self.hierarchy != "force"):
+            return defaults.off
         hierarchy: Hierarchy = "force" if self.mode == "two_pass" else self.hierarchy
         alpha = defaults.alpha if self.alpha is None else self.alpha
         return replace(defaults, hierarchy=hierarchy, alpha=alpha, boost=self.boost)
@@ -235,10 +234,8 @@ async def _compared(
 
 
 def _check(strategy: Strategy, services: Services) -> None:
-    if strategy.hierarchy != "auto" and strategy.mode not in ("auto", *API_MODES):
+    if strategy.hierarchy != "auto" and strategy.mode not in ("auto", *API_MODES, "multihop"):
         raise errors.BadRequest(f"The mode {strategy.mode} sets its own hierarchy.", field="hierarchy")
-    if strategy.rerank != "none" and strategy.mode == "multihop":
-        raise errors.BadRequest("A multi-hop search is not reranked: use another mode.", field="rerank")
     if strategy.rerank == "provider" and services.reranker is None:
         raise errors.BadRequest("No reranker is configured: set STEPWELL_RERANKER.", field="rerank")
 

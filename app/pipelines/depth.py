@@ -46,8 +46,14 @@ async def run(query: Query, depth: Depth, services: Services, turn: SearchTurn =
             return replace(answer, depth=used, depth_reason=reason)
         used, reason = "thorough", "names"
     _check(query)
-    answer = await multihop.run(MultihopQuery(query), services, turn)
+    answer = await multihop.run(MultihopQuery(_of_first_hop(query)), services, turn)
     return replace(answer, depth=used, depth_reason=reason)
+
+
+def _of_first_hop(query: Query) -> Query:
+    """The query of a search over several hops, which entities guide only where that is forced."""
+    guidance = query.guidance if query.guidance.hierarchy == "force" else query.guidance.off
+    return replace(query, guidance=guidance)
 
 
 def _contains_title(answer: Answer) -> bool:
@@ -74,9 +80,6 @@ def _only_of_a_search(query: Query) -> str | None:
     """The first field of the query that a search over several hops does not support."""
     used = {
         "limit": query.limit > MAX_LIMIT,
-        "rerank": query.rerank != "none",
-        "mmr": query.mmr,
-        "hierarchy": query.guidance.hierarchy == "force",
         "min_vector_score": query.min_vector_score is not None,
         "min_rrf_score": query.min_rrf_score is not None,
         "min_confidence": query.min_confidence is not None,

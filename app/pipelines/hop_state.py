@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from app.pipelines.extraction import Extraction
+from app.pipelines.guided_retrieval import GuidedRetrieval
 from app.pipelines.retrieval import Retrieval
 from app.ranking import merge
 from app.ranking.merge import Scored
-from app.shapes import Candidate, Hop, LinkedChunk, Via
+from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, Via
 from app.text import names
 
 _VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "asked": 3}
@@ -22,8 +23,8 @@ class HopChunk:
     """One chunk as the hops found it.
 
     `hop` is the hop that brought it (None: it is only compared), `rrf_score` and `similarity` its scores against the
-    original question, `signals` the parts of its linked score, `followed` whether its names were followed already, and
-    `lexemes` those of the question that it contains.
+    original question, `signals` the parts of its linked score, `followed` whether its names were followed already,
+    `lexemes` those of the question that it contains, and `guided` the hit of hop 1 with what entities added to it.
     """
 
     chunk_id: UUID
@@ -36,6 +37,12 @@ class HopChunk:
     via: Via | None = None
     followed: bool = False
     lexemes: frozenset[str] | None = None
+    guided: Hit | None = None
+
+    @property
+    def guided_steps(self) -> Json:
+        """The steps by which entities changed the score in hop 1."""
+        return (self.guided.explain if self.guided else None) or {}
 
     def raise_signal(self, name: str, value: float, via: Via | None = None) -> None:
         """Keep the larger value of a signal, and the best name that links to the chunk."""
@@ -53,25 +60,31 @@ class HopState:
     `is_current` is whether no provider was called since the chunks were read or checked.
     """
 
-    first: Retrieval
+    guided: GuidedRetrieval
     hops: list[Hop] = field(default_factory=list)
     extractions: dict[int, Extraction] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
     is_current: bool = True
 
     @classmethod
-    def after_first_hop(cls, query: str, first: Retrieval, *, width: int) -> HopState:
+    def after_first_hop(cls, query: str, guided: GuidedRetrieval, *, width: int) -> HopState:
         """Hop 1 brings its best `width` chunks; the others count only by their score."""
-        state = cls(first)
-        for rank, candidate in enumerate(first.result.candidates, 1):
-            chunk = state.add(candidate)
-            chunk.similarity = candidate.vector_score
-            chunk.raise_signal("fused", candidate.score)
+        state = cls(guided)
+        for rank, hit in enumerate(guided.hits, 1):
+            chunk = state.add(hit.candidate)
+            chunk.guided = hit
+            chunk.similarity = hit.candidate.vector_score
+            chunk.raise_signal("fused", min(1.0, hit.candidate.score))
             if rank <= width:
                 chunk.hop = 1
         similarities = [c.similarity for c in state.chunks.values() if c.similarity is not None]
         state.hops.append(Hop(1, query, len(state.brought), best_similarity=max(similarities, default=None)))
         return state
+
+    @property
+    def first(self) -> Retrieval:
+        """What hop 1 retrieved."""
+        return self.guided.retrieved
 
     @property
     def brought(self) -> dict[UUID, int]:
@@ -157,9 +170,8 @@ class HopState:
         if not chunk_ids:
             return
         self.chunks = {chunk_id: chunk for chunk_id, chunk in self.chunks.items() if chunk_id not in chunk_ids}
-        result = self.first.result
-        candidates = tuple(candidate for candidate in result.candidates if candidate.chunk_id not in chunk_ids)
-        self.first = replace(self.first, result=replace(result, candidates=candidates))
+        kept = [hit for hit in self.guided.hits if hit.candidate.chunk_id not in chunk_ids]
+        self.guided = replace(self.guided, hits=kept)
 
     def via(self, chunk: HopChunk) -> Via | None:
         """How a hop after the first found a chunk: the name that links to it, else the added term it contains.

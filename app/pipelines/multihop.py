@@ -15,11 +15,14 @@ from uuid import UUID
 from app import errors
 from app.pipelines import (
     answers,
+    entity_search,
     extraction,
+    final_order,
+    guided_retrieval,
     model_switch,
     pages,
     query_vector,
-    retrieval,
+    rerank,
     snippets,
     stale_chunks,
     turns,
@@ -104,8 +107,9 @@ class _MultihopSearch:
             min_relevance=None,
             group_size=None,
         )
-        first = await retrieval.retrieve(wide, self.context)
-        return HopState.after_first_hop(self.query.text, first, width=hop_width(self.query))
+        understood = await understanding.understand(wide, self.context)
+        found = await guided_retrieval.run(wide, understood, self.context)
+        return HopState.after_first_hop(self.query.text, found, width=hop_width(self.query))
 
     async def next_hop(self, hop: int, state: HopState) -> bool:
         """Go one hop further; False ends the search. A failure is noted and leaves the state as it was."""
@@ -133,7 +137,7 @@ class _MultihopSearch:
     def _sources(self, hop: int, state: HopState) -> list[UUID]:
         """The chunks that the hop starts from, best first: hop 1's own order, later the merged one."""
         if hop == 2:
-            order = [candidate.chunk_id for candidate in state.first.result.candidates]
+            order = [hit.candidate.chunk_id for hit in state.guided.hits]
         else:
             order = merge.order(self._scores(state), state.brought)
         return [chunk_id for chunk_id in order if state.chunks[chunk_id].hop is not None]
@@ -226,28 +230,42 @@ class _MultihopSearch:
             texts = {c.chunk_id: c.candidate.content for c in state.chunks.values() if c.candidate is not None}
             shown = await snippets.added(page.hits, texts, state.first, self.context)
             page = replace(page, hits=tuple(shown))
+        built = answers.build(self.query, state.first, self.context, page)
         return replace(
-            answers.build(self.query, state.first, self.context, page),
+            entity_search.annotated(built, state.guided.matches, state.guided.guidance),
             search_mode="multihop",
+            fallback_reason=built.fallback_reason,
+            query_type=built.query_type,
             degraded=tuple(dict.fromkeys(self.context.degraded)),
             hops=tuple(state.hops),
             total_results=sum(hop.result_count for hop in state.hops),
         )
 
     async def _hits(self, state: HopState, wanted: PageRequest) -> list[Hit]:
-        """The merged chunks as far as the page needs them, and one more."""
+        """The merged chunks in their final order, as far as the page needs them, and one more."""
         scores = self._scores(state)
-        order = merge.order(scores, state.brought)
+        best = 1.0 if state.only_first_hop else self.strategy.best_score(state)
+        merged = [
+            Hit(replace(chunk.candidate, score=scores[chunk.chunk_id].score / best), "low", ())
+            for chunk in await self._leading(merge.order(scores, state.brought), state, wanted)
+            if chunk.candidate is not None
+        ]
+        ordered = await final_order.run(self.query, merged, state.first, self.context, keep_all=True)
+        hits = [self._hit(hit, state, scores[hit.candidate.chunk_id], best) for hit in ordered]
+        return hits if state.only_first_hop else self._assessed(hits)
+
+    async def _leading(self, order: Sequence[UUID], state: HopState, wanted: PageRequest) -> list[HopChunk]:
+        """The best stored chunks without those that contain what the query excludes."""
         # Chunks reached by names were not checked for excluded words, so any number of chunks may be left out.
         needs_all = wanted.group_size is not None or bool(state.first.parsed.excluded)
-        leading = [state.chunks[chunk_id] for chunk_id in (order if needs_all else order[: wanted.end + 1])]
+        needed = wanted.end + 1
+        if rerank.is_wanted(self.query):
+            needed = max(needed, rerank.pool_size(self.query.limit))
+        leading = [state.chunks[chunk_id] for chunk_id in (order if needs_all else order[:needed])]
         await self._read_missing(leading, state)
         excluded = await self._containing_excluded(leading, state)
-        best = 1.0 if state.only_first_hop else self.strategy.best_score(state)
         stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in state.chunks]
-        kept = [chunk for chunk in stored if chunk.chunk_id not in excluded]
-        hits = [self._hit(chunk, state, scores[chunk.chunk_id], best) for chunk in kept]
-        return hits if state.only_first_hop else self._assessed(hits)
+        return [chunk for chunk in stored if chunk.chunk_id not in excluded]
 
     def _assessed(self, hits: Sequence[Hit]) -> list[Hit]:
         """The hits with the relevance and confidence of a search over several hops, which linked sums show."""
@@ -280,21 +298,23 @@ class _MultihopSearch:
         async with self._reading(state) as reading:
             return await recall.containing_excluded(reading, self.query.user_id, later, lexical)
 
-    def _hit(self, chunk: HopChunk, state: HopState, scored: Scored, best: float) -> Hit:
-        assert chunk.candidate is not None
-        candidate = replace(chunk.candidate, score=scored.score / best, cosine=chunk.similarity)
-        hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed))
+    def _hit(self, ranked: Hit, state: HopState, scored: Scored, best: float) -> Hit:
+        chunk = state.chunks[ranked.candidate.chunk_id]
+        candidate = replace(ranked.candidate, cosine=chunk.similarity)
+        linked = state.guided.link_of(chunk.guided)
+        hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed), linked=linked)
         ways = tuple(name for name in ("linked", "shared", "named", "expanded", "asked") if chunk.signals.get(name))
         via = state.via(chunk)
         explain = None
         if hit.explain is not None:
             heading = {"heading": via.name} if via and via.heading else {}
             explain = {
-                **answers.of_later_hop(hit.explain, chunk.hop),
+                **answers.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 "signals": dict(chunk.signals),
                 **heading,
                 "parts": dict(scored.parts),
                 "best": best,
+                **(ranked.explain or {}),
                 **answers.capped(candidate.score),
             }
         return replace(
@@ -303,6 +323,8 @@ class _MultihopSearch:
             hop=chunk.hop or 1,
             combined_score=scored.score,
             via=via,
+            parent=chunk.guided.parent if chunk.guided else None,
+            boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
         )
 

@@ -1,17 +1,17 @@
-"""Runs the hybrid statement for a query, and relaxes the query if it finds nothing."""
+"""Completes what the hybrid statement retrieved for a query, and relaxes the query if it found nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from app.pipelines import query_vector, relaxation, understanding
+from app.pipelines import query_vector, relaxation
 from app.pipelines.context import SearchContext
 from app.pipelines.understanding import Understanding
 from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import HybridRequest, HybridResult, ParsedQuery, Query
+from app.shapes import HybridRequest, HybridResult, ParsedQuery
 from app.store import recall
-from app.store.db import Database, retry_read, use_custom_plans, version
+from app.store.db import Database, retry_read, use_custom_plans
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,6 @@ class Retrieval:
     scale: relevance.Scale | None = None
 
 
-async def retrieve(query: Query, context: SearchContext) -> Retrieval:
-    """Run both legs. Raises DatabaseUnavailable."""
-    understood = await understanding.understand(query, context)
-    with context.timed("recall"):
-        result = await _hybrid(understood.request, context)
-    return await completed(understood, result, context)
-
-
 async def completed(understood: Understanding, result: HybridResult, context: SearchContext) -> Retrieval:
     """Note a text leg without terms, and relax the query if chunks are in scope and none was found."""
     parsed, plan, request = understood.parsed, understood.plan, understood.request
@@ -50,13 +42,6 @@ async def completed(understood: Understanding, result: HybridResult, context: Se
 def _scale(request: HybridRequest, result: HybridResult, model: str) -> relevance.Scale | None:
     has_vector = request.vector is not None and request.weights.vector > 0
     return relevance.scale(result.terms, model=model, has_vector=has_vector)
-
-
-@retry_read
-async def _hybrid(request: HybridRequest, context: SearchContext) -> HybridResult:
-    async with context.services.db.searching(request.user_id, candidates=request.candidates) as reading:
-        context.version = version(reading)
-        return await recall.hybrid(reading, request)
 
 
 async def _relaxed(

@@ -9,14 +9,12 @@ from uuid import UUID
 from app import errors
 from app.pipelines import (
     answers,
-    entity_match,
     entity_search,
+    final_order,
+    guided_retrieval,
     model_switch,
     pages,
-    rerank,
-    retrieval,
     snippets,
-    stale_chunks,
     turns,
     understanding,
 )
@@ -27,10 +25,8 @@ from app.pipelines.pages import HybridRun, Page, PageRequest
 from app.pipelines.retrieval import Retrieval
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
-from app.pipelines.understanding import Understanding
 from app.ranking import relevance
 from app.shapes import Answer, Hit, Query
-from app.store.db import retry_read, version
 from app.text import cleaning
 
 
@@ -86,14 +82,13 @@ def check(query: Query, services: Services) -> None:
 async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> RankedSearch:
     """Retrieve and order the hits; `keep_all` keeps those that MMR does not select, after the others."""
     understood = await understanding.understand(query, context, ahead=1)
-    matches, guidance = await _guided_recall(query, understood, context)
-    retrieved = await retrieval.completed(understood, guidance.result, context)
-    guided = entity_search.ordered(answers.unranked(retrieved), guidance, query.guidance)
-    hits = await _reranked(query, guided, retrieved, context, keep_all=keep_all)
+    found = await guided_retrieval.run(query, understood, context)
+    retrieved, guidance = found.retrieved, found.guidance
+    hits = await final_order.run(query, found.hits, retrieved, context, keep_all=keep_all)
     completion = answers.Completion(
         query, retrieved, guidance.linked_documents, guidance.aboutness, relaxed=bool(context.relaxed)
     )
-    return RankedSearch(query, matches, guidance, retrieved, guided, hits, completion)
+    return RankedSearch(query, found.matches, guidance, retrieved, found.hits, hits, completion)
 
 
 async def first_page(search: RankedSearch, context: SearchContext) -> Page:
@@ -118,46 +113,7 @@ async def _page(search: RankedSearch, wanted: PageRequest, context: SearchContex
     )
 
 
-@retry_read
-async def _guided_recall(
-    query: Query, understood: Understanding, context: SearchContext
-) -> tuple[EntityMatches, GuidedResult]:
-    """Match the query's entities and run the hybrid statement, guided by them or not, in one transaction."""
-    services = context.services
-    async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
-        context.version = version(reading)
-        with context.timed("pass1"):
-            matches = await entity_match.run(
-                reading, query, understood.parsed, understood.request.vector, cache=services.entity_cache
-            )
-        with context.timed("recall"):
-            guided = await entity_search.run(reading, query, understood, matches, cache=services.entity_cache)
-    return matches, guided
-
-
 def _texts(hits: Sequence[Hit]) -> dict[UUID, str]:
     """The whole text of each hit, and of those in its `more`, by chunk id."""
     every = (one for hit in hits for one in (hit, *hit.more))
     return {one.candidate.chunk_id: one.candidate.content for one in every}
-
-
-async def _reranked(
-    query: Query, guided: list[Hit], retrieved: Retrieval, context: SearchContext, *, keep_all: bool
-) -> list[Hit]:
-    """The hits in the order that re-ranking and MMR give them."""
-    if not rerank.is_wanted(query):
-        return guided
-    options = rerank.options_of(query, retrieved.parsed.text, retrieved.request.vector, keep_all=keep_all)
-    with context.timed("rerank"):
-        ordered = await rerank.hits(guided, options, context)
-    context.degraded += ordered.degraded
-    hits = rerank.applied(guided, ordered)
-    return await _still_stored(hits, context) if query.rerank == "provider" else hits
-
-
-@retry_read
-async def _still_stored(hits: Sequence[Hit], context: SearchContext) -> list[Hit]:
-    """The hits whose documents were neither replaced nor deleted while the provider was called."""
-    async with context.services.db.searching(context.user_id) as reading:
-        stale = await stale_chunks.find([hit.candidate for hit in hits], context, reading)
-    return [hit for hit in hits if hit.candidate.chunk_id not in stale]

@@ -70,6 +70,11 @@ class Guidance:
     boost: bool = True
     boost_by_type: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    @property
+    def off(self) -> Guidance:
+        """The same options without any effect of entities."""
+        return replace(self, hierarchy="off", boost=False)
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

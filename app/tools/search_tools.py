@@ -118,7 +118,8 @@ async def search_documents(given: SearchArguments, context: ToolContext) -> Pass
 
 async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:
     """Search, follow names in the passages found, and search again."""
-    question = multihop.MultihopQuery(_query(given, context), given.max_hops)
+    query = _query(given, context)
+    question = multihop.MultihopQuery(replace(query, guidance=query.guidance.off), given.max_hops)
     return await _run(partial(multihop.run, question, context.services), given, context)
 
 

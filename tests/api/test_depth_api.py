@@ -76,9 +76,7 @@ async def test_auto_leaves_a_question_about_a_described_entity_to_guidance(reade
     assert (answer["depth"], answer["depth_reason"]) == ("fast", "entity")
 
 
-@pytest.mark.parametrize(
-    "fields", [{"mmr": True}, {"rerank": "cosine"}, {"min_confidence": "low"}, {"hierarchy": "force"}, {"limit": 21}]
-)
+@pytest.mark.parametrize("fields", [{"min_confidence": "low"}, {"limit": 21}])
 async def test_an_option_that_hops_do_not_support_is_named_or_decides(reader: Caller, fields: dict[str, Any]) -> None:
     refused = await reader.client.post(SEARCH, json={"query": QUESTION, "depth": "thorough", **fields})
     assert refused.status_code == 422

@@ -181,15 +181,49 @@ async def test_each_step_is_shown(client: httpx.AsyncClient, step: str, options:
     assert step in names
 
 
-@pytest.mark.parametrize("merge", ["linked", "classic"])
-@pytest.mark.parametrize("query", QUERIES[:4])
-async def test_the_parts_of_a_multihop_score_add_up(client: httpx.AsyncClient, merge: str, query: str) -> None:
-    request = {"query": query, "merge": merge, "explain": True, "limit": 12, "max_hops": 3}
-    for hit in (await answer_of(client, MULTIHOP, request))["results"]:
-        explain = hit["explain"]
-        combined = sum(explain["parts"].values())
-        assert hit["combined_score"] == pytest.approx(combined, abs=EXACTLY)
-        assert hit["score"] == explain["score"] == pytest.approx(min(1.0, combined / explain["best"]), abs=EXACTLY)
+def check_over_hops(hit: dict[str, Any]) -> None:
+    """Compute the score of a hit of several hops by hand: what entities did in hop 1, the parts, the final steps."""
+    explain = hit["explain"]
+    score = explain.get("fused", 0.0)
+    for name in [name for name in explain if name in ("boost", "entity", "kept")]:
+        assert explain[name]["score_before"] == pytest.approx(score, abs=EXACTLY), name
+        score = after(name, explain[name], score)
+    if hit["hop"] == 1:
+        assert explain["signals"].get("fused", 0.0) == pytest.approx(min(1.0, score), abs=EXACTLY)
+    assert hit["combined_score"] == pytest.approx(sum(explain["parts"].values()), abs=EXACTLY)
+    score = hit["combined_score"] / explain["best"]
+    if "rerank" in explain:
+        assert explain["rerank"]["score_before"] == pytest.approx(score, abs=EXACTLY)
+        score = after("rerank", explain["rerank"], score)
+    if "mmr" in explain:
+        value = explain["mmr"]["lambda"] * score - (1 - explain["mmr"]["lambda"]) * explain["mmr"]["nearest"]
+        assert explain["mmr"]["value"] == pytest.approx(value, abs=EXACTLY)
+    assert hit["score"] == explain["score"] == pytest.approx(min(1.0, score), abs=EXACTLY)
+
+
+HOP_REQUESTS = st.fixed_dictionaries(
+    {
+        "query": st.sampled_from(QUERIES),
+        "merge": st.sampled_from(["linked", "classic"]),
+        "limit": st.integers(1, 12),
+        "max_hops": st.integers(2, 3),
+        "hierarchy": st.sampled_from(["off", "auto", "force"]),
+        "rerank": st.sampled_from(["none", "cosine", "provider"]),
+        "mmr": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(request=HOP_REQUESTS)
+async def test_the_components_of_every_search_over_hops_add_up(
+    client: httpx.AsyncClient, request: dict[str, Any]
+) -> None:
+    hits = (await answer_of(client, MULTIHOP, {**request, "explain": True}))["results"]
+    for hit in hits:
+        check_over_hops(hit)
+    if not request["mmr"]:
+        assert hits == sorted(hits, key=lambda hit: -hit["score"])
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

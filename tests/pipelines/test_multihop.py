@@ -79,7 +79,7 @@ FLAT = Guidance("off", boost=False)
 
 async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
     hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
-    question = multihop.MultihopQuery(Query(tenant.user_id, text, **given), **hops)
+    question = multihop.MultihopQuery(Query(tenant.user_id, text, **{"guidance": FLAT, **given}), **hops)
     return await multihop.run(question, tenant.services(budget=budget or Budget(), llm=llm))
 
 

@@ -1,6 +1,6 @@
 // Reads the controls of a search into the body of a request.
 
-const REFUSED_BY_HOPS = ["rerank", "mmr", "min_relevance"];
+const REFUSED_BY_HOPS = ["min_relevance"];
 const PLAIN = { depth: "fast", mode: "auto", fusion: "auto", hierarchy: "auto", rerank: "none" };
 
 /** A control whose value cannot be sent. */
@@ -40,9 +40,6 @@ export function changedCount(form) {
 export function adaptToDepth(form, note) {
   const hops = form.elements.depth.value === "thorough";
   for (const name of REFUSED_BY_HOPS) form.elements[name].disabled = hops;
-  const force = form.elements.hierarchy.querySelector("[value=force]");
-  force.disabled = hops;
-  if (hops && form.elements.hierarchy.value === "force") form.elements.hierarchy.value = "auto";
   note.hidden = !hops;
 }
 

@@ -22,6 +22,9 @@ class MultihopOptions(SimilarOptions, total=False):
 
     mode: Mode
     max_hops: int
+    hierarchy: Literal["auto", "off", "force"]
+    rerank: Literal["none", "cosine", "provider"]
+    mmr: bool
     detail: Detail
     explain: bool
     snippets: bool
