@@ -27,6 +27,7 @@ from benchmarks.speed.owner import owning
 
 QUESTIONS = 2_000
 COLUMNS = ("", "answers/s", "of best", "p50 ms", "p95 ms", "503", "other", "CPU ms", "loops", "models", "Postgres")
+WIDTH = 140
 PROJECTED = 4
 """Number of workers for which the answers per second are computed from the CPU time."""
 
@@ -60,6 +61,7 @@ def load(
     """Measure answers per second, latency and refusals under load, over a synthetic corpus."""
     settings = dict(one.split("=", 1) for one in setting or [])
     counts = [int(count) for count in clients.split(",")]
+    options.out.width = max(options.out.width, WIDTH)
     numbers = [int(count) for count in workers.split(",")]
     plan = Plan(counts, seconds, rounds, burst, checkout or [ROOT], numbers, settings)
     with folders.data_dir(data_dir) as chosen:
@@ -77,7 +79,7 @@ async def _run(plan: Plan, chunks: int, settings: Settings, data_dir: Path) -> N
             before = service.memory_mb()
             rows = await _measured(plan, target, light=light, heavy=heavy)
             table = Table(*COLUMNS, title=f"{checkout}, workers: {workers}, round {number + 1}")
-            best = max(figures.answers_per_s for figures in rows.values())
+            best = max(rows[f"{clients} clients"].answers_per_s for clients in plan.clients)
             for name, figures in rows.items():
                 table.add_row(name, *_row(figures, best))
             table.caption = f"{before:.0f}, then {service.memory_mb():.0f} MB; {_projection(list(rows.values()))}"
@@ -104,11 +106,13 @@ def _row(figures: LoadFigures, best: float) -> list[str]:
 
 
 def _projection(rows: list[LoadFigures]) -> str:
-    """What PROJECTED workers answer per second if each has a core for its event loop, and the cores for the rest."""
+    """What PROJECTED workers answer per second if each event loop has a core, the cores for all, and the CPU ratio."""
     cpu_ms = max(rows, key=lambda figures: figures.answers_per_s).cpu_ms
     rate = PROJECTED * 1000 / cpu_ms.loops
     cores = rate * sum(cpu_ms) / 1000
-    return f"{PROJECTED} workers by CPU time: {rate:.0f} answers/s on {cores:.1f} cores ({rate / cores:.0f} a core)"
+    ratio = sum(cpu_ms) / (cpu_ms.models + cpu_ms.postgres)
+    by_cpu = f"{PROJECTED} workers by CPU time: {rate:.0f} answers/s on {cores:.1f} cores"
+    return f"{by_cpu} ({rate / cores:.0f} a core); CPU time {ratio:.2f} times that of models and Postgres"
 
 
 async def _prepared(chunks: int, settings: Settings, data_dir: Path) -> tuple[Iterator[str], str, str]:
