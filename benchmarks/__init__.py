@@ -13,6 +13,8 @@ benchmarks/
 ├── raw_http.py      requests sent byte by byte
 ├── load.py          closed loops of clients, bursts and unequal users
 ├── provider_faults.py  searches while the remote embedder fails
+├── provider_outage.py  searches, uploads and a job during a long outage of the remote embedder
+├── vector_types.py  size, recall and speed of vectors of 32 and 16 bits a number
 ├── bm25.py          compares the text leg with bm25s
 └── volumes.py       measures multi-hop search on documents bound into volumes with headings
 """

@@ -5,21 +5,36 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import math
 import statistics
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import httpx
 
 from app import errors
 from app.providers.fake import FakeEmbedder
+from app.shapes import Vector
 
-Fault = Literal["none", "hang", "trickle", "error", "busy", "reset", "garbage", "wrong dimension", "flap"]
-FAULTS: tuple[Fault, ...] = ("hang", "error", "flap", "trickle", "busy", "reset", "garbage", "wrong dimension")
+Fault = Literal[
+    "none",
+    "hang",
+    "error",
+    "flap",
+    "trickle",
+    "busy",
+    "reset",
+    "garbage",
+    "truncated",
+    "wrong count",
+    "wrong dimension",
+    "nan",
+]
+FAULTS: tuple[Fault, ...] = get_args(Fault)[1:]
 MODEL, DIMENSION = "stand-in", 384
 CLIENTS = 4
 RECOVERY_S = 120.0
@@ -35,6 +50,15 @@ class StandIn:
     embedder: FakeEmbedder = field(default_factory=lambda: FakeEmbedder(dimension=DIMENSION))
     url: str = ""
 
+    def settings(self) -> dict[str, str]:
+        """The settings of a service that embeds with this server."""
+        return {
+            "STEPWELL_EMBEDDER": "openai",
+            "STEPWELL_EMBEDDER_URL": self.url,
+            "STEPWELL_EMBEDDER_MODEL": MODEL,
+            "STEPWELL_EMBEDDER_DIM": str(DIMENSION),
+        }
+
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request and close the connection."""
         with suppress(asyncio.IncompleteReadError, ConnectionError, TimeoutError):
@@ -49,7 +73,7 @@ class StandIn:
 
     async def _respond(self, writer: asyncio.StreamWriter, texts: list[str], fault: Fault, failing: bool) -> None:
         vectors = await self.embedder.embed_documents(texts)
-        response = _response(200, {"data": [{"index": n, "embedding": v} for n, v in enumerate(vectors)]})
+        response = _response(200, _embeddings(vectors))
         if not failing or fault == "none":
             writer.write(response)
         elif fault == "hang":
@@ -62,15 +86,22 @@ class StandIn:
         elif fault == "reset":
             writer.transport.abort()
         else:
-            writer.write(_FAULTY[fault]())
+            writer.write(_FAULTY[fault](vectors))
         await writer.drain()
 
 
-_FAULTY: dict[str, Callable[[], bytes]] = {
-    "error": lambda: _response(500, {"error": "internal"}),
-    "busy": lambda: _response(429, {"error": "busy"}, "Retry-After: 5\r\n"),
-    "garbage": lambda: _response(200, "<html>"),
-    "wrong dimension": lambda: _response(200, {"data": [{"index": 0, "embedding": [1.0, 2.0]}]}),
+def _embeddings(vectors: list[Vector]) -> dict[str, Any]:
+    return {"data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]}
+
+
+_FAULTY: dict[str, Callable[[list[Vector]], bytes]] = {
+    "error": lambda _: _response(500, {"error": "internal"}),
+    "busy": lambda _: _response(429, {"error": "busy"}, "Retry-After: 5\r\n"),
+    "garbage": lambda _: _response(200, "<html>"),
+    "truncated": lambda vectors: _response(200, json.dumps(_embeddings(vectors))[:-20]),
+    "wrong count": lambda vectors: _response(200, _embeddings([*vectors, vectors[0]])),
+    "wrong dimension": lambda vectors: _response(200, _embeddings([vector[:-1] for vector in vectors])),
+    "nan": lambda vectors: _response(200, _embeddings([[math.nan] * len(vector) for vector in vectors])),
 }
 
 
@@ -125,16 +156,16 @@ class FaultDrill:
 
     def __init__(self, address: str, provider: StandIn) -> None:
         limits = httpx.Limits(max_connections=None)
-        self._client = httpx.AsyncClient(base_url=address, trust_env=False, timeout=60.0, limits=limits)
+        self.client = httpx.AsyncClient(base_url=address, trust_env=False, timeout=180.0, limits=limits)
         self._provider = provider
         self._numbers = itertools.count()
 
     async def __aenter__(self) -> FaultDrill:
-        await self._client.__aenter__()
+        await self.client.__aenter__()
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        await self._client.aclose()
+        await self.client.aclose()
 
     async def store(self, documents: int) -> None:
         """Stores documents of which each search finds some."""
@@ -142,7 +173,7 @@ class FaultDrill:
         contents = [f"Note {n} about the {next(words)} and the {WORDS[n % 7]} of the town." for n in range(documents)]
         for start in range(0, documents, 100):
             body = [{"content": content} for content in contents[start : start + 100]]
-            (await self._client.post("/api/rag/documents", json=body)).raise_for_status()
+            (await self.client.post("/api/rag/documents", json=body)).raise_for_status()
 
     async def measure(self, fault: Fault, searches: int) -> FaultFigures:
         """Searches during a fault with CLIENTS clients, and then until an answer has a vector again."""
@@ -156,7 +187,7 @@ class FaultDrill:
             nonlocal degraded, without_hits
             for _ in remaining:
                 began = time.perf_counter()
-                response = await self._search()
+                response = await self.search()
                 took.append((time.perf_counter() - began) * 1000)
                 statuses[response.status_code] += 1
                 if response.is_success:
@@ -166,7 +197,7 @@ class FaultDrill:
 
         await asyncio.gather(*(client() for _ in range(CLIENTS)))
         calls, quantiles = self._provider.calls, statistics.quantiles(took, n=20)
-        recovered_s = await self._recovery()
+        recovered_s = await self.recovery()
         return FaultFigures(
             fault,
             searches,
@@ -180,18 +211,19 @@ class FaultDrill:
             recovered_s,
         )
 
-    async def _recovery(self) -> float:
-        """Ends the fault. Raises DeadlineExceeded if no answer has a vector in time."""
+    async def recovery(self) -> float:
+        """Ends the fault; returns the seconds until an answer has a vector. Raises DeadlineExceeded."""
         self._provider.fault = "none"
         began = time.monotonic()
         while time.monotonic() - began < RECOVERY_S:
-            response = await self._search()
+            response = await self.search()
             if response.is_success and not response.json()["degraded"]:
                 return time.monotonic() - began
             await asyncio.sleep(0.1)
         raise errors.DeadlineExceeded("The service did not use the embedder again.")
 
-    async def _search(self) -> httpx.Response:
+    async def search(self) -> httpx.Response:
+        """Searches for something that is not cached."""
         number = next(self._numbers)
         query = f"{WORDS[number % len(WORDS)]} of the town {number}"
-        return await self._client.post("/api/rag/search", json={"query": query})
+        return await self.client.post("/api/rag/search", json={"query": query})

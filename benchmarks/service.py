@@ -19,7 +19,7 @@ import psutil
 from app import config, errors
 
 ROOT = Path(__file__).parents[1]
-START_S = 60.0
+START_S = 240.0
 POLL_S = 0.1
 
 

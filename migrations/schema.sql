@@ -70,7 +70,7 @@ embedding_target.model text NOT NULL
 embedding_target.started_at timestamp with time zone NOT NULL DEFAULT now()
 embeddings.chunk_no bigint NOT NULL
 embeddings.document_id uuid NOT NULL
-embeddings.embedding vector(384) NOT NULL STORAGE m
+embeddings.embedding halfvec(384) NOT NULL STORAGE m
 embeddings.user_id text NOT NULL
 entities.created_at timestamp with time zone NOT NULL DEFAULT now()
 entities.description text
@@ -97,7 +97,7 @@ entity_names.name text NOT NULL
 entity_names.name_key bytea NOT NULL
 entity_names.place smallint NOT NULL DEFAULT '0'::smallint
 entity_names.user_id text NOT NULL
-entity_vectors.embedding vector(384) NOT NULL STORAGE m
+entity_vectors.embedding halfvec(384) NOT NULL STORAGE m
 entity_vectors.entity_id uuid NOT NULL
 entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
@@ -304,13 +304,13 @@ CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names
 CREATE INDEX ix_documents_user_id_created_at_document_id ON stepwell.documents USING btree (user_id, created_at, document_id)
 CREATE INDEX ix_documents_user_id_source_id_source_path ON stepwell.documents USING btree (user_id, source_id, source_path)
 CREATE INDEX ix_embedding_cache_user_id_used_at ON stepwell.embedding_cache USING btree (user_id, used_at) INCLUDE (hits)
-CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
+CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btree (user_id, document_id)
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
 CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
 CREATE INDEX ix_entity_names_user_id_entity_id ON stepwell.entity_names USING btree (user_id, entity_id)
-CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')
+CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
 CREATE INDEX ix_headings_user_id_document_id ON stepwell.headings USING btree (user_id, document_id)

@@ -162,7 +162,8 @@ async def _embedding(db: Database, expected: Expected) -> Finding:
     if target is not None:
         message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
         return Finding("embedding", "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop.")
-    return Finding("embedding", "ok", f"vectors of {found[0]}, {found[1]} dimensions")
+    numbers = f"{found[1]} dimensions of {await health.bits_of_vectors(db)} bits"
+    return Finding("embedding", "ok", f"vectors of {found[0]}, {numbers}")
 
 
 async def _schema(db: Database, expected: Expected) -> Finding:

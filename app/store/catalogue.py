@@ -35,13 +35,16 @@ def differences(connection: Connection, dimension: int) -> list[str]:
         for row in connection.execute(sql.statement("catalogue_live_columns"), {"schema": tables.SCHEMA})
     }
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
-    expected = vector_ddl.column_type(dimension)
+    base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
+    if base_type != "vector" or dimension > vector_ddl.MOST_VECTOR:
+        base_type = "halfvec"
+    expected = f"{base_type}({dimension})"
     problems += [
         f"{name} is {found}, expected {expected}"
         for name in ("embeddings.embedding", "entity_vectors.embedding")
         if (found := live_types.get(name)) and found != expected
     ]
-    return problems + _index_differences(connection, vector_ddl.base_type(dimension)) + _unprotected_tables(connection)
+    return problems + _index_differences(connection, base_type) + _unprotected_tables(connection)
 
 
 def _unprotected_tables(connection: Connection) -> list[str]:

@@ -37,5 +37,5 @@ def json(name: str, empty: str = "{}") -> Column[object]:
 
 def hnsw(name: str) -> Index:
     """The index of the vectors in the column `embedding`, by cosine."""
-    operators = {"embedding": "vector_cosine_ops"}
+    operators = {"embedding": "halfvec_cosine_ops"}
     return Index(name, "embedding", postgresql_using="hnsw", postgresql_with=HNSW, postgresql_ops=operators)

@@ -84,12 +84,12 @@ def _upgrade(connection: Connection, model: str, dimension: int, revision: str) 
     is_new = _revision(connection) is None
     within = min(dimension, vector_ddl.MOST_VECTOR)
     command.upgrade(configuration(connection, model=model, dimension=within), revision)
-    if is_new and within != dimension:
-        _widen(connection, dimension)
+    if is_new and revision == "head":
+        _store_halfvec(connection, dimension)
 
 
-def _widen(connection: Connection, dimension: int) -> None:
-    """Give the columns of vectors of a new database a type for more dimensions than the revisions can create."""
+def _store_halfvec(connection: Connection, dimension: int) -> None:
+    """Change the columns of vectors of a new database, which the revisions create as `vector`."""
     for statement in vector_ddl.retype(dimension):
         connection.execute(sa.text(statement))
     connection.execute(sa.update(tables.embedding_identity).values(dimension=dimension))

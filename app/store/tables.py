@@ -6,7 +6,7 @@ that the schema can be distributed by it. The tables in SHARED are the exception
 
 from __future__ import annotations
 
-from pgvector.sqlalchemy import Vector
+from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -119,7 +119,7 @@ def embeddings_table(dimension: int, into: MetaData) -> Table:
         *columns.tenant(),
         Column("chunk_no", BigInteger, nullable=False),
         Column("document_id", Uuid, nullable=False),
-        Column("embedding", Vector(dimension), nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
         PrimaryKeyConstraint("user_id", "chunk_no"),
         ForeignKeyConstraint(
             ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
@@ -233,7 +233,7 @@ def entity_vectors_table(dimension: int, into: MetaData) -> Table:
         into,
         *columns.tenant(),
         Column("entity_id", Uuid, nullable=False),
-        Column("embedding", Vector(dimension), nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
         PrimaryKeyConstraint("user_id", "entity_id"),
         ForeignKeyConstraint(
             ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"

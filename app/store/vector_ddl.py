@@ -1,6 +1,7 @@
 """The statements that create, switch and drop the tables of vectors, as the database's owner.
 
-pgvector's HNSW indexes `vector` up to 2,000 dimensions and `halfvec`, with 16 bits a number, up to 4,000.
+Vectors are stored as `halfvec`, with 16 bits a number. Tables that an earlier version created have `vector`, with 32
+bits, which pgvector indexes up to 2,000 dimensions only; they keep it until the model is replaced.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from app.store import tables
 
 MOST_VECTOR, MOST_HALFVEC = 2_000, 4_000
+"""The largest numbers of dimensions that an HNSW index allows."""
 _HNSW = ", ".join(f"{name} = {value}" for name, value in tables.HNSW.items())
 _POLICY = """
 CREATE POLICY own_rows ON stepwell.{table}
@@ -49,27 +51,17 @@ LOCK TABLE stepwell.embeddings, stepwell.embeddings_next, stepwell.entity_vector
 DROP = ("DROP TABLE stepwell.embeddings_next", "DROP TABLE stepwell.entity_vectors_next")
 
 
-def column_type(dimension: int) -> str:
-    """The type of the columns of vectors: `vector`, or `halfvec` for more dimensions than an index of it allows."""
-    return f"{base_type(dimension)}({dimension})"
-
-
-def base_type(dimension: int) -> str:
-    """The same without the dimension."""
-    return "vector" if dimension <= MOST_VECTOR else "halfvec"
-
-
 def create(dimension: int) -> list[str]:
     """The statements that create the empty tables for vectors of another model."""
     statements = []
     for base, lines in _COLUMNS.items():
         table = f"{base}_next"
         shared = f"user_id TEXT NOT NULL, CONSTRAINT ck_{table}_user_id CHECK (user_id <> ''),"
-        body = lines.format(table=table, type=column_type(dimension))
+        body = lines.format(table=table, type=f"halfvec({dimension})")
         statements += [
             f"CREATE TABLE stepwell.{table} ({shared}{body})",
             f"ALTER TABLE stepwell.{table} ALTER COLUMN embedding SET STORAGE MAIN",
-            hnsw(table, dimension),
+            hnsw(table),
             f"ALTER TABLE stepwell.{table} ENABLE ROW LEVEL SECURITY",
             _POLICY.format(table=table),
             f"GRANT SELECT, INSERT, UPDATE, DELETE ON stepwell.{table} TO stepwell_service",
@@ -80,10 +72,10 @@ def create(dimension: int) -> list[str]:
     ]
 
 
-def hnsw(table: str, dimension: int) -> str:
+def hnsw(table: str) -> str:
     """The statement that creates the HNSW index of a table."""
-    operators = f"{base_type(dimension)}_cosine_ops"
-    return f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} USING hnsw (embedding {operators}) WITH ({_HNSW})"
+    key = "embedding halfvec_cosine_ops"
+    return f"CREATE INDEX ix_{table}_embedding ON stepwell.{table} USING hnsw ({key}) WITH ({_HNSW})"
 
 
 def switch() -> list[str]:
@@ -104,12 +96,13 @@ def switch() -> list[str]:
 
 
 def retype(dimension: int) -> list[str]:
-    """The statements that change the type of the columns of vectors in a database without rows."""
+    """The statements that change the columns of vectors to `halfvec` in a database without rows."""
     statements = []
     for base in _COLUMNS:
         statements += [
             f"DROP INDEX stepwell.ix_{base}_embedding",
-            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding TYPE {column_type(dimension)}",
-            hnsw(base, dimension),
+            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding TYPE halfvec({dimension})",
+            f"ALTER TABLE stepwell.{base} ALTER COLUMN embedding SET STORAGE MAIN",
+            hnsw(base),
         ]
     return statements

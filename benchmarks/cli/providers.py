@@ -1,4 +1,4 @@
-"""Implements `providers`: searches `stepwell serve` while its remote embedder fails in different ways."""
+"""Implements `providers` and `outage`: searches `stepwell serve` while its remote embedder fails."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import typer
 from rich.table import Table
 
 from app.cli import options
+from app.config import Settings
 from benchmarks import folders, provider_faults
-from benchmarks.provider_faults import DIMENSION, FAULTS, MODEL, FaultDrill, FaultFigures
+from benchmarks.provider_faults import FAULTS, FaultDrill, FaultFigures
+from benchmarks.provider_outage import OutageDrill, OutageFigures
 from benchmarks.service import Launch, serving
 
+DEADLINE_MS = Settings.model_fields["search_timeout_s"].default * 1000
 COLUMNS = ("fault", "searches", "answers", "without vector", "p50 ms", "p95 ms", "longest ms", "calls", "recovery s")
 
 
@@ -21,7 +24,7 @@ def providers(
     documents: Annotated[int, typer.Option(help="Stored documents.", min=10)] = 500,
     data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
 ) -> None:
-    """Measure searches while the embedder fails; exit status 1 if a search fails or finds nothing."""
+    """Measure searches while the embedder fails; exit status 1 if one fails, finds nothing or misses its deadline."""
     with folders.data_dir(data_dir) as chosen:
         chosen.mkdir(parents=True, exist_ok=True)
         folders.open_to_server(chosen)
@@ -30,19 +33,42 @@ def providers(
     for figures in measured:
         table.add_row(*_row(figures))
     options.out.print(table)
-    if any(set(figures.statuses) != {200} or figures.without_hits for figures in measured):
+    if any(set(one.statuses) != {200} or one.without_hits or one.longest_ms > DEADLINE_MS for one in measured):
         raise typer.Exit(1)
+
+
+def outage(
+    seconds: Annotated[float, typer.Option(help="Duration of the outage.", min=20)] = 600.0,
+    documents: Annotated[int, typer.Option(help="Stored documents.", min=10)] = 500,
+    data_dir: Annotated[Path | None, typer.Option("--data-dir", show_default="temporary")] = None,
+) -> None:
+    """Measure a long outage of the embedder under light load: searches, uploads, a job, and the time to recover.
+
+    Exit status 1 if a search fails or misses its deadline, the service is not ready, or the job does not finish.
+    """
+    with folders.data_dir(data_dir) as chosen:
+        chosen.mkdir(parents=True, exist_ok=True)
+        folders.open_to_server(chosen)
+        figures = options.run(_outage(seconds, documents, chosen))
+    table = Table("", "")
+    for name, value in figures.rows():
+        table.add_row(name, value)
+    options.out.print(table)
+    if not figures.is_passed(DEADLINE_MS):
+        raise typer.Exit(1)
+
+
+async def _outage(seconds: float, documents: int, data_dir: Path) -> OutageFigures:
+    async with provider_faults.standing_in() as provider:
+        launch = Launch(data_dir, provider.settings())
+        async with serving(launch) as service, FaultDrill(service.address, provider) as drill:
+            await drill.store(documents)
+            return await OutageDrill(drill, provider).measure(seconds)
 
 
 async def _measured(searches: int, documents: int, data_dir: Path) -> list[FaultFigures]:
     async with provider_faults.standing_in() as provider:
-        settings = {
-            "STEPWELL_EMBEDDER": "openai",
-            "STEPWELL_EMBEDDER_URL": provider.url,
-            "STEPWELL_EMBEDDER_MODEL": MODEL,
-            "STEPWELL_EMBEDDER_DIM": str(DIMENSION),
-        }
-        launch = Launch(data_dir, settings)
+        launch = Launch(data_dir, provider.settings())
         async with serving(launch) as service, FaultDrill(service.address, provider) as drill:
             await drill.store(documents)
             return [await drill.measure(fault, searches) for fault in ("none", *FAULTS)]

@@ -5,7 +5,21 @@ from __future__ import annotations
 import typer
 
 from app.cli import root
-from benchmarks.cli import attacks, bench, bm25, ingest, load, peers, providers, relevance, soak, volumes, why, world
+from benchmarks.cli import (
+    attacks,
+    bench,
+    bm25,
+    ingest,
+    load,
+    peers,
+    providers,
+    relevance,
+    soak,
+    vector_types,
+    volumes,
+    why,
+    world,
+)
 
 app = typer.Typer(
     name="python -m benchmarks",
@@ -24,8 +38,10 @@ app.command("soak")(soak.soak)
 app.command("load")(load.load)
 app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
+app.command("outage")(providers.outage)
 app.command("why")(why.why)
 app.command("relevance")(relevance.relevance)
+app.command("vector-types")(vector_types.vector_types)
 
 
 def main() -> None:

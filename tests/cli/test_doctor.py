@@ -42,6 +42,7 @@ async def test_a_healthy_database_has_no_error_and_is_described(database, embedd
     assert findings["postgres"].message.startswith("Postgres ")
     assert findings["statistics"].message == "statistics match the texts: 2 chunks of 1 users"
     assert findings["keys"].message == "1 API keys"
+    assert findings["embedding"].message.endswith(" dimensions of 16 bits")
 
 
 async def test_documents_cut_with_other_options_are_a_warning_that_names_reindex(database, embedder, expected, user):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from uuid import UUID
 
 import asyncpg
 import pytest
+import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkRequest, Weights
-from app.store import db, entities, links, recall, schema
+from app.store import db, entities, links, recall, reembedding, schema, sql
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(schema.scripts())).walk_revisions()][::-1]
 NEAR, FAR = (f"[{','.join(map(str, [*first, *[0] * (DIMENSION - 2)]))}]" for first in ((0.6, 0.8), (1, 0)))
+SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 HARBOUR, BRANDT, ENTITY = (UUID(int=number) for number in (1, 2, 9))
 
 ROWS = {
@@ -124,6 +128,50 @@ async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on
         await owner.close()
 
 
+async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(empty) -> None:
+    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-1])
+    owner, database = await empty.connect(), db.connect(empty.service_dsn, pool_size=1)
+    owning = db.connect(empty.owner_dsn, pool_size=1)
+    try:
+        await owner.execute(ROWS["0001"])
+        await owner.execute(ROWS["0003"])
+        await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        assert await owner.fetchval(TYPES) == f"vector({DIMENSION}) vector({DIMENSION})"
+        assert await _indexes_of_hybrid(database) == {"ix_embeddings_embedding"}
+
+        await reembedding.begin(owning, "next", 2)
+        await owner.execute(NEXT_ROWS)
+        assert await reembedding.switch(owning)
+        assert await owner.fetchval(TYPES) == "halfvec(2) halfvec(2)"
+        await schema.check(database, model="next", dimension=2)
+        assert await _indexes_of_hybrid(database, [0.6, 0.8]) == {"ix_embeddings_embedding"}
+    finally:
+        await owning.close()
+        await database.close()
+        await owner.close()
+
+
+TYPES = """
+SELECT string_agg(format_type(atttypid, atttypmod), ' ') FROM pg_attribute
+WHERE attname = 'embedding' AND attrelid IN ('stepwell.embeddings'::regclass, 'stepwell.entity_vectors'::regclass)
+"""
+NEXT_ROWS = """
+INSERT INTO stepwell.embeddings_next SELECT user_id, chunk_no, document_id, '[0.6,0.8]' FROM stepwell.embeddings;
+INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' FROM stepwell.entity_vectors;
+"""
+
+
+async def _indexes_of_hybrid(database: db.Database, vector: Sequence[float] = SIXTY) -> set[str]:
+    """The HNSW indexes in the plan of the hybrid statement where no table may be scanned."""
+    asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
+    statement = sa.text(f"EXPLAIN {sql.statement('hybrid', *recall.needed_parts(asked)).text}")
+    async with database.reading("ana") as reading:
+        await reading.execute(sa.text("SET LOCAL enable_seqscan = off"))
+        await reading.execute(sa.text("SET LOCAL enable_sort = off"))
+        plan = (await reading.execute(statement, recall.binds(asked))).scalars().all()
+    return set(re.findall(r"ix_\w+_embedding\b", "\n".join(plan)))
+
+
 async def _columns(owner: asyncpg.Connection) -> dict[str, list[str]]:
     """The columns of each table of the schema."""
     found = await owner.fetch(
@@ -145,11 +193,10 @@ async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dic
 
 async def _results(database: db.Database) -> dict[str, list[UUID]]:
     """The chunks that a hybrid search returns to each user, best first; the vector leg decides."""
-    vector = [0.6, 0.8, *[0.0] * (DIMENSION - 2)]
     found: dict[str, list[UUID]] = {}
     for user in ("ana", "bob"):
         words = LexicalQuery(IndexText("lantern", "lantern"))
-        request = HybridRequest(user, vector, words, Weights(vector=2.0, text=1.0), "rrf", limit=10)
+        request = HybridRequest(user, list(SIXTY), words, Weights(vector=2.0, text=1.0), "rrf", limit=10)
         async with database.reading(user) as reading:
             result = await recall.hybrid(reading, request)
         assert result.text_found == result.vector_found == len(result.candidates)

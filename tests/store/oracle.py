@@ -68,7 +68,8 @@ class Corpus:
         return scores
 
     def cosine(self, vector: Vector) -> dict[UUID, float]:
-        query = np.array(vector)
+        # Postgres compares a query of the type of the stored vectors: 16 bits a number.
+        query = np.array(vector, dtype=np.float16).astype(float)
         return {
             row.chunk_id: float(row.embedding @ query / np.linalg.norm(row.embedding) / np.linalg.norm(query))
             for row in self.rows

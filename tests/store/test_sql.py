@@ -54,6 +54,6 @@ def test_a_bind_of_another_type_than_in_the_fragment_is_refused():
 
 @pytest.mark.parametrize("path", sorted(sql.FRAGMENTS.glob("*.sql")), ids=lambda path: path.stem)
 def test_every_fragment_is_used_and_has_a_description(path):
-    users = [*sql.FOLDER.glob("*.sql"), *sql.FRAGMENTS.glob("*.sql")]
-    assert any(f"{{{{{path.stem} " in user.read_text(encoding="utf-8") for user in users)
+    users = [user.read_text(encoding="utf-8") for user in (*sql.FOLDER.glob("*.sql"), *sql.FRAGMENTS.glob("*.sql"))]
+    assert any(f"{{{{{path.stem}{after}" in user for user in users for after in " }")
     assert path.read_text(encoding="utf-8").startswith("-- ")

@@ -277,11 +277,11 @@ async def test_the_empty_user_owns_nothing(database, embedder) -> None:
     assert (await hybrid.run(database, hybrid.request("", "copper"))).corpus_chunks == 0
 
 
-async def test_vectors_are_stored_and_read_unchanged(database, user, embedder) -> None:
+async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder) -> None:
     vector = [1.0, -0.5, 1e-7, *([0.25] * 61)]
     await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
     found = await hybrid.run(database, hybrid.request(user, "copper"))
     async with database.reading(user) as reading:
         stored = await recall.vector_of(reading, user, found.candidates[0].chunk_id)
-    assert stored == pytest.approx(vector, rel=1e-6)
+    assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
     assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")

@@ -5,10 +5,9 @@
 -- :user_id text  owner of the rows
 -- :linked_ids uuid[]  the documents
 -- :exclude_chunk_ids uuid[]  chunks to exclude
--- :embedding text::vector  query vector; null: none
 -- :limit bigint  maximum number of rows
 WITH query_vector AS MATERIALIZED (
-    SELECT :embedding AS vector
+    {{query_vector}}
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
        c.heading_path, d.metadata, nullif(width_bucket(c.start_offset, d.page_starts), 0) AS page,

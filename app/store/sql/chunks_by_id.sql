@@ -2,9 +2,8 @@
 -- Columns: one row per chunk; similarity is null without a vector.
 -- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
--- :embedding text::vector  query vector; null: none
 WITH query_vector AS MATERIALIZED (
-    SELECT :embedding AS vector
+    {{query_vector}}
 )
 SELECT c.chunk_id, c.document_id, d.source_id, d.title, d.uri, c.content, c.chunk_index, c.start_offset, c.end_offset,
        c.heading_path, d.metadata, nullif(width_bucket(c.start_offset, d.page_starts), 0) AS page,

@@ -29,7 +29,6 @@
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 -- :spend bigint  postings that may generate candidates of the text leg
--- :embedding text::vector  query vector
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  phrases and required words, accents kept
 -- :excluded_folded text[]  words and phrases that no hit may contain, accents folded
@@ -49,7 +48,7 @@
 WITH
 -- if vector
 query_vector AS MATERIALIZED (
-    SELECT :embedding AS vector
+    {{query_vector}}
 ),
 -- end
 corpus AS MATERIALIZED (

@@ -18,7 +18,6 @@
 -- :also_ids uuid[]  further chunks to compare with the query vector
 -- :keys bytea[]  keys of the query's word sequences
 -- :heading boolean[]  whether each key may match a heading
--- :embedding text::vector  query vector; null: none
 -- :most_sources bigint  maximum number of sources
 -- :most_names bigint  maximum number of shared names
 -- :rarest bigint  minimum number of chunks that contain a shared name
@@ -30,7 +29,7 @@
 -- :filtered boolean  whether the request has filters
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
-    SELECT :embedding AS vector
+    {{query_vector}}
 ),
 query_names AS MATERIALIZED (
     SELECT n.entity_id, bool_or(g.heading) AS heading

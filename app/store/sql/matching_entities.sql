@@ -13,11 +13,10 @@
 -- :near_words text[]  those words, normalised for the text index
 -- :roles text[]  look-up keys of roles
 -- :words text  words of the query, accents folded
--- :embedding text::vector  query vector; null: none
 -- :most bigint  maximum number of rows of each kind
 WITH
 query_vector AS MATERIALIZED (
-    SELECT :embedding AS vector
+    {{query_vector}}
 ),
 named AS MATERIALIZED (
     SELECT n.name_key, e.entity_id, e.name, e.type, e.origin

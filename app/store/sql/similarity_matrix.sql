@@ -4,8 +4,10 @@
 -- part matrix  similarities of the chunks to each other
 -- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
--- :embedding text::vector  query vector; null: none
-WITH chunk_vectors AS MATERIALIZED (
+WITH query_vector AS MATERIALIZED (
+    {{query_vector}}
+),
+chunk_vectors AS MATERIALIZED (
     SELECT g.chunk_id, g.place, e.embedding
     FROM unnest(:chunk_ids) WITH ORDINALITY AS g (chunk_id, place)
     CROSS JOIN LATERAL (
@@ -15,7 +17,7 @@ WITH chunk_vectors AS MATERIALIZED (
         SELECT o.embedding FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = c.chunk_no LIMIT 1
     ) AS e
 )
-SELECT o.chunk_id, 1 - (o.embedding <=> :embedding) AS similarity
+SELECT o.chunk_id, 1 - (o.embedding <=> (SELECT q.vector FROM query_vector AS q)) AS similarity
 -- if matrix
        , ARRAY(SELECT 1 - (p.embedding <=> o.embedding) FROM chunk_vectors AS p ORDER BY p.place) AS similarities
 -- end
