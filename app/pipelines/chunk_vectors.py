@@ -17,7 +17,7 @@ from app import errors
 from app.pipelines import model_switch
 from app.pipelines.services import Services
 from app.providers import base
-from app.providers.base import Embedder
+from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import DocumentDraft
 from app.store import documents, embedding_cache, reembedding, vector_tables
 from app.store.db import Writing
@@ -71,6 +71,15 @@ class ChunkVectors:
     target: TargetVectors = NO_TARGET
 
 
+@dataclass(frozen=True, slots=True)
+class CacheChanges:
+    """Changes of a user's cache: the hashes of entries that were used, and new vectors by the hash of their text."""
+
+    model: CachedModel
+    used: list[UUID]
+    new: Mapping[UUID, VectorValue]
+
+
 def texts(drafts: Iterable[DocumentDraft]) -> dict[UUID, str]:
     """The embedded texts of the chunks of some documents, by embedding key."""
     return {chunk.embedding_key: chunk.embedded for draft in drafts for chunk in draft.chunks}
@@ -91,7 +100,7 @@ async def known(texts: Mapping[UUID, str], user_id: str, services: Services) -> 
         hashes = {key: _hash(text) for key, text in texts.items() if key not in stored} if services.cache.size else {}
         found = {}
         if hashes:
-            model = _cached_model(services.embedder)
+            model = _cached_model(services.embedder.model)
             found = await embedding_cache.find(reading, user_id, model, list(hashes.values()))
         target = await reembedding.target(reading) if vector_tables.of(reading).next else None
     cached = {key: found[text_hash] for key, text_hash in hashes.items() if text_hash in found}
@@ -106,21 +115,45 @@ async def complete(texts: Mapping[UUID, str], known: KnownVectors, user_id: str,
         services.cache.hits += len(known.cached)
         services.cache.misses += len(missing)
         used = [_hash(texts[key]) for key in known.cached]
-        await _cache(used, {_hash(missing[key]): vector for key, vector in new.items()}, user_id, services)
-    return ChunkVectors({**known.by_key, **new}, frozenset(new), await _target_vectors(texts, known.target, services))
+        vectors = {_hash(missing[key]): vector for key, vector in new.items()}
+        await _cache(CacheChanges(_cached_model(services.embedder.model), used, vectors), user_id, services)
+    target = await _target_vectors(texts, known.target, user_id, services)
+    return ChunkVectors({**known.by_key, **new}, frozenset(new), target)
 
 
-async def _target_vectors(texts: Mapping[UUID, str], target: StoredModel | None, services: Services) -> TargetVectors:
+async def _target_vectors(
+    texts: Mapping[UUID, str], target: StoredModel | None, user_id: str, services: Services
+) -> TargetVectors:
     """The vectors of the model that is to replace the present one; none if it fails: a job adds what is missing."""
     switch = model_switch.of(services.embedder)
     embedder = switch.configured(target) if switch and target else None
     if target is None or embedder is None:
         return NO_TARGET
     try:
-        return TargetVectors(target.table, await computed(texts, embedder))
+        return TargetVectors(target.table, await cached_or_computed(texts, embedder, user_id, services, keep=True))
     except errors.ProviderError as error:
         log.warning("vectors of the next model were not computed: %s", error.code, extra={"action": "target_failed"})
         return NO_TARGET
+
+
+async def cached_or_computed(
+    texts: Mapping[Key, str], embedder: Embedder, user_id: str, services: Services, *, keep: bool
+) -> dict[Key, VectorValue]:
+    """The vectors of texts by key of any model, computed where the user's cache does not have them.
+
+    `keep` adds the computed ones to the cache. Raises ProviderError, DatabaseUnavailable.
+    """
+    if not services.cache.size:
+        return dict(await computed(texts, embedder))
+    model, hashes = _cached_model(embedder.model), {key: _hash(text) for key, text in texts.items()}
+    async with services.db.reading(user_id) as reading:
+        cached = await embedding_cache.find(reading, user_id, model, list(hashes.values()))
+    new = await computed({key: text for key, text in texts.items() if hashes[key] not in cached}, embedder)
+    services.cache.hits += len(texts) - len(new)
+    services.cache.misses += len(new)
+    added = {hashes[key]: vector for key, vector in new.items()} if keep else {}
+    await _cache(CacheChanges(model, list(cached), added), user_id, services)
+    return {key: new[key] if key in new else cached[hashes[key]] for key in texts}
 
 
 async def store_target(db: Writing, user_id: str, document_id: UUID, target: TargetVectors) -> None:
@@ -143,22 +176,21 @@ async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, ar
     return vectors
 
 
-async def _cache(used: list[UUID], new: Mapping[UUID, VectorValue], user_id: str, services: Services) -> None:
+async def _cache(changes: CacheChanges, user_id: str, services: Services) -> None:
     """Count the uses of cached vectors, and add computed ones. A failure is logged: the cache is not needed."""
-    if not (used or new):
+    if not (changes.used or changes.new):
         return
-    model = _cached_model(services.embedder)
     try:
         async with services.db.writing(user_id) as writing:
-            await embedding_cache.record_hits(writing, user_id, model, used)
-            await embedding_cache.add(writing, user_id, model, new)
+            await embedding_cache.record_hits(writing, user_id, changes.model, changes.used)
+            await embedding_cache.add(writing, user_id, changes.model, changes.new)
             await embedding_cache.evict(writing, user_id, most=services.cache.size)
     except errors.StepwellError as error:
         log.warning("vectors were not cached: %s", error.code, extra={"action": "vectors_not_cached"})
 
 
-def _cached_model(embedder: Embedder) -> CachedModel:
-    return CachedModel(embedder.model.name, embedder.model.dimension)
+def _cached_model(model: EmbeddingModel) -> CachedModel:
+    return CachedModel(model.name, model.dimension)
 
 
 def _hash(text: str) -> UUID:

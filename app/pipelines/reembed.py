@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -18,12 +18,14 @@ import stamina
 
 from app import errors
 from app.pipelines import chunk_vectors, document_drafts, model_switch, workers
+from app.pipelines.chunk_vectors import Key
 from app.pipelines.model_switch import SwitchingEmbedder
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
 from app.providers.base import Embedder
 from app.store import jobs, mentions, reembedding, vector_tables
 from app.store.db import Database, Writing
+from app.store.document_rows import VectorValue
 from app.store.reembedding import Corpus, StoredModel
 
 CHUNKS = 128
@@ -54,7 +56,7 @@ def handlers(services: Services) -> dict[str, Handler]:
     switch = model_switch.of(services.embedder)
     if switch is None or not switch.has_next:
         return {}
-    return {reembedding.JOB: partial(_fill, switch=switch)}
+    return {reembedding.JOB: partial(_fill, services=services, switch=switch)}
 
 
 async def estimate(owner: Database, embedder: Embedder) -> Estimate:
@@ -163,12 +165,20 @@ class _Filling:
     run: Run
     target: StoredModel
     embedder: Embedder
+    services: Services
     done: int
     total: int
 
     @property
     def user_id(self) -> str:
         return self.run.job.user_id
+
+    async def vectors(self, texts: Mapping[Key, str]) -> dict[Key, VectorValue]:
+        """The vectors of texts by key, computed where the user's cache does not have them. Raises ProviderError.
+
+        They are not added to the cache, which keeps what is stored again, not everything that is stored.
+        """
+        return await chunk_vectors.cached_or_computed(texts, self.embedder, self.user_id, self.services, keep=False)
 
     @asynccontextmanager
     async def writing(self, count: int) -> AsyncIterator[Writing]:
@@ -184,7 +194,7 @@ class _Filling:
                 raise ClaimLost
 
 
-async def _fill(run: Run, *, switch: SwitchingEmbedder) -> int:
+async def _fill(run: Run, *, services: Services, switch: SwitchingEmbedder) -> int:
     user_id = run.job.user_id
     async with run.db.reading(user_id) as reading:
         target = await reembedding.target(reading)
@@ -194,7 +204,7 @@ async def _fill(run: Run, *, switch: SwitchingEmbedder) -> int:
         embedder = switch.configured(target)
         if embedder is None:
             raise errors.Unavailable(f"{target.model} ({target.dimension}) is not configured in this process.")
-        filling = _Filling(run, target, embedder, done, total)
+        filling = _Filling(run, target, embedder, services, done, total)
         embedded = await _fill_chunks(filling)
         await _fill_entities(filling)
     async with run.db.writing(user_id) as writing:
@@ -213,7 +223,7 @@ async def _fill_chunks(filling: _Filling) -> int:
             return embedded
         after = found[-1].chunk_no if found else 0
         texts = {one.chunk_no: document_drafts.embedded_text(one.title, one.heading_path, one.content) for one in found}
-        vectors = await chunk_vectors.computed(texts, filling.embedder)
+        vectors = await filling.vectors(texts)
         if vectors:
             async with filling.writing(len(vectors)) as writing:
                 await reembedding.add(writing, filling.user_id, vectors)
@@ -226,6 +236,6 @@ async def _fill_entities(filling: _Filling) -> None:
             found = await reembedding.descriptions(reading, filling.user_id, limit=CHUNKS)
         if not found:
             return
-        vectors = await chunk_vectors.computed({one: one.text for one in found}, filling.embedder)
+        vectors = await filling.vectors({one: one.text for one in found})
         async with filling.writing(0) as writing:
             await reembedding.add_descriptions(writing, filling.user_id, vectors)
