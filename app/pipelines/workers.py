@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app import errors
+from app.providers import policy
 from app.store import jobs
 from app.store.db import Database
 from app.store.jobs import Job
@@ -26,6 +27,8 @@ IDLE_S = 1.0
 """Pause of a worker between two looks for jobs."""
 RETRY_S, MAX_RETRY_S = 5.0, 300.0
 """Pause before the second attempt, which is doubled for each further one, and the longest pause."""
+OUTAGE_RETRY_S = 60.0
+"""The longest pause while a remote model is not available."""
 
 
 class ClaimLost(errors.StepwellError):
@@ -122,11 +125,16 @@ async def _renew(db: Database, job: Job) -> None:
 
 
 async def _record_failure(db: Database, job: Job, error: Exception) -> None:
-    """Queue the job again, unless another attempt would fail too or too many have failed."""
+    """Queue the job again, unless another attempt would fail too or too many have failed.
+
+    Failures because a remote model is not available are not too many: the job waits for the end of the outage.
+    """
     code = error.code if isinstance(error, errors.StepwellError) else type(error).__name__
     is_refused = isinstance(error, errors.StepwellError) and error.status < 500
+    is_outage = policy.is_outage(error)
+    pause_s = min(RETRY_S * 2 ** min(job.failures, 10), OUTAGE_RETRY_S if is_outage else MAX_RETRY_S)
     async with db.shared() as shared:
-        if is_refused or job.failures + 1 >= jobs.MAX_FAILURES:
+        if is_refused or (job.failures + 1 >= jobs.MAX_FAILURES and not is_outage):
             await jobs.fail(shared, job, error=code)
         else:
-            await jobs.retry_later(shared, job, error=code, after_s=min(RETRY_S * 2**job.failures, MAX_RETRY_S))
+            await jobs.retry_later(shared, job, error=code, after_s=pause_s)

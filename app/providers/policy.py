@@ -78,6 +78,11 @@ class _Attempts:
         return wait_s if monotonic() + wait_s < self.last_start else None
 
 
+def is_outage(error: Exception) -> bool:
+    """Whether a call failed because its provider is down, busy or therefore not called, and may succeed later."""
+    return isinstance(error, ProviderDown | NotCalled) and error.fault not in LASTING
+
+
 class CallPolicy:
     """The policy of one model. `outcomes` counts the attempts by outcome."""
 

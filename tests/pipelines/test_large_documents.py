@@ -27,7 +27,8 @@ from app.pipelines import (
     workers,
 )
 from app.pipelines.repair import Damage
-from app.shapes import Filters, IngestResult, RowCounts, Upload
+from app.providers.breaker import NotCalled, ProviderDown
+from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store import documents as store_documents
 from app.store import staging
 from app.store.db import Database
@@ -318,3 +319,28 @@ async def test_a_failing_embedder_fails_the_job_and_leaves_nothing(
     left = "SELECT count(*) FROM stepwell.staged_chunks WHERE user_id = $1"
     assert await owner.fetchval(left, tenant.user_id) == 0
     await _assert_sound(tenant)
+
+
+async def test_a_job_waits_for_the_end_of_an_outage_however_long(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
+    down = [True]
+
+    def fail(vectors: list[Vector]) -> list[Vector]:
+        if down:
+            raise NotCalled("The provider failed repeatedly.") if len(down) % 2 else ProviderDown("HTTP 500")
+        return vectors
+
+    tenant = Tenant(database, embedder=harness.FaultyEmbedder(fail))
+    queued = await _queue(tenant, NEW)
+    assert queued.job_id is not None
+    for _ in range(workers.jobs.MAX_FAILURES + 2):
+        with pytest.raises(errors.ProviderError):
+            await _work(tenant)
+        down.append(True)
+        state = await jobs.get(queued.job_id, tenant.user_id, db=database)
+        assert (state.status, state.error) == ("queued", "provider_failed")
+    down.clear()
+    await _work(tenant)
+    assert await tenant.uris() == ["stair"]
