@@ -1,12 +1,18 @@
-"""Makes temporary folders for the data of embedded servers."""
+"""Makes temporary folders for the data of embedded servers, and kills these."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import psutil
+
+from app.store.embedded import EmbeddedPostgres
 
 
 @contextmanager
@@ -19,3 +25,13 @@ def temporary() -> Iterator[Path]:
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
+
+
+def kill(server: EmbeddedPostgres) -> None:
+    """Kills every process of the server at once."""
+    assert server.postmaster_pid is not None
+    with suppress(psutil.NoSuchProcess, ProcessLookupError):
+        postmaster = psutil.Process(server.postmaster_pid)
+        for process in [*postmaster.children(recursive=True), postmaster]:
+            with suppress(psutil.NoSuchProcess, ProcessLookupError):
+                os.kill(process.pid, signal.SIGKILL)

@@ -9,7 +9,6 @@ import asyncio
 import faulthandler
 import os
 import random
-import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -17,7 +16,6 @@ from pathlib import Path
 from uuid import UUID
 
 import asyncpg
-import psutil
 import pytest
 import running_service
 import server_folders
@@ -73,7 +71,7 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
             if victim == "worker":
                 await worker.killed()
             else:
-                _kill_all(killable)
+                server_folders.kill(killable)
             await killable.ensure_running()
             if victim == "worker":
                 await worker.start()
@@ -120,16 +118,6 @@ async def _worker(server: embedded.EmbeddedPostgres) -> AsyncIterator[Worker]:
         yield worker
     finally:
         await worker.killed()
-
-
-def _kill_all(server: embedded.EmbeddedPostgres) -> None:
-    """Kills every process of the server at once."""
-    assert server.postmaster_pid is not None
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
-        postmaster = psutil.Process(server.postmaster_pid)
-        for process in [*postmaster.children(recursive=True), postmaster]:
-            with suppress(psutil.NoSuchProcess, ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
 
 
 async def _reached(server: embedded.EmbeddedPostgres, job_id: UUID, point: int) -> None:

@@ -1,16 +1,20 @@
 """The embedding model is replaced beside a running service, by a command that is killed twice, without a failed search.
 
-`make faults` does the same with 20,000 chunks and ten searches a second, and prints the figures.
+`make faults` does the same with 20,000 chunks (STEPWELL_CHUNKS) and ten searches a second, kills Postgres instead of
+the command the second time, and prints the figures.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import faulthandler
 import json
 import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,15 +23,16 @@ import fake_provider
 import httpx
 import pytest
 import running_service
+import server_folders
 from harness import Tenant
 from running_service import DOCUMENTS, FULL, SEARCH
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
 from app.store import db as store_db
-from app.store import schema, vectors
+from app.store import embedded, schema, vectors
 
-CHUNKS = 20_000 if FULL else 120
+CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 120
 RATE = 10.0
 WORDS = ("lime", "mortar", "slate", "oak", "copper", "chalk", "granite", "reed", "clay", "iron")
 OLD, NEXT = FakeEmbedder(dimension=64, name="present"), FakeEmbedder(dimension=96, name="following")
@@ -35,12 +40,13 @@ OLD, NEXT = FakeEmbedder(dimension=64, name="present"), FakeEmbedder(dimension=9
 
 @dataclass(slots=True)
 class Observed:
-    """What searches and writes returned while the model was replaced."""
+    """What searches and writes returned while the model was replaced; `refused`: searches while Postgres restarted."""
 
-    models: list[int] = field(default_factory=list)
     latencies_ms: list[float] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    refused: int = 0
     written: int = 0
+    is_restarting: bool = False
 
 
 def text(number: int) -> str:
@@ -50,19 +56,16 @@ def text(number: int) -> str:
 
 
 @pytest.fixture
-async def address(new_database: Callable[..., Awaitable[Any]]) -> Any:
-    """A database of the present model, for one test."""
-    created = await new_database()
-    await schema.upgrade(created.owner_dsn, model="present", dimension=64)
-    return created
-
-
-@pytest.fixture
-async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
-    """A connection to that database as its owner."""
-    connection = await address.connect()
-    yield connection
-    await connection.close()
+async def address(new_database: Callable[..., Awaitable[Any]]) -> AsyncIterator[Any]:
+    """A database of the present model, for one test; in the long form on a server of its own, made to die."""
+    async with AsyncExitStack() as stack:
+        created = await new_database()
+        if FULL:
+            folder = stack.enter_context(server_folders.temporary())
+            server = await stack.enter_async_context(embedded.EmbeddedPostgres(folder / "data"))
+            created = dataclasses.replace(created, server=server, name=embedded.DATABASE)
+        await schema.upgrade(created.owner_dsn, model="present", dimension=64)
+        yield created
 
 
 def _embedder(name: str, url: str, embedder: FakeEmbedder) -> dict[str, str]:
@@ -71,7 +74,7 @@ def _embedder(name: str, url: str, embedder: FakeEmbedder) -> dict[str, str]:
     return {f"{prefix}{part}": value for part, value in chosen.items()}
 
 
-async def _store(address: Any, owner: asyncpg.Connection) -> None:
+async def _store(address: Any) -> None:
     """Store the chunks: a few as an upload stores them, the others as rows, which takes seconds instead of minutes."""
     database = store_db.connect(address.service_dsn, pool_size=2)
     tenant = Tenant(database, embedder=OLD, user_id="local")
@@ -81,9 +84,11 @@ async def _store(address: Any, owner: asyncpg.Connection) -> None:
     rows = [
         (n + 1, f"Stones\n{text(n)}", vectors.as_text(OLD._embed(f"Stones\n{text(n)}"))) for n in range(first, CHUNKS)
     ]
+    owner = await address.connect()
     await owner.executemany(FILL, rows)
     await owner.execute("UPDATE stepwell.text_statistics SET chunks = $1", CHUNKS)
     await owner.execute("ANALYZE stepwell.embeddings")
+    await owner.close()
 
 
 FILL = """
@@ -112,6 +117,9 @@ async def _search(client: httpx.AsyncClient, stopped: asyncio.Event, seen: Obser
         number = (number + 7_919) % CHUNKS
         sent = {"query": f"Stones\n{text(number)}", "mode": "semantic", "limit": 1}
         response = await client.post(SEARCH, json=sent)
+        if response.status_code == 503 and seen.is_restarting:
+            seen.refused += 1
+            continue
         seen.latencies_ms.append((time.monotonic() - began) * 1000)
         body = response.json()
         score = body["results"][0]["vector_score"] if response.status_code == 200 and body["results"] else 0.0
@@ -147,22 +155,44 @@ async def _filled(owner: asyncpg.Connection) -> int:
     return int(await owner.fetchval("SELECT count(*) FROM stepwell.embeddings_next")) if exists else 0
 
 
-async def _killed_at(count: int, env: dict[str, str], owner: asyncpg.Connection) -> None:
-    """Run the command and kill it once that many vectors are stored; its job can be claimed at once by others."""
+async def _killed_at(count: int, env: dict[str, str], address: Any, seen: Observed, *, postgres: bool) -> None:
+    """Run the command, and kill it or Postgres once that many vectors are stored."""
+    owner = await address.connect()
     command = await _command(env)
-
     while await _filled(owner) < count:
         assert command.returncode is None, (await command.communicate())[1].decode()
         await asyncio.sleep(0.01)
-    command.kill()
-    await command.wait()
-    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE kind = 'reembed' AND status = 'running'")
+    if postgres:
+        seen.is_restarting = True
+        server_folders.kill(address.server)
+        assert (await asyncio.wait_for(command.communicate(), RESTART_S))[0] == b"", "the command ends with an error"
+        await address.server.ensure_running()
+    else:
+        command.kill()
+        await command.wait()
+        await owner.execute(EXPIRE)
+    await owner.close()
 
 
-async def test_the_model_is_replaced_under_searches_and_writes_by_a_command_that_is_killed_twice(
-    address: Any, owner: asyncpg.Connection
-) -> None:
-    await _store(address, owner)
+EXPIRE = "UPDATE stepwell.jobs SET leased_until = now() WHERE kind = 'reembed' AND status = 'running'"
+RESTART_S = 120.0
+
+
+async def _answered(seen: Observed) -> None:
+    """Return once searches succeed again."""
+    before = len(seen.latencies_ms)
+
+    async def again() -> bool:
+        return len(seen.latencies_ms) > before
+
+    await running_service.until(again)
+    seen.is_restarting = False
+
+
+async def test_the_model_is_replaced_under_searches_and_writes_though_it_is_killed_twice(address: Any) -> None:
+    if FULL:
+        faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
+    await _store(address)
     seen, stopped = Observed(), asyncio.Event()
     async with fake_provider.serve() as present, fake_provider.serve() as following:
         present.embedder, following.embedder = OLD, NEXT
@@ -175,7 +205,8 @@ async def test_the_model_is_replaced_under_searches_and_writes_by_a_command_that
             clients = [asyncio.create_task(run(client, stopped, seen)) for run in (_search, _write)]
             began = time.monotonic()
             for kill in (1, 2):
-                await _killed_at(kill * CHUNKS // 3, owning, owner)
+                await _killed_at(kill * CHUNKS // 3, owning, address, seen, postgres=FULL and kill == 2)
+            await _answered(seen)
             command = await _command(owning)
             out, err = await command.communicate()
             took_s = time.monotonic() - began
@@ -192,12 +223,13 @@ async def test_the_model_is_replaced_under_searches_and_writes_by_a_command_that
             assert seen.failures == []
             stats = (await client.get("/api/rag/stats")).json()
             assert (stats["embedding_model"], stats["embedding_dimension"]) == ("following", 96)
-            assert stats["vectors"] == await owner.fetchval("SELECT count(*) FROM stepwell.chunks")
+            assert stats["vectors"] == stats["chunks"] >= CHUNKS
             assert (await client.get("/readyz")).status_code == 200
     if FULL:
         ordered = sorted(seen.latencies_ms)
         print(
-            f"\n{CHUNKS} chunks in {took_s:.0f} s with two kills; {len(ordered)} searches, {seen.written} writes; "
+            f"\n{CHUNKS} chunks in {took_s:.0f} s with two kills; {len(ordered)} searches, {seen.refused} refused "
+            f"while Postgres restarted, {seen.written} writes; "
             f"search p50 {ordered[len(ordered) // 2]:.0f} ms, p99 {ordered[len(ordered) * 99 // 100]:.0f} ms, "
             f"longest {ordered[-1]:.0f} ms"
         )
