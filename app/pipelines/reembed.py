@@ -128,9 +128,13 @@ async def _advanced(owner: Database) -> FillingState:
 
 
 async def _work(services: Services) -> None:
-    """Run jobs until cancelled. Raises what a job raises."""
+    """Run jobs until cancelled. Raises what a job raises, except that a write held its lock for too long."""
     while True:
-        if await workers.run_next(services.db, handlers(services)) is None:
+        try:
+            ran = await workers.run_next(services.db, handlers(services))
+        except errors.Busy:
+            continue  # the job is queued again, for a few seconds later
+        if ran is None:
             await asyncio.sleep(POLL_S)
 
 

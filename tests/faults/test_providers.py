@@ -139,7 +139,7 @@ async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(
 
 @pytest.mark.parametrize("fault", ["error", "reset", "nan", "unauthorized"])
 async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards(
-    address: Any, provider_embeds: FakeProvider, fault: str
+    address: Any, provider_embeds: FakeProvider, caplog: pytest.LogCaptureFixture, fault: str
 ) -> None:
     upload = {"content": f"Stored after the outage {fault}.", "uri": f"outage-{fault}"}
     # Requests inherit the scope in which the server is started.
@@ -152,6 +152,9 @@ async def test_an_upload_during_an_outage_stores_nothing_and_succeeds_afterwards
             assert KEY not in refused.text
             assert upload["uri"] not in (await client.get(DOCUMENTS)).text
             assert (await client.get("/readyz")).status_code == 200
+            for path in ("/readyz", "/metrics", "/api/rag/stats"):
+                assert KEY not in (await client.get(path)).text
+            assert KEY not in caplog.text
             provider_embeds.misbehave(None)
             with _later(breaker.LONGEST_PAUSE_S):
                 assert (await client.post(DOCUMENTS, json=upload)).status_code == 201
