@@ -7,21 +7,20 @@ environment (`make fuzz`) there are so many of them, and others each time.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import os
-import threading
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
-import harness
 import hypothesis
 import pytest
 import requests
 import schemathesis
-import uvicorn
 from hypothesis import HealthCheck
 from hypothesis import strategies as st
 from schemathesis import Case, GenerationMode, Response
@@ -30,10 +29,10 @@ from schemathesis.specs.openapi import checks
 
 from app.config import Settings
 from app.main import create_app
-from app.store import db
 
 WANTED = int(os.environ.get("STEPWELL_FUZZ_CASES", "0"))
 CASES = WANTED or 240
+SERVICE = Path(__file__).parents[1] / "fuzz_service.py"
 NOT_HTTP = (400, b"Invalid HTTP request received.")
 """The response that the server itself returns for a header such as an empty Content-Length."""
 NOTES = [
@@ -76,42 +75,28 @@ CHECKS = [
 
 
 class Door:
-    """The service on a socket, and what is behind it."""
+    """The service on a socket, in a process of its own, and what is behind it."""
 
     def __init__(self, dsn: str) -> None:
-        self.address = ""
         self.session = requests.Session()
         self.tally: Counter[int] = Counter()
         self.known: dict[str, list[str]] = {}
-        self._dsn = dsn
-        self._listening = threading.Event()
-        self._server: uvicorn.Server | None = None
-
-    def serve(self) -> None:
-        """Serve until stopped; everything lives in this thread's own loop."""
-        asyncio.run(self._serve())
-
-    async def _serve(self) -> None:
-        database = db.connect(self._dsn, pool_size=4, pool_wait_s=30)
-        key = await harness.create_key(database, harness.new_user(), "search", "write", "admin")
+        env = {**os.environ, "PYTHONPATH": f"{SERVICE.parent}{os.pathsep}{SERVICE.parents[1]}"}
+        self._process = subprocess.Popen(
+            [sys.executable, str(SERVICE), dsn], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, text=True
+        )
+        started = self._reply()
+        self.address = started["address"]
         # Else a drawn header would take this one's place, and every answer be 401.
-        self.session.headers.update({"Authorization": f"Bearer {key}", "X-API-Key": key})
-        settings = Settings(auth="api_key", log_level="error")
-        async with harness.running(settings, await harness.services(database)) as app:
-            config = uvicorn.Config(app, port=0, lifespan="off", log_config=None)
-            self._server = uvicorn.Server(config)
-            serving = asyncio.create_task(self._server.serve())
-            while not self._server.started:  # noqa: ASYNC110 - uvicorn sets no event
-                await asyncio.sleep(0)
-            port = self._server.servers[0].sockets[0].getsockname()[1]
-            self.address = f"http://127.0.0.1:{port}"
-            self._listening.set()
-            await serving
-        await database.close()
+        self.session.headers.update({"Authorization": f"Bearer {started['key']}", "X-API-Key": started["key"]})
+
+    def _reply(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return reply
 
     def begin(self) -> None:
         """Store a few notes, so that some of what is asked for is there."""
-        assert self._listening.wait(60), "the service did not start"
         stored = self.session.post(f"{self.address}/api/rag/documents", json=NOTES).json()["documents"]
         found = self.session.post(f"{self.address}/api/rag/search", json={"query": "lime", "limit": 5}).json()
         self.known = {
@@ -124,15 +109,12 @@ class Door:
         given = {"type": "person", "name": f"Ana {n}", "aliases": ["lime"]}
         return str(self.session.post(f"{self.address}/api/rag/entities", json=given).json()["entity_id"])
 
-    def stop(self) -> None:
-        """Have the server leave."""
-        assert self._server is not None
-        self._server.should_exit = True
-
-    def longest_lag(self) -> float:
-        """The longest stall of the server's event loop so far, in milliseconds."""
-        metrics = self.session.get(f"{self.address}/metrics").text
-        return 1_000 * float(metrics.partition("\nstepwell_event_loop_lag_max_seconds ")[2].split()[0])
+    def stop(self) -> dict[str, Any]:
+        """End the service; returns the stalls of its event loop."""
+        with self._process, self.session:
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+            return self._reply()
 
     def check(self, case: Case) -> None:
         """Send one request and judge the answer."""
@@ -155,18 +137,15 @@ def judge(response: Response) -> None:
 
 @pytest.fixture(scope="module")
 def door(address: Any) -> Iterator[Door]:
-    """The service, served from a thread with a loop of its own."""
+    """The service."""
     made = Door(address.service_dsn)
-    thread = threading.Thread(target=made.serve)
-    thread.start()
     made.begin()
     yield made
-    longest = made.longest_lag()
-    made.stop()
-    thread.join(60)
-    made.session.close()
+    stalls = made.stop()
     print(f"\n{made.tally.total():,} cases: {dict(sorted(made.tally.items()))}")
-    print(f"longest stall of the event loop: {longest:.0f} ms")
+    for name, stall in stalls.items():
+        times = {part: f"{stall[part]:.0f} ms" for part in ("wall", "loop_cpu", "process_cpu")}
+        print(f"{name} stall of the event loop: {times}\n{stall['stack']}")
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode), ids=lambda mode: mode.value)
