@@ -96,7 +96,7 @@ async def test_the_indexes_are_recreated_as_the_schema_defines_them(report, owne
     names = ["ix_chunks_tsv", "ix_embeddings_embedding"]
     gin, hnsw = [row["indexdef"] for row in await owner.fetch(query, names)]
     assert "USING gin (tsv)" in gin
-    assert "USING hnsw (embedding vector_cosine_ops) WITH (m='16', ef_construction='200')" in hnsw
+    assert "USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')" in hnsw
 
 
 async def test_bulk_built_postings_equal_those_that_the_service_adds_document_by_document(owner_and_database):
