@@ -26,6 +26,7 @@ StepwellError                      500  internal_error
 ├── Unavailable                    503  unavailable            (carries Retry-After)
 │   ├── DatabaseUnavailable        503  database_unavailable
 │   │   └── ConnectionLost         503  database_unavailable   (a read is retried once)
+│   ├── ReadOnly                   503  read_only              (the database is a standby, or refuses writes)
 │   ├── Busy                       503  busy                   (another write holds a required lock)
 │   ├── Overloaded                 503  overloaded
 │   ├── TooManyConnections         503  too_many_connections
@@ -252,6 +253,12 @@ class DatabaseUnavailable(Unavailable):
 
 class ConnectionLost(DatabaseUnavailable):
     """The connection was lost or could not be opened."""
+
+
+class ReadOnly(Unavailable):
+    """The database accepts no writes: it is a standby, or `default_transaction_read_only` is on."""
+
+    code = "read_only"
 
 
 class Busy(Unavailable):

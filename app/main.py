@@ -35,8 +35,10 @@ from app.api import (
     search,
     selections,
     sources,
+    standby_metrics,
     tools,
     traces,
+    versions,
 )
 from app.api.fair_queue import FairQueue
 from app.config import Settings
@@ -110,6 +112,8 @@ def create_app(
     traces.install(app)
     problems.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
+    standby_metrics.install(app)
+    versions.install(app)
     request_ids.install(app)
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app, processes=chosen.workers)
@@ -129,7 +133,7 @@ def _build_routes(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator[None]:
-    """Run the jobs, unless another process does, extract mentions by new rules, measure loop lag and store key uses."""
+    """Run the jobs, unless another process does, extract mentions, watch the standby, measure lag, store key uses."""
     keys = services.chunking_options.entity_keys
     workers = [
         asyncio.create_task(loop_lag.monitor(app.state.metrics.lagged)),
@@ -137,6 +141,8 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
     ]
     if app.state.settings.worker:
         workers.append(asyncio.create_task(job_handlers.run_forever(services, done=app.state.metrics.job_done)))
+    if services.standby is not None:
+        workers.append(asyncio.create_task(services.standby.watch()))
     if services.owner is not None:
         workers.append(
             asyncio.create_task(mention_extraction.backfill_with_retries(services.owner, keys=keys, db=services.db))

@@ -38,7 +38,7 @@ class Launch:
 
     def environment(self) -> dict[str, str]:
         """Returns the environment of the process."""
-        settings = ("STEPWELL_", "DATABASE_URL", "AUTH", "GEMINI_")
+        settings = ("STEPWELL_", "DATABASE_", "AUTH", "GEMINI_")
         inherited = {name: value for name, value in config.environment().items() if not name.startswith(settings)}
         own = {"PYTHONPATH": str(self.checkout), "STEPWELL_DATA_DIR": str(self.data_dir), "STEPWELL_LOG_LEVEL": "error"}
         return {**inherited, **own, **self.settings}

@@ -164,7 +164,7 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
 @asynccontextmanager
 async def as_owner(db: Database) -> AsyncIterator[Database]:
     """The same database, connected as its owner."""
-    address = db._engine.url.set(username=embedded.OWNER).render_as_string(hide_password=False)
+    address = db.pool.engine.url.set(username=embedded.OWNER).render_as_string(hide_password=False)
     owner = store_db.connect(address, pool_size=1, pool_wait_s=30.0)
     try:
         yield owner

@@ -126,6 +126,21 @@ async def test_jobs_are_listed_read_and_cancelled(client: AsyncClient, database:
         await client.cancel_job(job.job_id)
 
 
+async def test_a_client_asks_for_a_state_that_contains_what_it_has_stored(client: AsyncClient) -> None:
+    sent: list[str | None] = []
+
+    async def note(request: httpx.Request) -> None:
+        sent.append(request.headers.get("X-Stepwell-Version"))
+
+    client._http.event_hooks = {"request": [note]}
+    await client.add(LIME, uri="notes/lime.md")
+    await client.search("mortar")
+    await client.delete_by_uri("notes/lime.md")
+    await client.stats()
+    first, stored, read, deleted = (int(version or 0) for version in sent)
+    assert first == 0 < stored <= read < deleted
+
+
 async def test_tools_are_defined_and_called(client: AsyncClient) -> None:
     await client.add(LIME, uri="notes/lime.md")
     assert "search_documents" in {tool.name for tool in await client.tools()}

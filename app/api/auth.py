@@ -17,7 +17,7 @@ from fastapi import Depends, Header, Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from app import errors
-from app.api import auditing
+from app.api import auditing, versions
 from app.api.single_flight import SingleFlight
 from app.pipelines import keys, local_token
 from app.pipelines.services import Services
@@ -54,7 +54,8 @@ class KeyLookups:
     """Looks up keys in the database with bounded concurrency, so that guessed keys cannot occupy all connections.
 
     Requests with the same key share a lookup while it runs. Keys that have never been valid share MAX_GUESSES
-    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once.
+    lookups, so that guesses do not delay other keys. No result is cached: a revoked key is rejected at once. A standby
+    is asked only while the primary cannot be reached.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class KeyLookups:
 
     async def _look_up(self, digest: bytes, presented: str, services: Services) -> Caller:
         async with self._lookups if digest in self._were_valid else self._guesses:
-            key = await keys.verify(presented, db=services.db)
+            key = await keys.verify(presented, db=services.db, standby=services.standby)
         self._were_valid[digest] = None
         return Caller(key.user_id, key.key_id, frozenset(key.scopes))
 
@@ -150,4 +151,6 @@ async def _identify(request: Request) -> Caller:
 
 Searcher = Annotated[str, Depends(Scope("search"))]
 Writer = Annotated[str, Depends(WriteScope("write"))]
-Use = Annotated[Services, Depends(services)]
+Use = Annotated[Services, Depends(versions.writing)]
+ReadUse = Annotated[Services, Depends(versions.reading)]
+Opened = Annotated[Services, Depends(services)]

@@ -93,7 +93,7 @@ async def upload(
 @router.get("/documents", operation_id="list_documents", summary="List documents")
 async def page(
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
@@ -115,7 +115,7 @@ async def page(
     response_model=StoredDocument,
     responses=problems.responses(404),
 )
-async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.Use) -> Response:
+async def get(document_id: Annotated[UUID, examples.PERSON], user_id: auth.Searcher, use: auth.ReadUse) -> Response:
     """A document with its cleaned text."""
     document = await documents.get(document_id, user_id, db=use.db)
     return await replies.json(len(document.content or ""), lambda: StoredDocument.of(document))
@@ -233,7 +233,7 @@ async def delete(
 async def chunks(
     document_id: Annotated[UUID, examples.PERSON],
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=500, description="Chunks per page.")] = 100,
     offset: Annotated[int, Query(ge=0, le=2**31 - 1, description="Chunks to skip.")] = 0,
 ) -> Response:
@@ -254,6 +254,6 @@ def _chunk_page(rows: Sequence[Chunk], total: int) -> ChunkPage:
     operation_id="stats",
     summary="Get statistics",
 )
-async def stats(user_id: auth.Searcher, use: auth.Use) -> StorageStats:
+async def stats(user_id: auth.Searcher, use: auth.ReadUse) -> StorageStats:
     """Numbers of the user's documents and chunks, and the embedding model."""
     return StorageStats.of(await documents.stats(user_id, db=use.db))

@@ -119,7 +119,7 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
 )
 async def page(
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=200, description="Entities per page.")] = 50,
     cursor: _Cursor = None,
     type: Annotated[str | None, Query(max_length=40, description="Only entities of this type.")] = None,
@@ -156,7 +156,7 @@ def _listed(stored: Sequence[Entity]) -> EntityList:
 @router.get(
     "/entities/{entity_id}", operation_id="get_entity", summary="Get an entity", responses=problems.responses(404)
 )
-async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.Use) -> StoredEntity:
+async def get(entity_id: Annotated[UUID, _FOUND], user_id: auth.Searcher, use: auth.ReadUse) -> StoredEntity:
     """An entity with all its fields."""
     return StoredEntity.of(await entities.get(entity_id, user_id, db=use.db))
 
@@ -202,7 +202,7 @@ async def delete(
 async def documents(
     entity_id: Annotated[UUID, _FOUND],
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
     cursor: _Cursor = None,
 ) -> EntityDocumentPage:

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypeAliasType
 
 from app import shapes
-from app.pipelines import extraction, merge_lists, multihop
+from app.pipelines import extraction, merge_lists, multihop, standby_checks
 from app.tools import formats
 
 BreakerState = TypeAliasType(
@@ -27,6 +27,26 @@ ConfidenceBasis = TypeAliasType(
     Annotated[
         shapes.ConfidenceBasis,
         Field(description="What confidence follows from: the relevance of the hits, or their ranks in the legs."),
+    ],
+)
+DatabaseState = TypeAliasType(
+    "DatabaseState",
+    Annotated[
+        Literal["writable", "read_only", "unavailable"],
+        Field(
+            description="State of the database: `read_only` if it is a standby or refuses writes for another reason, "
+            "`unavailable` if only the standby serves reads."
+        ),
+    ],
+)
+StandbyStatus = TypeAliasType(
+    "StandbyStatus",
+    Annotated[
+        standby_checks.StandbyState,
+        Field(
+            description="State of the standby in DATABASE_READ_URL: reads go to it (`ready`), it cannot be reached "
+            "(`unavailable`), or it is not a copy of the primary with this version's schema (`refused`)."
+        ),
     ],
 )
 Depth = TypeAliasType(

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from app import __version__, errors
 from app.api import auth, bodies, problems
-from app.api.enums import BreakerState
+from app.api.enums import BreakerState, DatabaseState, StandbyStatus
 from app.api.single_flight import SingleFlight
 from app.pipelines import documents
 from app.pipelines.services import Services
@@ -31,6 +31,10 @@ class Readiness(BaseModel):
     """The database responds and its schema belongs to this version."""
 
     status: Literal["ready"] = Field("ready", description="Always `ready`; otherwise the response is an error.")
+    database: DatabaseState = Field(description="Whether the database accepts writes; `ready` means that reads work.")
+    standby: StandbyStatus | None = Field(
+        None, description="State of the standby; null without one. Readiness does not depend on it."
+    )
     providers: dict[str, BreakerState] = Field(
         default_factory=dict,
         description="Circuit breaker of each remote model (`embedder`, `llm`, `reranker`). While it is open, "
@@ -43,12 +47,16 @@ class ReadinessCheck:
     """Compares the database's schema with this version, at most once in CACHE_S seconds."""
 
     def __init__(self) -> None:
+        self.state: DatabaseState = "unavailable"
         self._flight: SingleFlight[None] = SingleFlight()
         self._failure: errors.StepwellError | None = None
         self._checked_at = float("-inf")
 
     async def __call__(self, use: Services) -> None:
-        """Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch."""
+        """Set the state. Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch.
+
+        A database that cannot be reached raises nothing while the standby serves reads.
+        """
         if time.monotonic() - self._checked_at > CACHE_S:
             await self._flight.run(None, lambda: self._check(use))
         if self._failure is not None:
@@ -63,7 +71,14 @@ class ReadinessCheck:
             self._failure = errors.DeadlineExceeded("The database did not answer within a second.")
         except errors.StepwellError as failure:
             self._failure = failure
+        self.state = "unavailable" if self._failure else "read_only" if use.db.pool.is_read_only else "writable"
+        if use.standby is not None and use.standby.state == "ready" and _is_unreachable(self._failure):
+            self._failure = None
         self._checked_at = time.monotonic()
+
+
+def _is_unreachable(failure: errors.StepwellError | None) -> bool:
+    return isinstance(failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
 
 
 @router.get("/healthz", operation_id="healthz", summary="Check liveness")
@@ -73,7 +88,12 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", operation_id="readyz", summary="Check readiness", responses=problems.responses(504))
-async def readyz(request: Request, use: auth.Use) -> Readiness:
+async def readyz(request: Request, use: auth.Opened) -> Readiness:
     """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
-    await request.app.state.readiness(use)
-    return Readiness(providers={policy.target.role: policy.breaker.state for policy in use.policies})
+    check: ReadinessCheck = request.app.state.readiness
+    await check(use)
+    return Readiness(
+        database=check.state,
+        standby=use.standby.state if use.standby else None,
+        providers={policy.target.role: policy.breaker.state for policy in use.policies},
+    )

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive
 
 from app import errors
+from app.api import versions
 from app.pipelines import idempotency
 from app.shapes import KeptResponse
 
@@ -57,7 +58,7 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
     if key is None:
         return await handle(receive)
     idempotency.check_key(key)
-    user_id, db = request.state.caller.user_id, request.app.state.services.db
+    user_id, db = request.state.caller.user_id, versions.services(request, only_reads=False).db
     hashing = _Hashing(request, receive)
     use = await idempotency.claim(key, user_id, db=db)
     if use is not None:
@@ -77,7 +78,7 @@ async def answer(request: Request, receive: Receive, handle: Callable[[Receive],
 async def _record(key: str, user_id: str, use: KeptResponse, request: Request) -> None:
     """Keep the response; a failure to do so must not replace the response."""
     with suppress(errors.StepwellError):
-        await idempotency.record(key, user_id, use, db=request.app.state.services.db)
+        await idempotency.record(key, user_id, use, db=versions.services(request, only_reads=False).db)
         return
     _logger.warning("response not kept", extra={"action": "idempotency_lost"})
 

@@ -42,7 +42,7 @@ def install(app: FastAPI) -> None:
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs")
 async def page(
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=200, description="Jobs per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
@@ -58,7 +58,7 @@ async def page(
 
 
 @router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
-async def get(job_id: JobId, user_id: auth.Searcher, use: auth.Use) -> StoredJob:
+async def get(job_id: JobId, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
     """A job with its progress and result."""
     return StoredJob.of(await jobs.get(job_id, user_id, db=use.db))
 
@@ -70,7 +70,7 @@ async def get(job_id: JobId, user_id: auth.Searcher, use: auth.Use) -> StoredJob
     response_class=StreamingResponse,
     responses={**problems.responses(404), **_EVENTS},
 )
-async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: auth.Use) -> StreamingResponse:
+async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
     """The job as server-sent events: now, after each change, and at its end, where the stream ends too."""
     if request.app.state.job_streams >= MAX_STREAMS:
         raise errors.Overloaded("Too many jobs are followed at once: read the job instead.")

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from app.api import auth, bodies, mcp_server, tools
+from app.api import auth, bodies, mcp_server, tools, versions
 from app.api.mcp_server import McpCaller
 
 PATH = "/mcp"
@@ -66,6 +66,7 @@ class _Endpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
         await _ANY_SCOPE.authenticate(request)
+        versions.required(request)
         body = bodies.Body(request, LIMITS, max_bytes=LIMITS.max_bytes or 1)
         body.check_declared_length()
         sessions: StreamableHTTPSessionManager = request.app.state.mcp_sessions

@@ -129,7 +129,9 @@ class _Handlers:
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         context = self.identify(request).context
         document_id = _document_id(read.uri)
-        document = await _protocol_errors(documents.get(document_id, context.user_id, db=context.services.db))
+        document = await _protocol_errors(
+            documents.get(document_id, context.user_id, db=context.for_reading().services.db)
+        )
         text = types.TextResourceContents(uri=read.uri, mime_type="text/markdown", text=document.content or "")
         return types.ReadResourceResult(contents=[text])
 
@@ -137,7 +139,9 @@ class _Handlers:
 async def _page(cursor: str | None, context: ToolContext) -> Any:
     after = cursors.read(cursor) if cursor else None
     limit = RESOURCES_PER_PAGE + 1
-    return await documents.page(context.user_id, db=context.services.db, limit=limit, after=after, uri=None)
+    return await documents.page(
+        context.user_id, db=context.for_reading().services.db, limit=limit, after=after, uri=None
+    )
 
 
 def _document_id(uri: str) -> UUID:

@@ -13,7 +13,17 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-HIGHEST = frozenset({"stepwell_build_info", "stepwell_event_loop_lag_max_seconds", "stepwell_provider_breaker_state"})
+HIGHEST = frozenset(
+    {
+        "stepwell_build_info",
+        "stepwell_event_loop_lag_max_seconds",
+        "stepwell_provider_breaker_state",
+        "stepwell_db_read_only",
+        "stepwell_standby_ready",
+        "stepwell_standby_lag_seconds",
+        "stepwell_standby_lag_bytes",
+    }
+)
 """Gauges that say the same, or the worst, of all processes."""
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]

@@ -68,7 +68,7 @@ async def search_multihop(
     body: Annotated[MultihopRequest, Body(openapi_examples=_MULTIHOP_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """Search, follow names in the passages found, and order the hits of all hops.
 
@@ -92,7 +92,7 @@ async def merge(
     body: Annotated[RerankRequest, Body(openapi_examples=_RERANK_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """Fuse lists of hits from several searches, hops or systems into one, with the summands of each score.
 

@@ -30,6 +30,8 @@ MEDIA_TYPE = "application/problem+json"
 MAX_BYTES = 3_900
 
 _logger = logging.getLogger(__name__)
+_EXPECTED = {errors.Overloaded.code, errors.ReadOnly.code, "standby_behind"}
+"""Codes of errors with a status of 500 or more that are logged as requests only."""
 _INTERNAL_ERROR = "The service failed. The error is logged under this request_id; a retry may succeed."
 _CODES = {
     400: "bad_request",
@@ -182,7 +184,7 @@ def _headers(status: int, request_id: str | None, extra: Mapping[str, str] | Non
 
 async def _known(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StepwellError)
-    if error.status >= 500 and not isinstance(error, errors.Overloaded):
+    if error.status >= 500 and error.code not in _EXPECTED:
         _logger.log(_severity(error.status), "request failed", extra={"code": error.code}, exc_info=error)
     return of(error, request.scope)
 

@@ -63,7 +63,7 @@ async def find(
     body: Annotated[SearchRequest, Body(openapi_examples=_SEARCH_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """Search by vectors and by BM25, fused in one SQL statement.
 
@@ -84,7 +84,7 @@ async def find_about(
     body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """Recognise entities in the query, search the documents linked to them, then all others.
 
@@ -107,7 +107,7 @@ async def explain_placement(
     body: Annotated[WhyRequest, Body(openapi_examples=_WHY_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """Where a passage stands in a search: its exact rank in each leg, and the step that keeps it out of the answer.
 
@@ -132,7 +132,7 @@ async def find_similar(
     body: Annotated[SimilarRequest, Body(openapi_examples=_SIMILAR_EXAMPLES)],
     request: Request,
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
 ) -> Response:
     """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
     if body.vector is not None:

@@ -68,7 +68,7 @@ async def add(
 @router.get("/sources", operation_id="list_sources", summary="List sources")
 async def page(
     user_id: auth.Searcher,
-    use: auth.Use,
+    use: auth.ReadUse,
     limit: Annotated[int, Query(ge=1, le=200, description="Sources per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
@@ -86,7 +86,7 @@ async def page(
 @router.get(
     "/sources/{source_id}", operation_id="get_source", summary="Get a source", responses=problems.responses(404)
 )
-async def get(source_id: SourceId, user_id: auth.Searcher, use: auth.Use) -> CountedSource:
+async def get(source_id: SourceId, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
     """A source with its numbers, and the files that could not be stored."""
     return CountedSource.of(await sources.get(source_id, user_id, db=use.db))
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
-from app.api import admission, auditing, auth, bodies, disconnects, problems
+from app.api import admission, auditing, auth, bodies, disconnects, problems, versions
 from app.api.enums import ToolFormat
 from app.pipelines.turns import SearchTurn
 from app.shapes import Answer
@@ -62,8 +62,13 @@ class RequestAdmission:
 
 def context(request: Request, user_id: str) -> ToolContext:
     """What a tool runs with when it is called by a request."""
-    services = request.app.state.services
-    return ToolContext(services, user_id, auditing.actor(request), RequestAdmission(request, user_id))
+    return ToolContext(
+        versions.services(request, only_reads=False),
+        user_id,
+        auditing.actor(request),
+        RequestAdmission(request, user_id),
+        versions.services(request, only_reads=True),
+    )
 
 
 @router.get("/tools", operation_id="list_tools", summary="List tools")

@@ -20,7 +20,7 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.pipelines import doctor as pipeline
-from app.pipelines import model_checks
+from app.pipelines import model_checks, standby_checks
 from app.pipelines.doctor import Finding
 from app.pipelines.model_checks import ModelSettings
 from app.runtime import models
@@ -101,7 +101,10 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             if settings.database_url is None or settings.migration_url is not None:
                 with suppress(errors.StepwellError):
                     owner = await stack.enter_async_context(runtime.open_owner(settings))
-            return await pipeline.database(database, expected, owner=owner)
+            findings = await pipeline.database(database, expected, owner=owner)
+            findings += await standby_checks.writable(database)
+            standby = await stack.enter_async_context(runtime.open_standby(settings, database, 1))
+            return findings if standby is None else findings + await standby_checks.standing(standby)
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
         return [Finding("database", "error", health.reason(error), fix)]

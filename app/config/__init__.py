@@ -53,6 +53,12 @@ class Settings(ProviderSettings):
         validation_alias=_either("DATABASE_URL"),
         description="Any Postgres 15+ with pgvector 0.8+, as the service's role; unset: the embedded server.",
     )
+    database_read_url: SecretStr | None = Field(
+        None,
+        validation_alias=_either("DATABASE_READ_URL"),
+        description="A streaming standby of DATABASE_URL, as the same role: reads of the API go to it; unset: to the "
+        "primary.",
+    )
     migration_url: SecretStr | None = Field(
         None,
         description="Address with the owner's role, for `db`, `keys`, `users`, `audit` "
@@ -211,6 +217,12 @@ class Settings(ProviderSettings):
     def _no_access_without_keys(self) -> Settings:
         if self.auth != "api_key" and self.host not in {"127.0.0.1", "::1", "localhost"}:
             raise ValueError(f"AUTH={self.auth} listens on loopback only: set AUTH=api_key or STEPWELL_HOST=127.0.0.1")
+        return self
+
+    @model_validator(mode="after")
+    def _no_standby_of_the_embedded_server(self) -> Settings:
+        if self.database_read_url is not None and self.database_url is None:
+            raise ValueError("DATABASE_READ_URL names a standby of DATABASE_URL: set DATABASE_URL too, or neither")
         return self
 
     @cached_property

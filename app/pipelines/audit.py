@@ -80,6 +80,8 @@ async def work(uses: KeyUses, *, db: Database) -> None:
 async def _flush_or_log(uses: KeyUses, db: Database) -> None:
     try:
         await flush(uses, db=db)
+    except errors.ReadOnly:
+        log.debug("key uses stay in memory: the database is read-only")
     except errors.StepwellError as error:
         log.warning("writing key uses postponed: %s", error.code, extra={"action": "key_uses_postponed"})
     except Exception:

@@ -164,7 +164,7 @@ async def _store_text(
         return await large_documents.queue_change(uncut, user_id, services, source=source)
     cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
-    services.db.check_room()
+    await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:

@@ -17,7 +17,7 @@ from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store import audit, entities, mentions, name_changes
 from app.store.audit import Event
-from app.store.db import Database, Reading, Writing
+from app.store.db import Database, Reading, Writing, retry_read
 from app.store.entities import EntityRecord
 from app.text import gazetteer
 
@@ -104,12 +104,14 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
         return mention_count
 
 
+@retry_read
 async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
     """One entity. Raises NotFound."""
     async with db.reading(user_id) as reading:
         return await entities.get(reading, user_id, entity_id)
 
 
+@retry_read
 async def page(
     user_id: str,
     *,
@@ -123,6 +125,7 @@ async def page(
         return await entities.page(reading, user_id, limit=limit, after=after, only=only)
 
 
+@retry_read
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
     async with db.reading(user_id) as reading:
@@ -139,6 +142,7 @@ async def find(text: str, user_id: str, *, db: Database, limit: int, only: Entit
     return matching[:limit]
 
 
+@retry_read
 async def documents(
     entity_id: UUID, user_id: str, *, db: Database, limit: int, after: tuple[float, UUID] | None
 ) -> list[LinkedDocument]:

@@ -19,6 +19,7 @@ from app.pipelines.context import SearchContext
 from app.providers.base import Proposal
 from app.shapes import Candidate, ChunkName
 from app.store import chunks, links
+from app.store.db import retry_read
 from app.text import names, terms
 
 log = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
     return Extraction((), "llm" if questions else None, {}, questions)
 
 
+@retry_read
 async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
     best = list(request.chunk_ids[:PASSAGES])
     async with context.services.db.searching(request.user_id) as reading:

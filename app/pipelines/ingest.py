@@ -216,7 +216,7 @@ class _Batch:
         unknown = {key: text for key, text in texts.items() if key not in self.vectors}
         if not unknown:
             return
-        services.db.check_room()
+        await services.db.check_writable()
         known = await self._retried(chunk_vectors.known, unknown, user_id, services)
         found = await chunk_vectors.complete(unknown, known, user_id, services)
         self.vectors.update(found.by_key)

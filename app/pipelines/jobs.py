@@ -26,7 +26,7 @@ KEEP_ALIVE_S = 10.0
 @retry_read
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
-    async with db.reading(user_id) as reading:
+    async with db.primary.reading(user_id) as reading:
         found = await jobs.get(reading, user_id, job_id)
         if found is None:
             raise errors.NotFound("No such job.")
@@ -47,7 +47,7 @@ async def page(
     status: JobStatus | None = None,
 ) -> list[JobState]:
     """The user's jobs, newest first."""
-    async with db.reading(user_id) as reading:
+    async with db.primary.reading(user_id) as reading:
         return await jobs.page(reading, user_id, limit=limit, after=after, status=status)
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from app import errors
-from app.store import audit, keys
+from app.store import audit, failures, keys
 from app.store.audit import Event
 from app.store.db import Database, Writing
 from app.store.keys import Key, NewKey, Verified
+from app.store.standby import Standby
 
 SCOPES = ("search", "write", "metrics", "admin")
 MAX_USER_LENGTH = 200
@@ -73,18 +75,33 @@ async def _add(db: Writing, user_id: str, grant: Grant) -> str:
     return f"sw_{key_id}_{secret}"
 
 
-async def verify(presented: str, *, db: Database) -> Verified:
+async def verify(presented: str, *, db: Database, standby: Standby | None = None) -> Verified:
     """The key that was presented.
 
-    Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
+    The primary is asked, so that a revoked key is refused at once, and the standby only while the primary cannot be
+    reached. Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
     """
     found = None
     if form := _FORM.fullmatch(presented):
-        async with db.shared(within_s=LOOKUP_S) as reading:
-            found = await keys.verify(reading, key_id=form[1], secret_hash=_hash(form[2]))
+        found = await _look_up(form[1], _hash(form[2]), db, standby)
     if found is None:
         raise errors.Unauthorized("This API key is unknown, revoked or expired.")
     return found
+
+
+async def _look_up(key_id: str, secret_hash: bytes, db: Database, standby: Standby | None) -> Verified | None:
+    order = [db]
+    if standby is not None and standby.state == "ready":
+        order = [db, standby.db] if db.pool.is_reachable else [standby.db, db]
+    for database in order[:-1]:
+        with suppress(errors.ConnectionLost, failures.Unresponsive):
+            return await _stored(key_id, secret_hash, database)
+    return await _stored(key_id, secret_hash, order[-1])
+
+
+async def _stored(key_id: str, secret_hash: bytes, db: Database) -> Verified | None:
+    async with db.shared(within_s=LOOKUP_S) as reading:
+        return await keys.verify(reading, key_id=key_id, secret_hash=secret_hash)
 
 
 async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:

@@ -38,8 +38,8 @@ from app.pipelines.turns import SearchTurn
 from app.ranking import fusion_plan, merge, relevance
 from app.ranking.merge import Scored
 from app.shapes import Answer, Hit, Hop, HybridRequest, ParsedQuery, Query, Weights
-from app.store import chunks, recall
-from app.store.db import SearchTransaction
+from app.store import chunks, failures, recall
+from app.store.db import SearchTransaction, repeat_on_primary
 from app.text import cleaning, names
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,7 @@ class MultihopQuery:
 
 
 @model_switch.repeated
+@repeat_on_primary
 async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
@@ -123,6 +124,8 @@ class _MultihopSearch:
             state.extractions[hop] = extraction_found
             with self.context.timed("hops"):
                 new = await self._retrieve(hop, extraction_found, sources, state)
+        except failures.StandbyFailed:
+            raise
         except errors.StepwellError as error:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})
             self.context.degraded.append("hop2_failed")

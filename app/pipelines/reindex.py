@@ -182,7 +182,7 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
 @model_switch.repeated
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
     changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
-    services.db.check_room()
+    await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
     return Reindexed(len(batch), sum(cut), len(found.computed))

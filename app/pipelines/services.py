@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.parsing.process import ParseLimits
 from app.pipelines.budget import Budget
@@ -14,6 +14,10 @@ from app.providers.base import Embedder, Llm, Reranker
 from app.providers.policy import CallPolicy
 from app.shapes import Guidance
 from app.store.db import Database
+from app.store.read_routes import ReadRoute
+from app.store.standby import Standby
+
+__all__ = ["ReadRoute", "Services", "VectorCache"]
 
 
 @dataclass(slots=True)
@@ -32,12 +36,14 @@ class Services:
     `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
     for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
     `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
-    `local_token` is what requests present under AUTH=local_token; empty otherwise.
+    `local_token` is what requests present under AUTH=local_token; empty otherwise. `standby` serves the reads of
+    requests.
     """
 
     db: Database
     embedder: Embedder
     owner: Database | None = None
+    standby: Standby | None = None
     chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
     parse_limits: ParseLimits = field(default_factory=ParseLimits)
     budget: Budget = field(default_factory=Budget)
@@ -53,6 +59,14 @@ class Services:
     watch_interval_s: float = 300.0
     entity_cache: EntityCache = field(default_factory=EntityCache)
     cache: VectorCache = field(default_factory=VectorCache)
+
+    def new_route(self, *, required: int) -> ReadRoute:
+        """The route of a request, whose reads may go to the standby and must have the `required` version."""
+        return ReadRoute(self.db.targets, prefers_standby=self.standby is not None, required=required)
+
+    def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
+        """The services with a database whose transactions follow the route of a request."""
+        return replace(self, db=self.db.for_request(route, only_reads=only_reads))
 
     @property
     def policies(self) -> list[CallPolicy]:

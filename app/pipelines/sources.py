@@ -97,7 +97,7 @@ async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -
 @retry_read
 async def get(source_id: UUID, user_id: str, *, db: Database) -> SourceState:
     """One source with its numbers and failures. Raises NotFound."""
-    async with db.reading(user_id) as reading:
+    async with db.primary.reading(user_id) as reading:
         source = await sources.get(reading, user_id, source_id)
         numbers = await sources.numbers(reading, user_id, [source_id])
         failures = await sources.failures(reading, user_id, source_id=source_id, limit=MAX_FAILURES)
@@ -109,7 +109,7 @@ async def page(
     user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None
 ) -> list[SourceState]:
     """The user's sources with their numbers, newest first."""
-    async with db.reading(user_id) as reading:
+    async with db.primary.reading(user_id) as reading:
         found = await sources.page(reading, user_id, limit=limit, after=after)
         numbers = await sources.numbers(reading, user_id, [source.source_id for source in found])
     return [SourceState(source, numbers[source.source_id]) for source in found]

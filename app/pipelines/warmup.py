@@ -20,7 +20,15 @@ NO_USER = ""
 
 
 async def run(services: Services, *, concurrent: int) -> None:
-    """Run as many searches at once as the service admits; a failure is only logged."""
+    """Run as many searches at once as the service admits, also on the standby; a failure is only logged."""
+    await _search(services, concurrent=concurrent)
+    if services.standby is not None:
+        await services.standby.probe()
+        route = services.new_route(required=0)
+        await _search(services.for_request(route, only_reads=True), concurrent=concurrent)
+
+
+async def _search(services: Services, *, concurrent: int) -> None:
     queries = [Query(NO_USER, f"warm-up query {number}") for number in range(concurrent)]
     try:
         async with asyncio.TaskGroup() as group:

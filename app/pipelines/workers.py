@@ -25,6 +25,8 @@ LEASE_S = 20.0
 RENEW_S = 5.0
 IDLE_S = 1.0
 """Pause of a worker between two looks for jobs."""
+READ_ONLY_POLL_S = 2.0
+"""Pause between two looks whether a database accepts writes again."""
 RETRY_S, MAX_RETRY_S = 5.0, 300.0
 """Pause before the second attempt, which is doubled for each further one, and the longest pause."""
 OUTAGE_RETRY_S = 60.0
@@ -65,10 +67,25 @@ async def run_forever(db: Database, handlers: Mapping[str, Handler], *, done: Ca
         try:
             while (ran := await run_next(db, handlers)) is not None:
                 done(*ran)
+        except errors.ReadOnly:
+            await until_writable(db)
         except errors.StepwellError as error:
             log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})
         except Exception:
             log.exception("job failed", extra={"action": "job_failed"})
+
+
+async def until_writable(db: Database) -> None:
+    """Wait while the database is a standby or refuses writes for another reason."""
+    while await _is_read_only(db):  # noqa: ASYNC110 - the database sends no event
+        await asyncio.sleep(READ_ONLY_POLL_S)
+
+
+async def _is_read_only(db: Database) -> bool:
+    """Whether the database lets this process read only; false if it cannot be asked."""
+    with suppress(errors.StepwellError):
+        return await db.is_read_only()
+    return False
 
 
 async def run_next(

@@ -23,6 +23,7 @@ from app.runtime import models
 from app.shapes import Guidance
 from app.store import db, embedded, health, roles, schema
 from app.store.db import Database, ServerHooks, TimeLimits
+from app.store.standby import Standby, StandbyExpectation
 
 PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
@@ -48,12 +49,14 @@ async def open_services(
             await _checked(database, settings)
         if owner is not None and not names_later:
             await mention_extraction.backfill(owner, keys=entity_keys(settings), db=database)
+        standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
         embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))
         reranker = await stack.enter_async_context(models.open_reranker(settings))
         yield Services(
             db=database,
             owner=owner,
+            standby=standby,
             embedder=embedder,
             chunking_options=chunking_options(settings),
             parse_limits=parse_limits(settings),
@@ -106,16 +109,34 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
             restart_only = ServerHooks(server.ensure_running)
             owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only)
             stack.push_async_callback(owner.close)
-        limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
-        database = db.connect(
-            dsn,
-            pool_size=pool_size or settings.pool_size,
-            pool_wait_s=settings.pool_wait_s,
-            limits=limits,
-            hooks=hooks,
-        )
+        database = _connect(settings, dsn, pool_size, hooks)
         stack.push_async_callback(database.close)
         yield database, owner
+
+
+@asynccontextmanager
+async def open_standby(settings: Settings, primary: Database, pool_size: int | None) -> AsyncIterator[Standby | None]:
+    """Opens the standby for reads of requests, if there is one; it is used once a probe has admitted it."""
+    if settings.database_read_url is None:
+        yield None
+        return
+    database = _connect(settings, settings.database_read_url.get_secret_value(), pool_size)
+    try:
+        yield Standby(database, primary, standby_expectation(settings))
+    finally:
+        await database.close()
+
+
+def standby_expectation(settings: Settings) -> StandbyExpectation:
+    """Returns what a standby must hold to serve reads."""
+    model, dimension = models.embedding(settings)
+    return StandbyExpectation(model, dimension, models.target(settings), strict_role=settings.auth == "api_key")
+
+
+def _connect(settings: Settings, dsn: str, pool_size: int | None, hooks: ServerHooks | None = None) -> Database:
+    limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
+    size = pool_size or settings.pool_size
+    return db.connect(dsn, pool_size=size, pool_wait_s=settings.pool_wait_s, limits=limits, hooks=hooks)
 
 
 @asynccontextmanager

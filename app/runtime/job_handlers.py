@@ -29,7 +29,8 @@ def all_handlers(services: Services) -> dict[str, Handler]:
 async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
     """Run the jobs of all users and watch their sources until cancelled.
 
-    `done` is called after each job with its kind and the work done.
+    They begin when the database accepts writes. `done` is called after each job with its kind and the work done.
     """
+    await workers.until_writable(services.db)
     loops = (workers.run_forever(services.db, group, done=done) for group in groups(services) if group)
     await asyncio.gather(source_watch.run_forever(services), *loops)

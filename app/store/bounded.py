@@ -16,6 +16,7 @@ import asyncpg
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
+from app.store import failures
 
 log = logging.getLogger(__name__)
 
@@ -70,19 +71,19 @@ class Connection(AsyncConnection):
     limit_s: float = REACH_S
 
     async def execute(self, *args: Any, **kwargs: Any) -> Any:
-        """Like AsyncConnection's method. Raises DatabaseUnavailable after `limit_s`."""
+        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
         async with within(self.limit_s):
             return await super().execute(*args, **kwargs)
 
     async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
-        """Like AsyncConnection's method. Raises DatabaseUnavailable after `limit_s`."""
+        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
         async with within(self.limit_s):
             return await super().run_sync(*args, **kwargs)
 
 
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[None]:
-    """Cancel the block after `seconds` and raise DatabaseUnavailable."""
+    """Cancel the block after `seconds` and raise Unresponsive."""
     try:
         async with asyncio.timeout(seconds) as limit:
             yield
@@ -90,7 +91,7 @@ async def within(seconds: float | None) -> AsyncIterator[None]:
         if not limit.expired():
             raise
         log.warning("database does not respond", extra={"action": "database_unresponsive"})
-        raise errors.DatabaseUnavailable(UNRESPONSIVE) from error
+        raise failures.Unresponsive(UNRESPONSIVE) from error
 
 
 @asynccontextmanager

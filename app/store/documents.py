@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.store import document_rows, embedding_cache, selections, sql, staging, tables
-from app.store.db import Reading, Writing
+from app.store.db import Reading, Writing, wrote
 from app.store.document_rows import VectorValue
 
 _d = tables.documents.c
@@ -318,8 +318,9 @@ def not_found() -> errors.NotFound:
 
 
 async def _lock(db: Writing, user_id: str, chunk_count: int) -> int:
-    row = await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})
-    return int(row.scalar_one())
+    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})).one()
+    wrote(db, row.version)
+    return int(row.first_no)
 
 
 def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:

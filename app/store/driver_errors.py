@@ -8,7 +8,7 @@ import asyncpg
 from sqlalchemy import exc
 
 from app import errors
-from app.store import bounded
+from app.store import bounded, failures
 
 log = logging.getLogger(__name__)
 
@@ -22,6 +22,8 @@ def translated(error: BaseException, *, read_only: bool) -> BaseException:
     `read_only` says whether the transaction could only read.
     """
     cause = root(error)
+    if (refused := _by_standby(cause, read_only=read_only)) is not None:
+        return refused
     if isinstance(cause, asyncpg.QueryCanceledError):
         return errors.DeadlineExceeded("The database did not answer within the time limit.")
     if isinstance(cause, asyncpg.DiskFullError):
@@ -40,6 +42,17 @@ def translated(error: BaseException, *, read_only: bool) -> BaseException:
         log.warning("database lost: %s", type(cause).__name__, extra={"action": "database_lost"})
         return errors.ConnectionLost("The database cannot be reached; try again shortly.")
     return error
+
+
+def _by_standby(cause: BaseException, *, read_only: bool) -> errors.StepwellError | None:
+    """The error of a standby: a write is refused, and a read that conflicts with its recovery is cancelled."""
+    if isinstance(cause, asyncpg.ReadOnlySQLTransactionError) and not read_only:
+        return errors.ReadOnly(failures.READ_ONLY)
+    # Only writes can fail to be serialised, and only they deadlock.
+    is_conflict = read_only and isinstance(cause, asyncpg.SerializationError | asyncpg.DeadlockDetectedError)
+    if is_conflict or (isinstance(cause, asyncpg.QueryCanceledError) and "conflict with recovery" in str(cause)):
+        return failures.RecoveryConflict(failures.CONFLICT)
+    return None
 
 
 def root(error: BaseException) -> BaseException:

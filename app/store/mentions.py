@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from app.shapes import IndexText
 from app.store import entities, headings, name_changes, sql, tables
-from app.store.db import Reading, Writing
+from app.store.db import Reading, Writing, wrote
 
 _m = tables.mentions.c
 _e = tables.entities.c
@@ -67,7 +67,8 @@ class ChunkText:
 
 async def lock(db: Writing, user_id: str) -> None:
     """Take the user's lock, which every change of documents and entities requires."""
-    await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})
+    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})).one()
+    wrote(db, row.version)
 
 
 async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> DocumentHead:

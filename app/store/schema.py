@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, engines, reembedding, roles, sql, tables, vector_ddl
+from app.store import catalogue, db, engines, failures, reembedding, roles, sql, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
@@ -41,7 +41,7 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    BadRequest for a dimension that pgvector cannot index.
+    BadRequest for a dimension that pgvector cannot index, ReadOnly for a standby.
     """
     if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
         most = f"{vector_ddl.MOST_HALFVEC:,}"
@@ -68,6 +68,8 @@ def configuration(connection: Connection, *, model: str, dimension: int) -> Conf
 
 
 def _prepare(connection: Connection) -> None:
+    if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+        raise errors.ReadOnly(failures.READ_ONLY)
     connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
     if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
         return

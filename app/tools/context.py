@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from app.pipelines import turns
@@ -40,9 +40,17 @@ class Unrestricted:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log."""
+    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log.
+
+    `read_services` are the services of tools that only read; None if they are the same.
+    """
 
     services: Services
     user_id: str
     actor: str = LOCAL_ACTOR
     admission: Admission = field(default_factory=Unrestricted)
+    read_services: Services | None = None
+
+    def for_reading(self) -> ToolContext:
+        """The context of a tool that only reads."""
+        return replace(self, services=self.read_services or self.services)

@@ -185,4 +185,5 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
 
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
-    return (await tool.handler(tool.arguments.model_validate(arguments), context)).compact()
+    given = tool.arguments.model_validate(arguments)
+    return (await tool.handler(given, context.for_reading() if tool.scope == "search" else context)).compact()

@@ -15,6 +15,7 @@ from benchmarks.cli import (
     providers,
     relevance,
     soak,
+    standby,
     vector_types,
     volumes,
     why,
@@ -42,6 +43,7 @@ app.command("outage")(providers.outage)
 app.command("why")(why.why)
 app.command("relevance")(relevance.relevance)
 app.command("vector-types")(vector_types.vector_types)
+app.command("standby")(standby.standby)
 
 
 def main() -> None:

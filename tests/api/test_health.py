@@ -20,7 +20,10 @@ async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> No
     async with harness.client(app) as client:
         alive, ready = await client.get("/healthz"), await client.get("/readyz")
     assert (alive.status_code, alive.json()) == (200, {"status": "ok", "version": __version__})
-    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "providers": {}})
+    assert (ready.status_code, ready.json()) == (
+        200,
+        {"status": "ready", "database": "writable", "standby": None, "providers": {}},
+    )
 
 
 async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:

@@ -28,7 +28,7 @@ def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
     def add(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
         statements.append(statement)
 
-    engine = tenant.db._engine.sync_engine
+    engine = tenant.db.pool.engine.sync_engine
     sa.event.listen(engine, "before_cursor_execute", add)
     try:
         yield statements

@@ -99,7 +99,7 @@ class Interruption:
     @contextmanager
     def of(self, database: store_db.Database) -> Iterator[Self]:
         """Count the statements of a database."""
-        engine = database._engine.sync_engine
+        engine = database.pool.engine.sync_engine
         sa.event.listen(engine, "before_cursor_execute", self)
         try:
             yield self

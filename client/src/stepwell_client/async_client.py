@@ -49,6 +49,7 @@ class AsyncClient:
         self._owned = http is None
         self._http = http or httpx.AsyncClient(**transport.settings(url, api_key, timeout_s))
         self._retries = Retries(retries)
+        self._seen = transport.SeenVersion()
 
     async def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search by vectors and by BM25."""
@@ -148,7 +149,7 @@ class AsyncClient:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
         followed = operations.follow_job(job_id)
         try:
-            async with self._http.stream(**transport.request(followed)) as response:
+            async with self._http.stream(**transport.request(followed, self._seen)) as response:
                 if response.is_error:
                     await response.aread()
                     transport.result(followed, response)
@@ -166,7 +167,7 @@ class AsyncClient:
             async for job in self.follow_job(job_id):
                 on_progress(job)
                 if job.has_ended:
-                    return job
+                    return await self.job(job_id)
 
     async def stats(self) -> models.Stats:
         """Numbers of what is stored."""
@@ -187,16 +188,19 @@ class AsyncClient:
     async def run(self, operation: Operation[T]) -> T:
         """Send an operation, and repeat it while the service has no room. Raises ApiError, ConnectionFailed."""
         try:
-            response = await self._http.request(**transport.request(operation))
+            response = await self._send(operation)
             for otherwise in self._retries.waits():
                 wait_s = retrying.wait_after(response, otherwise)
                 if wait_s is None:
                     break
                 await asyncio.sleep(wait_s)
-                response = await self._http.request(**transport.request(operation))
+                response = await self._send(operation)
         except httpx.HTTPError as error:
             raise transport.failed(self._http.base_url, error) from error
         return transport.result(operation, response)
+
+    async def _send(self, operation: Operation[Any]) -> httpx.Response:
+        return self._seen.note(await self._http.request(**transport.request(operation, self._seen)))
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -49,6 +49,7 @@ class Client:
         self._owned = http is None
         self._http = http or httpx.Client(**transport.settings(url, api_key, timeout_s))
         self._retries = Retries(retries)
+        self._seen = transport.SeenVersion()
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> models.Answer:
         """Search by vectors and by BM25."""
@@ -147,7 +148,7 @@ class Client:
         """The job now, after each change, and at its end. Raises ApiError, ConnectionFailed."""
         followed = operations.follow_job(job_id)
         try:
-            with self._http.stream(**transport.request(followed)) as response:
+            with self._http.stream(**transport.request(followed, self._seen)) as response:
                 if response.is_error:
                     response.read()
                     transport.result(followed, response)
@@ -163,7 +164,7 @@ class Client:
             for job in self.follow_job(job_id):
                 on_progress(job)
                 if job.has_ended:
-                    return job
+                    return self.job(job_id)
 
     def stats(self) -> models.Stats:
         """Numbers of what is stored."""
@@ -184,16 +185,19 @@ class Client:
     def run(self, operation: Operation[T]) -> T:
         """Send an operation, and repeat it while the service has no room. Raises ApiError, ConnectionFailed."""
         try:
-            response = self._http.request(**transport.request(operation))
+            response = self._send(operation)
             for otherwise in self._retries.waits():
                 wait_s = retrying.wait_after(response, otherwise)
                 if wait_s is None:
                     break
                 time.sleep(wait_s)
-                response = self._http.request(**transport.request(operation))
+                response = self._send(operation)
         except httpx.HTTPError as error:
             raise transport.failed(self._http.base_url, error) from error
         return transport.result(operation, response)
+
+    def _send(self, operation: Operation[Any]) -> httpx.Response:
+        return self._seen.note(self._http.request(**transport.request(operation, self._seen)))
 
     def close(self) -> None:
         """Close the connections."""

@@ -14,6 +14,7 @@ from stepwell_client.operations import Operation
 T = TypeVar("T")
 DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_S = 60.0
+VERSION_HEADER = "X-Stepwell-Version"
 
 
 def settings(url: str | None, api_key: str | None, timeout_s: float) -> dict[str, Any]:
@@ -26,9 +27,31 @@ def settings(url: str | None, api_key: str | None, timeout_s: float) -> dict[str
     }
 
 
-def request(operation: Operation[Any]) -> dict[str, Any]:
+class SeenVersion:
+    """The newest version of the user's data that a response has named.
+
+    It is sent with each request, so that a service with a standby does not answer from an older state.
+    """
+
+    def __init__(self) -> None:
+        self._newest = 0
+
+    def headers(self) -> dict[str, str]:
+        """The header of the next request."""
+        return {VERSION_HEADER: str(self._newest)} if self._newest else {}
+
+    def note(self, response: httpx.Response) -> httpx.Response:
+        """Record the version in a response, and return the response."""
+        named = response.headers.get(VERSION_HEADER, "")
+        if named.isascii() and named.isdigit():
+            self._newest = max(self._newest, int(named))
+        return response
+
+
+def request(operation: Operation[Any], seen: SeenVersion) -> dict[str, Any]:
     """The arguments of a request."""
     return {
+        "headers": seen.headers(),
         "method": operation.method,
         "url": operation.path,
         "params": operation.parameters,
