@@ -2,10 +2,11 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, volumes, attacks, load, peers, providers, …: one file a command
+├── cli/             bench, world, bm25, citus, volumes, attacks, load, peers, providers, …: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
 ├── peers/           other retrieval libraries and engines on the same chunks, vectors and questions
 ├── company/         generated evaluation set about a fictional company
+├── cluster/         the same requests on a Citus cluster and on one server, and the shards that statements touch
 ├── attacks/         measured effects of attacks on a running service, at this revision and an earlier one
 ├── soak/            mixed load with kills over minutes to hours; verifies every acknowledged write
 ├── service.py       starts `stepwell serve` in a process of its own

@@ -400,25 +400,33 @@ SET uses = u.uses + excluded.uses, last_used_at = greatest(u.last_used_at, exclu
 $function$
 
 CREATE OR REPLACE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer)
- RETURNS void
+ RETURNS bigint
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-    stored float8 := (SELECT reltuples FROM pg_class WHERE oid = CAST('stepwell.embeddings' AS regclass));
-    breadth float8 := p_candidates * (1.1 + 0.5 * greatest(0, log(2, CAST(greatest(stored, 1) / 20000 AS numeric))));
+    stored bigint := 0;
+    breadth float8;
 BEGIN
     EXECUTE format('SET LOCAL stepwell.user_id = %L', p_user);
     EXECUTE format('SET LOCAL statement_timeout = %s', p_timeout_ms);
-    EXECUTE format('SET LOCAL hnsw.ef_search = %s', least(1000, CAST(ceil(breadth) AS integer)));
     SET LOCAL lock_timeout = '10s';
-    SET LOCAL hnsw.iterative_scan = 'strict_order';
-    SET LOCAL hnsw.max_scan_tuples = 2147483647;
-    SET LOCAL hnsw.scan_mem_multiplier = 16;
-    SET LOCAL plan_cache_mode = 'force_custom_plan';
     SET LOCAL jit = off;
+    SET LOCAL max_parallel_workers_per_gather = 0;
+    IF p_candidates > 0 THEN
+        stored := coalesce((
+            SELECT pg_relation_size(e.tableoid) / CAST(current_setting('block_size') AS bigint)
+                   * greatest(1, 8152 / (pg_column_size(e.embedding) + 76))
+            FROM stepwell.embeddings AS e WHERE e.user_id = p_user ORDER BY e.chunk_no LIMIT 1), 0);
+        breadth := p_candidates * (1.1 + 0.5 * greatest(0, log(2, CAST(greatest(stored, 1) / 20000.0 AS numeric))));
+        EXECUTE format('SET LOCAL hnsw.ef_search = %s', least(1000, CAST(ceil(breadth) AS integer)));
+        SET LOCAL hnsw.iterative_scan = 'strict_order';
+        SET LOCAL hnsw.max_scan_tuples = 2147483647;
+        SET LOCAL hnsw.scan_mem_multiplier = 16;
+    END IF;
+    SET LOCAL plan_cache_mode = 'force_custom_plan';
     SET LOCAL enable_memoize = off;
     SET LOCAL enable_mergejoin = off;
-    SET LOCAL max_parallel_workers_per_gather = 0;
+    RETURN stored;
 END
 $function$
 
@@ -426,15 +434,18 @@ CREATE OR REPLACE FUNCTION stepwell.enter_plain(p_user text, p_timeout_ms intege
  RETURNS bigint[]
  LANGUAGE plpgsql
 AS $function$
+DECLARE
+    stored bigint := stepwell.enter(p_user, p_timeout_ms, p_candidates);
 BEGIN
-    PERFORM stepwell.enter(p_user, p_timeout_ms, p_candidates);
-    SET LOCAL plan_cache_mode = 'force_generic_plan';
-    SET LOCAL enable_sort = off;
-    SET LOCAL enable_seqscan = off;
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN
+        SET LOCAL plan_cache_mode = 'force_generic_plan';
+        SET LOCAL enable_sort = off;
+        SET LOCAL enable_seqscan = off;
+    END IF;
     RETURN coalesce(
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
              SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END]
-         FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0,0}');
+         FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0,0}') || stored;
 END
 $function$
 
@@ -484,6 +495,7 @@ $function$
 CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
  RETURNS bigint[]
  LANGUAGE plpgsql
+ SET "citus.enable_ddl_propagation" TO 'off'
 AS $function$
 BEGIN
     IF p_writes THEN

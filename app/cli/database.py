@@ -1,4 +1,4 @@
-"""Implements `stepwell db`: upgrades, checks and shows the database schema."""
+"""Implements `stepwell db`: upgrades, distributes, checks and shows the database schema."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from app import runtime
+from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.runtime import models
 from app.store import roles, schema
+from app.store.distribution import Distribution
 
-app = typer.Typer(help="The database: upgrade, check, schema.", no_args_is_help=True)
+app = typer.Typer(help="The database: upgrade, distribute, check, schema.", no_args_is_help=True)
 
 
 @app.command()
@@ -27,6 +28,25 @@ def upgrade(
     settings = options.settings(data_dir)
     revision = options.run(_upgrade(settings, set_service_password=set_service_password))
     options.out.print(f"The database is at revision {revision}.")
+
+
+@app.command()
+def distribute(
+    shards: Annotated[
+        int | None,
+        typer.Option("--shards", help="Number of shards, when first distributed (Citus' default: 32).", min=1),
+    ] = None,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Distribute the tables of users over a Citus cluster, as the owner (STEPWELL_MIGRATION_URL, the coordinator).
+
+    Stored rows are moved. The command may be repeated; `stepwell db upgrade` distributes tables that are added later.
+    """
+    found, unmarked = options.run(_distribute(options.settings(data_dir), shards))
+    done = f"{len(found.added)} tables were distributed" if found.added else "All tables were distributed already"
+    options.out.print(f"{done}: {found.shards} shards on {found.nodes} nodes.")
+    for problem in unmarked:
+        options.err.print(f"Not marked as leakproof: {problem}", soft_wrap=True)
 
 
 @app.command()
@@ -58,11 +78,22 @@ async def _upgrade(settings: Settings, *, set_service_password: bool) -> str:
         return revision
 
 
+async def _distribute(settings: Settings, shards: int | None) -> tuple[Distribution, list[str]]:
+    if settings.database_url is None and settings.migration_url is None:
+        raise errors.BadRequest(
+            "The embedded server has one node: set the owner's address of a Citus coordinator.",
+            field="STEPWELL_MIGRATION_URL",
+        )
+    async with runtime.open_owner_dsn(settings) as dsn:
+        return await schema.distribute(dsn, shards=shards)
+
+
 async def _check(settings: Settings) -> None:
     model, dimension = models.embedding(settings)
     async with runtime.open_database(settings, pool_size=1) as database:
         await schema.check(database, model=model, dimension=dimension, target=models.target(settings))
         await schema.check_role(database, strict=settings.auth == "api_key")
+        await schema.check_nodes(database)
 
 
 async def _schema(settings: Settings) -> str:

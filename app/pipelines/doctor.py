@@ -10,7 +10,7 @@ from typing import Literal
 from app.pipelines import documents, keys, reindex, repair
 from app.pipelines.chunking_options import ChunkingOptions
 from app.shapes import CacheUse
-from app.store import health, reembedding, schema
+from app.store import distribution, health, reembedding, schema
 from app.store.db import Database
 
 Level = Literal["ok", "warning", "error"]
@@ -18,6 +18,7 @@ MAX_USERS = 20
 SCARCE_BYTES = 2_000_000_000
 POSTGRES = 15
 PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
+_NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
     except Exception as error:
         return [Finding("database", "error", health.reason(error), "Start Postgres, or correct DATABASE_URL.")]
     findings = [
-        Finding("database", "ok", f"reached as {server.role}; its size is {server.bytes / 1e6:.0f} MB"),
+        await _size(db, server),
         _postgres(server),
         _pgvector(server),
         _role(server, many_users=expected.many_users),
@@ -71,6 +72,22 @@ async def database(db: Database, expected: Expected, *, owner: Database | None =
     if not (server.migrated and server.may_use):
         return [*findings, _unmigrated(server)]
     return findings + [finding async for finding in _inside(db, expected, owner)]
+
+
+async def _size(db: Database, server: health.ServerFacts) -> Finding:
+    """The size of the database over all nodes of a cluster, and what its nodes lack."""
+    try:
+        nodes = await schema.nodes(db)
+    except Exception as error:
+        return Finding("database", "error", f"The nodes give no answer: {health.reason(error)}", _NODES)
+    size = sum(node.bytes for node in nodes) or server.bytes
+    message = f"reached as {server.role}; its size is {size / 1e6:.0f} MB"
+    if not nodes:
+        return Finding("database", "ok", message)
+    message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
+    if problems := distribution.node_problems(nodes):
+        return Finding("database", "error", f"{message}. {'; '.join(problems[:5])}.", _NODES)
+    return Finding("database", "ok", message)
 
 
 async def _inside(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
@@ -169,9 +186,11 @@ async def _embedding(db: Database, expected: Expected) -> Finding:
 async def _schema(db: Database, expected: Expected) -> Finding:
     stored = await health.embedding(db)
     found = await health.differences(db, dimension=stored[1] if stored else expected.dimension)
+    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
+    if not found and (found := await health.undistributed(db)):
+        fix = "Run `stepwell db distribute` as the owner."
     if not found:
         return Finding("schema", "ok", "columns and indexes are complete and valid")
-    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
     return Finding("schema", "error", "; ".join(found[:5]), fix)
 
 

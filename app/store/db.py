@@ -166,7 +166,7 @@ class Database:
         if self._only_reads:
             raise RuntimeError("This request only reads: it must not open a transaction that writes.")
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
-        values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 100, "lock_ms": lock_ms}
+        values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
         async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as connection:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(failures.READ_ONLY)
@@ -227,6 +227,11 @@ def version(db: Reading) -> Version:
 def wrote(db: Writing, new_version: int) -> None:
     """Record that the transaction has raised the user's version."""
     db.info[WRITTEN] = new_version
+
+
+def graph_rows(db: Reading) -> int:
+    """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
+    return int(db.info[ENTERED][3])
 
 
 def has_hidden(db: Reading) -> bool:

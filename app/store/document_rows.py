@@ -97,7 +97,8 @@ async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDr
         _d.content_hash == draft.content_hash,
         _d.attributes_hash == draft.attributes_hash,
     )
-    changed_at = sa.case((same, _d.updated_at), else_=sa.func.now())
+    # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
+    changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
     await db.execute(change.values(**values, updated_at=changed_at))
 

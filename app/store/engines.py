@@ -20,6 +20,8 @@ def create(dsn: str, **options: Any) -> AsyncEngine:
         "client_min_messages": "warning",
         "timezone": "UTC",
         "citus.propagate_set_commands": "local",
+        # Citus otherwise filters shards out of each look-up of a type, which makes a new connection take seconds.
+        "citus.show_shards_for_app_name_prefixes": "*",
         **bounded.SERVER_SETTINGS,
     }
     url, tls = tls_parameters.split(make_url(asyncpg_url(dsn)))

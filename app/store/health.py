@@ -10,7 +10,7 @@ import asyncpg
 import sqlalchemy as sa
 
 from app import errors
-from app.store import catalogue, db, driver_errors, engines, sql, tables
+from app.store import catalogue, db, distribution, driver_errors, engines, sql, tables
 
 KEPT_FREE_BYTES = 200_000_000
 """Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
@@ -74,6 +74,12 @@ async def differences(database: db.Database, *, dimension: int) -> list[str]:
     """Missing and additional columns and indexes, and invalid indexes, as a sentence each."""
     async with database.shared() as connection:
         return await connection.run_sync(catalogue.differences, dimension)
+
+
+async def undistributed(database: db.Database) -> list[str]:
+    """What of a distributed database is not distributed as it should be, as a sentence each."""
+    async with database.shared() as connection:
+        return await connection.run_sync(distribution.differences)
 
 
 def free_bytes(folder: Path) -> int:

@@ -53,6 +53,18 @@ class Job:
     failures: int = 0
 
 
+async def open_among(db: Reading, user_id: str, job_ids: Sequence[UUID]) -> dict[UUID, datetime]:
+    """The jobs among these that wait or run, with the times of their creation.
+
+    A statement of its own, because a distributed table cannot be joined to this one.
+    """
+    if not job_ids:
+        return {}
+    some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_j.job_id, _j.created_at).where(_j.user_id == user_id, some, _j.status.in_(("queued", "running")))
+    return {row.job_id: row.created_at for row in await db.execute(query)}
+
+
 async def enqueue(db: Writing, user_id: str, kind: str) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights
 from app.store import filters, sql, vectors
-from app.store.db import Reading, has_hidden, use_custom_plans
+from app.store.db import Reading, graph_rows, has_hidden, use_custom_plans
 
 EXACT_FLOOR = 4_000
 """Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
@@ -41,7 +41,7 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     parts = (*needed_parts(request), *(("hidden",) if has_hidden(db) else ()))
     if not PLAIN.issuperset(parts):
         await use_custom_plans(db)
-    result = await db.execute(sql.statement("hybrid", *parts), binds(request))
+    result = await db.execute(sql.statement("hybrid", *parts), binds(request, stored=graph_rows(db)))
     return _result([row._mapping for row in result], request)
 
 
@@ -83,13 +83,14 @@ def effective_weights(request: HybridRequest) -> Weights:
     )
 
 
-def binds(request: HybridRequest) -> dict[str, Any]:
-    """The statement's binds; those of parts that are left out are ignored."""
+def binds(request: HybridRequest, *, stored: int = 0) -> dict[str, Any]:
+    """The statement's binds; those of parts that are left out are ignored. `stored` is the rows of the HNSW graph."""
     parts, weights = needed_parts(request), effective_weights(request)
     return {
         "user_id": request.user_id,
         "exact_floor": EXACT_FLOOR,
         "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
+        "stored": stored,
         "spend": SPEND,
         "candidates": request.candidates,
         "k": request.k,

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 
-from app.store import jobs, sql, tables, vector_ddl, vector_tables, vectors
+from app.store import distribution, jobs, sql, tables, vector_ddl, vector_tables, vectors
 from app.store.db import Database, Reading, Writing
 from app.store.document_rows import VectorValue
 from app.store.vector_tables import VectorTables
@@ -171,6 +171,7 @@ async def begin(owner: Database, model: str, dimension: int) -> None:
         await connection.execute(sa.text(SWITCH_LOCK))
         for statement in vector_ddl.create(dimension):
             await connection.execute(sa.text(statement))
+        await connection.run_sync(distribution.extend)
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
 

@@ -12,7 +12,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
 from app import errors
-from app.store import catalogue, db, engines, failures, reembedding, roles, sql, tables, vector_ddl
+from app.store import catalogue, db, distribution, engines, failures, reembedding, roles, sql, tables, vector_ddl
 
 log = logging.getLogger(__name__)
 _LOCK = 7_236_411_902
@@ -53,7 +53,25 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
             await connection.run_sync(_prepare)
             await connection.run_sync(_upgrade, model, dimension, revision)
             await connection.run_sync(roles.restrict)
+            await connection.run_sync(distribution.extend)
             return await connection.run_sync(_revision) or ""
+    finally:
+        await engine.dispose()
+
+
+async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
+    """Distribute the tables of users over a Citus cluster; `dsn` is the owner's address of its coordinator.
+
+    Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
+    """
+    engine = engines.create(dsn, pool_size=1, max_overflow=0)
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            await connection.run_sync(_check_revision)
+            found = await connection.run_sync(distribution.distribute, shards=shards)
+        async with engine.begin() as connection:
+            return found, await connection.run_sync(distribution.mark_leakproof)
     finally:
         await engine.dispose()
 
@@ -112,8 +130,22 @@ async def check(database: db.Database, *, model: str, dimension: int, target: tu
         await connection.run_sync(_check_revision)
         found = await connection.run_sync(_compare_embedding, configured)
         problems = await connection.run_sync(catalogue.differences, found)
+        problems += await connection.run_sync(distribution.differences)
     if problems:
         raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
+
+
+async def check_nodes(database: db.Database) -> None:
+    """Raises SchemaMismatch if the tables are distributed and a node lacks something, or gives no answer."""
+    if problems := distribution.node_problems(await nodes(database)):
+        raise errors.SchemaMismatch(f"The cluster is not complete: {'; '.join(problems[:5])}.")
+
+
+async def nodes(database: db.Database) -> list[distribution.Node]:
+    """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
+    async with database.shared() as connection:
+        is_distributed = await connection.run_sync(distribution.is_distributed)
+        return await connection.run_sync(distribution.nodes) if is_distributed else []
 
 
 async def check_revision(database: db.Database) -> None:

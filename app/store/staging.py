@@ -28,7 +28,6 @@ STORE, LINK, CLEAN = "store_document", "link_document", document_rows.CLEAN
 _s = tables.staged_documents.c
 _k = tables.staged_chunks.c
 _h = tables.hidden_chunks.c
-_j = tables.jobs.c
 _c = tables.chunks.c
 
 
@@ -88,19 +87,24 @@ async def pending(
     same += [_s.document_id == document_id] if document_id is not None else []
     columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
     query = sa.select(*columns).where(_s.user_id == user_id, sa.or_(*same))
-    return [PendingVersion(*row) for row in await db.execute(query.where(_is_open(user_id, _s.job_id)))]
+    found = [PendingVersion(*row) for row in await db.execute(query)]
+    are_open = await jobs.open_among(db, user_id, [version.job_id for version in found])
+    return [version for version in found if version.job_id in are_open]
 
 
 async def cancel_of_source(db: Writing, user_id: str, source_id: UUID) -> None:
     """Cancel the jobs that store documents of a source. Under the user's lock."""
-    query = sa.select(_s.job_id).where(_s.user_id == user_id, _s.source_id == source_id, _is_open(user_id, _s.job_id))
-    for job_id in list(await db.scalars(query)):
+    query = sa.select(_s.job_id).where(_s.user_id == user_id, _s.source_id == source_id)
+    for job_id in await jobs.open_among(db, user_id, list(await db.scalars(query))):
         await cancel(db, user_id, job_id)
 
 
 async def cancel_selected(db: Writing, user_id: str, filters: Filters) -> None:
     """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
-    binds = {"user_id": user_id, **conditions.binds(filters)}
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == user_id))
+    are_open = await jobs.open_among(db, user_id, list(staged))
+    binds = {"user_id": user_id, "job_ids": list(are_open), "created": list(are_open.values())}
+    binds |= conditions.binds(filters)
     for job_id in list(await db.scalars(sql.statement("staged_by_filter"), binds)):
         await cancel(db, user_id, job_id)
 
@@ -244,8 +248,10 @@ async def take_hidden(db: Writing, user_id: str, job_id: UUID) -> int:
 
     Under the user's lock.
     """
+    hiding = sa.select(_h.job_id).where(_h.user_id == user_id, _h.job_id.is_not(None)).distinct()
+    ended = await _ended(db, user_id, list(await db.scalars(hiding)))
     change = sa.update(tables.hidden_chunks).where(
-        _h.user_id == user_id, sa.or_(_h.job_id.is_(None), ~_is_open(user_id, _h.job_id))
+        _h.user_id == user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
     )
     await db.execute(change.values(job_id=job_id))
     numbers = sa.func.sum(_h.last_no - _h.first_no + 1)
@@ -268,12 +274,13 @@ async def forget_hidden(db: Writing, user_id: str, job_id: UUID) -> None:
 
 async def delete_staged(db: Writing, user_id: str, *, limit: int) -> int:
     """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
-    ended = sa.select(_s.job_id).where(_s.user_id == user_id, ~_is_open(user_id, _s.job_id))
-    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == user_id, _k.job_id.in_(ended)).limit(limit)
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == user_id))
+    ended = sa.any_(await _ended(db, user_id, list(staged)))
+    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == user_id, _k.job_id == ended).limit(limit)
     gone = sa.delete(tables.staged_chunks).where(_k.user_id == user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys))
     deleted = (await db.execute(gone)).rowcount
     if not deleted:
-        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == user_id, _s.job_id.in_(ended)))
+        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == user_id, _s.job_id == ended))
     return int(deleted)
 
 
@@ -287,13 +294,10 @@ async def _allocate(db: Writing, user_id: str, chunks: int) -> int:
     return int(row.scalar_one())
 
 
-def _is_open(user_id: str, job_id: Any) -> sa.Exists:
-    """The SQL condition that a job waits or runs."""
-    return (
-        sa.select(_j.job_id)
-        .where(_j.user_id == user_id, _j.job_id == job_id, _j.status.in_(("queued", "running")))
-        .exists()
-    )
+async def _ended(db: Reading, user_id: str, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
+    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
+    are_open = await jobs.open_among(db, user_id, job_ids)
+    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
 
 
 def _chunk_id(staged: StagedDocument, index: int, chunk: ChunkDraft) -> UUID:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.shapes import HybridRequest, IndexText
 from app.store import filters, recall, sql, tables
-from app.store.db import Reading, has_hidden, use_custom_plans
+from app.store.db import Reading, graph_rows, has_hidden, use_custom_plans
 
 MOST_COMPARED = 100_000
 """Vectors with which that of a chunk is compared; beyond them its rank is a lower bound."""
@@ -65,7 +65,7 @@ async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Stand
     """The chunk's standing among the chunks in the request's scope; the chunk itself need not be in it."""
     parts = (*recall.needed_parts(request), *(("hidden",) if has_hidden(db) else ()))
     await use_custom_plans(db)
-    binds = {**recall.binds(request), "chunk_id": chunk_id, "most_compared": MOST_COMPARED}
+    binds = {**recall.binds(request, stored=graph_rows(db)), "chunk_id": chunk_id, "most_compared": MOST_COMPARED}
     row = (await db.execute(sql.statement("hybrid", *parts, "standing"), binds)).one()
     return Standing(
         vector_score=row.vector_score,

@@ -22,25 +22,23 @@ _COLUMNS = {
         document_id UUID NOT NULL,
         embedding {type} NOT NULL,
         CONSTRAINT pk_{table} PRIMARY KEY (user_id, chunk_no),
-        CONSTRAINT fk_{table}_chunks FOREIGN KEY (user_id, chunk_no)
+        CONSTRAINT fk_embeddings_chunks FOREIGN KEY (user_id, chunk_no)
             REFERENCES stepwell.chunks (user_id, chunk_no) ON DELETE CASCADE
         """,
     "entity_vectors": """
         entity_id UUID NOT NULL,
         embedding {type} NOT NULL,
         CONSTRAINT pk_{table} PRIMARY KEY (user_id, entity_id),
-        CONSTRAINT fk_{table}_entities FOREIGN KEY (user_id, entity_id)
+        CONSTRAINT fk_entity_vectors_entities FOREIGN KEY (user_id, entity_id)
             REFERENCES stepwell.entities (user_id, entity_id) ON DELETE CASCADE
         """,
 }
-_CONSTRAINTS = {
-    "embeddings": ("pk_{table}", "ck_{table}_user_id", "fk_{table}_chunks"),
-    "entity_vectors": ("pk_{table}", "ck_{table}_user_id", "fk_{table}_entities"),
-}
 _INDEXES = {
-    "embeddings": ("ix_{table}_embedding", "ix_{table}_user_id_document_id"),
-    "entity_vectors": ("ix_{table}_embedding",),
+    "embeddings": ("pk_{table}", "ix_{table}_embedding", "ix_{table}_user_id_document_id"),
+    "entity_vectors": ("pk_{table}", "ix_{table}_embedding"),
 }
+"""Indexes with the key's, whose names are unique in a schema; the names of other constraints are unique in a table."""
+NEXT = tuple(f"{base}_next" for base in _COLUMNS)
 LOCK_WRITES = "LOCK TABLE stepwell.embeddings IN SHARE ROW EXCLUSIVE MODE"
 """Waits for writers to end; searches go on."""
 LOCK_ALL = """
@@ -56,7 +54,7 @@ def create(dimension: int) -> list[str]:
     statements = []
     for base, lines in _COLUMNS.items():
         table = f"{base}_next"
-        shared = f"user_id TEXT NOT NULL, CONSTRAINT ck_{table}_user_id CHECK (user_id <> ''),"
+        shared = f"user_id TEXT NOT NULL, CONSTRAINT ck_{base}_user_id CHECK (user_id <> ''),"
         body = lines.format(table=table, type=f"halfvec({dimension})")
         statements += [
             f"CREATE TABLE stepwell.{table} ({shared}{body})",
@@ -79,15 +77,11 @@ def hnsw(table: str) -> str:
 
 
 def switch() -> list[str]:
-    """The statements that replace the tables in use by the others, with the names of their constraints and indexes."""
+    """The statements that replace the tables in use by the others, with the names of their indexes."""
     statements = []
     for base in _COLUMNS:
         new = f"{base}_next"
         statements += [f"DROP TABLE stepwell.{base}", f"ALTER TABLE stepwell.{new} RENAME TO {base}"]
-        statements += [
-            f"ALTER TABLE stepwell.{base} RENAME CONSTRAINT {name.format(table=new)} TO {name.format(table=base)}"
-            for name in _CONSTRAINTS[base]
-        ]
         statements += [
             f"ALTER INDEX stepwell.{name.format(table=new)} RENAME TO {name.format(table=base)}"
             for name in _INDEXES[base]

@@ -9,6 +9,7 @@ from benchmarks.cli import (
     attacks,
     bench,
     bm25,
+    citus,
     ingest,
     load,
     peers,
@@ -34,6 +35,7 @@ app.command("world")(world.world)
 app.command("bm25")(bm25.bm25)
 app.command("ingest")(ingest.ingest)
 app.command("volumes")(volumes.volumes)
+app.command("citus")(citus.citus)
 app.command("attacks")(attacks.attacks)
 app.command("soak")(soak.soak)
 app.command("load")(load.load)

@@ -13,7 +13,7 @@ from query_vectors import WORDS, at, ids
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
-from app.store import recall
+from app.store import db, recall
 from app.store.db import Database
 
 CORPUS = 3_003
@@ -107,13 +107,24 @@ async def test_the_choice_between_graph_and_exact_scan_follows_the_counted_scope
 
 
 async def test_the_exact_scan_limit_of_a_filtered_scope_grows_with_the_square_root_of_the_table(
-    monkeypatch, database, large, owner
+    monkeypatch, database, large
 ) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
-    rows = await owner.fetchval("SELECT reltuples FROM pg_class WHERE oid = 'stepwell.embeddings'::regclass")
+    async with database.reading(large) as reading:
+        rows = db.graph_rows(reading)
     scope = 30
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
         monkeypatch.setattr(recall, "EXACT_FACTOR_FILTERED", (scope + above) ** 2 / (100 * rows))
         wanted = hybrid.request(large, None, at(1), filters=Filters(metadata={"kind": "rare"}))
         assert (await hybrid.run(database, wanted)).vector_plan == plan
+
+
+async def test_the_graph_s_rows_are_estimated_with_those_of_other_users_and_without_statistics(
+    database, large, owner, user
+) -> None:
+    stored = await owner.fetchval("SELECT count(*) FROM stepwell.embeddings")
+    async with database.reading(large) as reading:
+        assert stored <= db.graph_rows(reading) <= 1.3 * stored
+    async with database.reading(user) as reading:
+        assert db.graph_rows(reading) == 0

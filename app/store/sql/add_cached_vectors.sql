@@ -7,7 +7,7 @@
 -- :hashes uuid[]  hashes of the texts
 -- :vectors text[]  vectors in pgvector's text format, in the order of the hashes
 INSERT INTO stepwell.embedding_cache (user_id, model, dimension, task, text_hash, embedding, used_at)
-SELECT :user_id, :model, :dimension, :task, g.text_hash, CAST(g.embedding AS vector), clock_timestamp()
+SELECT :user_id, :model, :dimension, :task, g.text_hash, CAST(g.embedding AS vector), now()
 FROM unnest(:hashes, :vectors) AS g (text_hash, embedding)
 ORDER BY g.text_hash
 ON CONFLICT (user_id, model, dimension, task, text_hash) DO NOTHING

@@ -26,6 +26,7 @@
 -- :user_id text  owner of the rows
 -- :exact_floor bigint  scopes up to this many chunks are scanned exactly
 -- :exact_factor float8  cost of a row visited in the HNSW graph, in rows of an exact scan
+-- :stored bigint  estimate of the rows in the HNSW graph, those of other users included
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 -- :spend bigint  postings that may generate candidates of the text leg
@@ -59,9 +60,8 @@ corpus AS MATERIALIZED (
     WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 costs AS MATERIALIZED (
-    SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(r.reltuples, 0)) AS bigint)) AS most
-    FROM pg_class AS r
-    WHERE r.oid = CAST('stepwell.embeddings' AS regclass)
+    SELECT greatest(:exact_floor, CAST(sqrt(:exact_factor * :candidates * greatest(:stored, u.chunks)) AS bigint)) AS most
+    FROM corpus AS u
 ),
 -- if exclusions
 excluded_chunks AS MATERIALIZED (

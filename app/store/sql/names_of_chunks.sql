@@ -1,5 +1,5 @@
--- Lists the names in some chunks, with the number of chunks that contain each. Look-ups are LATERAL with LIMIT or
--- OFFSET 0, so that one plan serves all binds.
+-- Lists the names in some chunks, with the first key and the number of chunks that contain each. Look-ups are LATERAL
+-- with LIMIT or OFFSET 0, so that one plan serves all binds.
 -- Columns: name, name_key, chunks (at most `counted`), chunk_id (the first of the given chunks that contains the name).
 -- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  the chunks, best first
@@ -16,11 +16,11 @@ CROSS JOIN LATERAL (
     SELECT o.name FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT 1
 ) AS e
 CROSS JOIN LATERAL (
-    SELECT o.name_key FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id OFFSET 0
+    SELECT o.name_key, o.place FROM stepwell.entity_names AS o WHERE o.user_id = :user_id AND o.entity_id = m.entity_id OFFSET 0
 ) AS k
 CROSS JOIN LATERAL (
     SELECT count(*) AS chunks
     FROM (SELECT DISTINCT o.chunk_no FROM stepwell.mentions AS o
           WHERE o.user_id = :user_id AND o.entity_id = m.entity_id LIMIT :counted) AS l
 ) AS n
-ORDER BY m.entity_id, g.place
+ORDER BY m.entity_id, g.place, k.place, k.name_key

@@ -1,13 +1,15 @@
--- Lists the jobs that store documents which will pass filters. The creation time of a document without one is that of its
--- job.
+-- Lists the jobs among some that store documents which will pass filters. The creation time of a document without one is
+-- that of its job.
 -- Columns: job_id.
 -- :user_id text  owner of the rows
+-- :job_ids uuid[]  the jobs
+-- :created timestamptz[]  when each of them was created
 SELECT d.job_id
 FROM (
     SELECT s.job_id, s.document_id, s.source_id, s.metadata, stepwell.moments(s.metadata) AS moments,
            coalesce(s.created_at, j.created_at) AS created_at
     FROM stepwell.staged_documents AS s
-    JOIN stepwell.jobs AS j ON j.user_id = :user_id AND j.job_id = s.job_id AND j.status IN ('queued', 'running')
+    JOIN unnest(:job_ids, :created) AS j (job_id, created_at) ON j.job_id = s.job_id
     WHERE s.user_id = :user_id
 ) AS d
 WHERE {{passes_filters d}}

@@ -12,7 +12,7 @@ WITH used AS MATERIALIZED (
       AND o.text_hash = ANY (:hashes)
     FOR UPDATE SKIP LOCKED
 )
-UPDATE stepwell.embedding_cache AS v SET hits = v.hits + 1, used_at = clock_timestamp()
+UPDATE stepwell.embedding_cache AS v SET hits = v.hits + 1, used_at = now()
 FROM used AS u
 WHERE v.user_id = :user_id AND v.model = :model AND v.dimension = :dimension AND v.task = :task
   AND v.text_hash = u.text_hash

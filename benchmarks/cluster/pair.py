@@ -1,0 +1,120 @@
+"""Sends each request to a single node and to a cluster, and compares the answers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from app.config import Settings
+from app.main import create_app
+from app.pipelines import keys
+from app.pipelines.services import Services
+from app.store.db import Database
+
+VOLATILE = frozenset(
+    (
+        "took_ms",
+        "timings",
+        "request_id",
+        "updated_at",
+        "synced_at",
+        "job_id",
+        "source_id",
+        "sync_ms",
+        "next_cursor",
+        "created_at",
+    )
+)
+"""Fields that differ between two runs on one database too; cursors contain the version of the user's data."""
+TOLERANCE = 1e-5
+"""Numbers within it are identical: BM25 adds up 32-bit numbers, and their sum depends on their order."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The number of answers by kind of request, of those that are identical, and the first differences."""
+
+    asked: Counter[str] = field(default_factory=Counter)
+    identical: Counter[str] = field(default_factory=Counter)
+    different: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The clients of one user on the single node and on the cluster."""
+
+    single: httpx.AsyncClient
+    cluster: httpx.AsyncClient
+    tally: Tally
+
+    async def send(self, kind: str, method: str, path: str, **request: Any) -> Any:
+        """Sends a request to both and counts whether the answers are identical; returns the single node's."""
+        first = await self.single.request(method, path, **request)
+        second = await self.cluster.request(method, path, **request)
+        self.compare(kind, f"{method} {path} {request}", _comparable(first), _comparable(second))
+        return first.json() if first.content else None
+
+    def compare(self, kind: str, request: str, first: Any, second: Any) -> None:
+        """Counts whether two answers to a request are identical."""
+        self.tally.asked[kind] += 1
+        difference = _difference(_stable(first), _stable(second))
+        if difference is None:
+            self.tally.identical[kind] += 1
+        else:
+            self.tally.different.append(f"{kind}: {request[:300]}\n  {difference}")
+
+
+def _comparable(response: httpx.Response) -> Any:
+    return {"status": response.status_code, "body": response.json() if response.content else None}
+
+
+def _difference(first: Any, second: Any, at: str = "") -> str | None:
+    """The first place at which two answers differ; None if they are identical."""
+    if isinstance(first, dict) and isinstance(second, dict) and first.keys() == second.keys():
+        return _first(_difference(first[name], second[name], f"{at}.{name}") for name in first)
+    if isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
+        both = enumerate(zip(first, second, strict=True))
+        return _first(_difference(*one, f"{at}[{place}]") for place, one in both)
+    if isinstance(first, float) and isinstance(second, float) and math.isclose(first, second, rel_tol=TOLERANCE):
+        return None
+    return None if first == second else f"{at}: single {str(first)[:200]}, cluster {str(second)[:200]}"
+
+
+def _first(found: Iterator[str | None]) -> str | None:
+    return next((one for one in found if one is not None), None)
+
+
+def _stable(value: Any) -> Any:
+    """The value without fields that differ between two runs."""
+    if isinstance(value, dict):
+        return {name: _stable(one) for name, one in value.items() if name not in VOLATILE}
+    if isinstance(value, list):
+        return [_stable(one) for one in value]
+    return value
+
+
+@asynccontextmanager
+async def opened(services: Services, owner: Database, users: list[str]) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+    """Runs the application on opened services; returns a client with a key for each user."""
+    app = create_app(Settings(auth="api_key", log_level="error"), opened=(services, AsyncExitStack()))
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(app.router.lifespan_context(app))
+        clients = {}
+        for user in users:
+            grant = keys.Grant(("search", "write"), name="cluster")
+            key = await keys.create(user, grant, db=owner, actor="benchmark")
+            transport = httpx.ASGITransport(app=app)
+            client = httpx.AsyncClient(
+                transport=transport,
+                base_url="http://localhost",
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=300,
+            )
+            clients[user] = await stack.enter_async_context(client)
+        yield clients

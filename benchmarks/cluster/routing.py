@@ -1,0 +1,92 @@
+"""Records the statements that read users' data, and counts with EXPLAIN the shards that each touches."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from app.store import tables
+from app.store.db import Database
+
+_READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
+_WRITES = re.compile(r"\b(INSERT INTO|UPDATE stepwell|DELETE FROM|FOR UPDATE)\b")
+_TABLE = re.compile(r"\bstepwell\.(\w+)")
+DISTRIBUTED = {table.name for table in tables.TENANT_TABLES if table is not tables.audit_log}
+
+
+@dataclass(slots=True)
+class Statements:
+    """The statements that were run on users' tables, each with the parameters of one run."""
+
+    reads: dict[str, Any] = field(default_factory=dict)
+    writes: set[str] = field(default_factory=set)
+
+    def add(self, text: str, parameters: Any) -> None:
+        """Records a statement, unless it touches no distributed table."""
+        if DISTRIBUTED.isdisjoint(_TABLE.findall(text)):
+            return
+        if _WRITES.search(text) or not _READS.match(text):
+            self.writes.add(text)
+        else:
+            self.reads.setdefault(text, parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """How many statements touch one shard, of how many, and the others with the number of shards."""
+
+    one: int
+    total: int
+    others: tuple[str, ...]
+
+
+@contextmanager
+def recorded(database: Database) -> Iterator[Statements]:
+    """Records the statements that a database runs."""
+    statements = Statements()
+    engine = database.pool.engine.sync_engine
+
+    def record(_connection: Any, _cursor: Any, text: str, parameters: Any, *_rest: Any) -> None:
+        statements.add(text, parameters)
+
+    sa.event.listen(engine, "before_cursor_execute", record)
+    try:
+        yield statements
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", record)
+
+
+async def routed(database: Database, user_id: str, statements: Statements) -> Routed:
+    """Explains each statement that reads."""
+    others = []
+    for text, parameters in statements.reads.items():
+        shards = await _shards(database, user_id, text, parameters)
+        if shards != [1]:
+            others.append(f"{shards}: {' '.join(text.split())[:200]}")
+    return Routed(len(statements.reads) - len(others), len(statements.reads), tuple(others))
+
+
+async def _shards(database: Database, user_id: str, text: str, parameters: Any) -> list[int]:
+    """The number of shards of each distributed query in the plan of a statement."""
+    async with database.reading(user_id) as reading:
+        explain = f"EXPLAIN (FORMAT JSON) {text}"
+        found = (await reading.exec_driver_sql(explain, parameters)).scalar_one()
+    return list(_task_counts(json.loads(found) if isinstance(found, str) else found))
+
+
+def _task_counts(plan: Any) -> Iterator[int]:
+    if isinstance(plan, list):
+        for one in plan:
+            yield from _task_counts(one)
+    elif isinstance(plan, dict):
+        if "Task Count" in plan:
+            yield int(plan["Task Count"])
+        for name, one in plan.items():
+            if name != "Tasks":
+                yield from _task_counts(one)
