@@ -15,7 +15,7 @@ RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
 
-.PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi screenshots clean
+.PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi examples screenshots clean
 
 demo: $(RUN)
 	$(BIN)/stepwell demo $(ARGS)
@@ -63,6 +63,10 @@ openapi schema: $(VENV)/.dev
 	$(BIN)/stepwell openapi --contract tools --write openapi/tools.json
 	$(BIN)/stepwell openapi --contract mcp --write openapi/mcp.json
 	$(BIN)/stepwell db schema --write migrations/schema.sql
+
+# The successful responses that the OpenAPI document shows; run `make openapi` afterwards.
+examples: $(VENV)/.dev
+	STEPWELL_WRITE_EXAMPLES=1 $(BIN)/python -m pytest tests/api/test_success_examples.py
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python docs/screenshots.py

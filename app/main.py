@@ -36,6 +36,7 @@ from app.api import (
     selections,
     sources,
     standby_metrics,
+    success_examples,
     tools,
     traces,
     versions,
@@ -111,6 +112,7 @@ def create_app(
     playground.install(app)
     traces.install(app)
     problems.install(app)
+    success_examples.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
     standby_metrics.install(app)
     versions.install(app)

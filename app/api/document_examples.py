@@ -35,15 +35,6 @@ CHANGES: Any = {
     "metadata": {"summary": "Other metadata", "value": {"metadata": {"team": "Field Operations", "draft": None}}},
     "title": {"summary": "Another title", "value": {"title": "Travel claims"}},
 }
-STORED = {
-    "document_id": "878e25ce-7f70-5583-8924-4e42a6fa1199",
-    "status": "added",
-    "uri": "notes/lime.md",
-    "title": "Lime mortar",
-    "chunk_count": 1,
-    "embedded": 1,
-    "warnings": [],
-}
 QUEUED: dict[int | str, dict[str, Any]] = {
     202: {
         "model": DocumentResult,
@@ -72,11 +63,6 @@ BODY: dict[str, Any] = {
         },
     }
 }
-
-
-def shown(example: dict[str, Any]) -> dict[str, Any]:
-    """The example of a response with the status of one document."""
-    return {"content": {"application/json": {"example": example}}}
 
 
 def _id_of(summary: str, document_id: str) -> Any:

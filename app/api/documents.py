@@ -42,9 +42,8 @@ router = APIRouter(
         200: {
             "model": DocumentResult | DocumentResultList,
             "description": "Nothing was added or replaced.",
-            **examples.shown({**examples.STORED, "status": "unchanged", "embedded": 0}),
         },
-        201: {"description": "At least one document was added or replaced.", **examples.shown(examples.STORED)},
+        201: {"description": "At least one document was added or replaced."},
         **examples.QUEUED,
     },
     openapi_extra=examples.BODY,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import harness
@@ -12,60 +10,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from jsonschema import Draft202012Validator
+from openapi_operations import DOCUMENT, OPERATIONS, PROBLEM, bodies, filled, sample_service, send, usable
 
 from app.api import problem_examples
-from app.cli import openapi
-from app.config import Settings
-from app.pipelines.source_folders import SourceRoots
 from app.providers.base import Embedder
-from app.store import db
-
-DOCUMENT = json.loads(openapi.text())
-METHODS = ("get", "post", "put", "patch", "delete")
-OPERATIONS = {
-    operation["operationId"]: (method, path, operation)
-    for method in METHODS
-    for path, item in DOCUMENT["paths"].items()
-    for name, operation in item.items()
-    if name == method
-}
-PROBLEM = "application/problem+json"
-
-
-def filled(path: str, operation: dict[str, Any], name: str) -> str | None:
-    """The path with this example of its required parameter; None if it has no parameter with such an example.
-
-    An id that only has an example of an unknown one is not in the sample data.
-    """
-    for parameter in operation.get("parameters", []):
-        if parameter["required"]:
-            examples = parameter["examples"]
-            first = next(iter(examples))
-            known = name if name in examples else first if name == "sample" and first != "unknown" else None
-            if known is None:
-                return None
-            value = examples[known]["value"]
-            filled = path.replace(f"{{{parameter['name']}}}", value)
-            return filled if filled != path else f"{path}?{parameter['name']}={value}"
-    return path if name == "sample" else None
-
-
-def usable(path: str, operation: dict[str, Any]) -> str:
-    """The path with any example of its required parameter."""
-    return filled(path, operation, "sample") or filled(path, operation, "unknown") or ""
-
-
-def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str, str | None]]:
-    """The name, media type and text of each example of the body; one without a body for an operation without one."""
-    content = operation.get("requestBody", {}).get("content", {})
-    examples = [
-        (name, kind, e["value"]) for kind, body in content.items() for name, e in body.get("examples", {}).items()
-    ]
-    assert examples or not content, f"{operation['operationId']} has no example"
-    for name, kind, value in examples:
-        yield name, kind, value if isinstance(value, str) else json.dumps(value)
-    if not content:
-        yield "as it is", "", None
 
 
 def cases(name: str) -> Iterator[Any]:
@@ -83,31 +31,10 @@ async def client(
     offline_embedder: Embedder,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a service that holds what `stepwell demo` stores, and may add the folder `notes` as a source."""
-    opened = db.connect((await new_database(demo_template)).service_dsn, pool_size=4, pool_wait_s=30.0)
-    root = tmp_path_factory.mktemp("root")
-    (root / "notes").mkdir()
-    services = replace(await harness.services(opened, offline_embedder), source_roots=SourceRoots((root,)))
-    async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as caller:
+    """A client of a service that holds what `stepwell demo` stores."""
+    dsn = (await new_database(demo_template)).service_dsn
+    async with sample_service(dsn, offline_embedder, tmp_path_factory.mktemp("root")) as caller:
         yield caller
-    await opened.close()
-
-
-async def send(client: httpx.AsyncClient, operation_id: str, path: str, *body: str | None) -> httpx.Response:
-    """The response to an example, which must have a documented status and be as its schema says."""
-    kind, content = body
-    method, _path, operation = OPERATIONS[operation_id]
-    if kind == "multipart/form-data":
-        fields = json.loads(content or "{}")
-        files = [("files", (f"{number}.txt", text)) for number, text in enumerate(fields.pop("files"))]
-        response = await client.request(method, path, files=files, data=fields)
-    else:
-        response = await client.request(method, path, content=content, headers={"Content-Type": kind} if kind else {})
-    said = operation["responses"][str(response.status_code)].get("content", {})
-    if "schema" in (declared := said.get(response.headers["content-type"], {})):
-        schema = {**declared["schema"], "components": DOCUMENT["components"]}
-        Draft202012Validator(schema).validate(response.json())
-    return response
 
 
 @pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("sample")))
@@ -124,19 +51,6 @@ async def test_an_example_succeeds_on_the_sample_notes(
         assert [entity["name"] for entity in answer["pass1_entities"]] == ["Cliff Clarke"]
     if operation_id == "search_multihop":
         assert [hit["via"]["name"] for hit in answer["results"] if hit["hop"] == 2]
-
-
-async def test_the_statuses_of_adding_a_document_are_shown_as_they_are_sent(client: httpx.AsyncClient) -> None:
-    _method, path, operation = OPERATIONS["add_documents"]
-    note = operation["requestBody"]["content"]["application/json"]["examples"]["one"]["value"]
-    listed = await client.get(path, params={"uri": note["uri"]})
-    for document in listed.json()["documents"]:
-        await client.delete(f"{path}/{document['document_id']}")
-    for status in (201, 200):
-        response = await client.post(path, json=note)
-        assert response.status_code == status
-        sent = {name: value for name, value in response.json().items() if value is not None}
-        assert sent == operation["responses"][str(status)]["content"]["application/json"]["example"]
 
 
 @pytest.mark.parametrize(("operation_id", "path", "kind", "content"), list(cases("unknown")))
