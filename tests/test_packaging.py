@@ -319,12 +319,13 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
     assert {line["logger"] for line in lines} >= {"app.cli.listening", "app.api.request_ids", "uvicorn.error"}
 
 
-async def test_a_service_that_cannot_start_logs_the_reason_in_one_json_line(tmp_path):
-    env = {**os.environ, "DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing", "STEPWELL_LOG_JSON": "true"}
+async def test_a_service_that_cannot_start_logs_the_reason_in_one_json_line(fresh, tmp_path):
+    _database_without_schema, service_dsn = fresh
+    env = {**os.environ, "DATABASE_URL": service_dsn, "STEPWELL_LOG_JSON": "true"}
     async with _serving(env, tmp_path / "stderr") as (process, _):
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 1
     lines = [json.loads(line) for line in (tmp_path / "stderr").read_text().splitlines()]
-    assert lines[-1]["code"] == "database_unavailable"
+    assert lines[-1]["code"] == "schema_mismatch"
 
 
 async def _answers(process: asyncio.subprocess.Process, client: httpx.AsyncClient) -> bool:
