@@ -66,13 +66,15 @@ class Walk:
             await self.send(operation_id)
 
     async def _sources(self) -> None:
-        source = {"source_id": (await self.send("add_source"))["source_id"]}
+        added = await self.send("add_source")
+        source = {"source_id": added["source_id"]}
+        await self.send("follow_job", ids={"job_id": added["job_id"]})
         await self.send("add_source")
         for operation_id in ("change_source", "get_source"):
             await self.send(operation_id, ids=source)
         job = {"job_id": (await self.send("sync_source", ids=source))["job_id"]}
-        for operation_id in ("follow_job", "get_job"):
-            await self.send(operation_id, ids=job)
+        await self.send("follow_job", ids=job)
+        await self.send("get_job", ids=job)
         for operation_id in ("list_jobs", "list_sources"):
             await self.send(operation_id)
         await self.send("delete_source", ids=source)
