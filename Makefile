@@ -24,7 +24,7 @@ serve: $(RUN)
 	$(BIN)/stepwell serve $(ARGS)
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # The frameworks' requirements conflict, so each adapter is tested in an environment of its own, outside `test`.
 test-adapters: $(RUN)

@@ -108,11 +108,8 @@ def create_app(
     for module in (search, multihop, documents, selections, sources, jobs, entities, tools, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
-    docs.install(app)
-    playground.install(app)
-    traces.install(app)
-    problems.install(app)
-    success_examples.install(app)
+    for installed in (docs, playground, traces, problems, success_examples):
+        installed.install(app)
     metrics.install(app, access=chosen.metrics, totals=totals)
     standby_metrics.install(app)
     versions.install(app)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
@@ -16,6 +17,7 @@ from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 
 from app.cli import demo, options
+from app.config import usable_cores
 from app.pipelines.services import Services
 from app.providers.base import Embedder
 from app.providers.fake import FakeEmbedder
@@ -24,9 +26,21 @@ from app.store import db, embedded, schema
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+SLOW_FOLDERS = ("faults", "cli", "pipelines", "browser")
 MODEL = "fake"
 DIMENSION = 64
 TEMPLATE = "stepwell_template"
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: many tests wait for other processes."""
+    return min(4, usable_cores() + 1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the folders of slow files first, so that no slow file is left to one process at the end."""
+    tests = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in SLOW_FOLDERS)
 
 
 @dataclass(frozen=True, slots=True)

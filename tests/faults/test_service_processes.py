@@ -159,8 +159,11 @@ async def _finishes_what_runs(service: Served, address: Any) -> None:
     assert await asyncio.wait_for(service.supervisor.wait(), running_service.PATIENCE_S) == 0
 
 
-async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_process() -> None:
-    env = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:9/nothing", "STEPWELL_WORKERS": "2"}
+async def test_a_start_that_fails_ends_the_service_with_the_status_of_the_process(
+    new_database: Callable[..., Awaitable[Any]],
+) -> None:
+    without_schema = await new_database()
+    env = {"DATABASE_URL": without_schema.service_dsn, "STEPWELL_WORKERS": "2"}
     async with running_service.process(**env) as (started, _client):
         assert await asyncio.wait_for(started.wait(), START_S) == 1
 
