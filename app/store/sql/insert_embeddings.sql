@@ -5,6 +5,6 @@
 -- :document_id uuid  the document
 -- :vectors text[]  vectors in pgvector's text format, in chunk order
 INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, :first_no + v.place - 1, :document_id, CAST(v.embedding AS vector)
+SELECT :user_id, :first_no + v.place - 1, :document_id, {{stored_vector stepwell.embeddings, v.embedding}}
 FROM unnest(:vectors) WITH ORDINALITY AS v (embedding, place)
 RETURNING chunk_no

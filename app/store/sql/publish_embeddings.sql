@@ -6,7 +6,7 @@
 -- :first_index integer  index of the first chunk
 -- :last_index integer  index of the last chunk
 INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, s.chunk_no, :document_id, CAST(s.embedding AS vector)
+SELECT :user_id, s.chunk_no, :document_id, {{stored_vector stepwell.embeddings, CAST(CAST(s.embedding AS vector) AS text)}}
 FROM stepwell.staged_chunks AS s
 WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
 RETURNING chunk_no

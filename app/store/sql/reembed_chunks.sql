@@ -4,7 +4,7 @@
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :vectors text[]  vectors in pgvector's text format
 INSERT INTO stepwell.embeddings_next (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, c.chunk_no, c.document_id, CAST(g.embedding AS vector)
+SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector stepwell.embeddings_next, g.embedding}}
 FROM unnest(:chunk_nos, :vectors) AS g (chunk_no, embedding)
 JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
 ON CONFLICT (user_id, chunk_no) DO NOTHING

@@ -5,7 +5,7 @@
 -- :embedding_keys uuid[]  keys
 -- :vectors text[]  vectors in pgvector's text format, in the order of the keys
 INSERT INTO stepwell.embeddings_next (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, c.chunk_no, c.document_id, CAST(g.embedding AS vector)
+SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector stepwell.embeddings_next, g.embedding}}
 FROM unnest(:embedding_keys, :vectors) AS g (embedding_key, embedding)
 JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.document_id = :document_id AND c.embedding_key = g.embedding_key
 ON CONFLICT (user_id, chunk_no) DO NOTHING

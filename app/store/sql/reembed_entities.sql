@@ -5,7 +5,7 @@
 -- :texts text[]  the texts that were embedded
 -- :vectors text[]  vectors in pgvector's text format
 INSERT INTO stepwell.entity_vectors_next (user_id, entity_id, embedding)
-SELECT :user_id, e.entity_id, CAST(g.embedding AS vector)
+SELECT :user_id, e.entity_id, {{stored_vector stepwell.entity_vectors_next, g.embedding}}
 FROM unnest(:entity_ids, :texts, :vectors) AS g (entity_id, text, embedding)
 JOIN stepwell.entities AS e ON e.user_id = :user_id AND e.entity_id = g.entity_id AND e.name || ': ' || e.description = g.text
 ON CONFLICT (user_id, entity_id) DO NOTHING
