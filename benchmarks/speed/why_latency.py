@@ -23,8 +23,6 @@ from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.owner import owning
 from benchmarks.speed.timings import FixedEmbedder, Timing
 
-WARM_UPS = 5
-
 
 @dataclass(frozen=True, slots=True)
 class WhyLatency:
@@ -38,8 +36,9 @@ class WhyLatency:
 async def run(
     parameters: Parameters, *, services: Services, owner_dsn: str, folder: Path, progress: Progress = lambda *_: None
 ) -> list[WhyLatency]:
-    """Explains random chunks for every question and mode. Builds the corpus or reuses that in `folder`.
+    """Explains random chunks for every question and mode, once to warm up and once timed.
 
+    Builds the corpus or reuses that in `folder`.
     Most random chunks share no word with the question and stand far beyond the candidates, the most expensive case.
     """
     async with owning(owner_dsn) as owner:
@@ -51,7 +50,11 @@ async def run(
         numbers = 1 + np.random.default_rng(SEED + 1).choice(parameters.chunks, len(questions), replace=False)
         chunk_ids = await owner.chunk_ids(USER, numbers.tolist())
     pairs = list(zip(questions, chunk_ids, strict=True))
-    return [await _measured(mode, pairs, services) for mode in get_args(Mode)]
+    found: list[WhyLatency] = []
+    for mode in get_args(Mode):
+        await _measured(mode, pairs, services)
+        found.append(await _measured(mode, pairs, services))
+    return found
 
 
 async def _measured(mode: Mode, pairs: Sequence[tuple[BenchmarkQuestion, UUID]], services: Services) -> WhyLatency:
@@ -61,7 +64,7 @@ async def _measured(mode: Mode, pairs: Sequence[tuple[BenchmarkQuestion, UUID]],
         fixed = FixedEmbedder({analysis.parse(text).text: question.vector}, model)
         asked = WhyQuery(Query(USER, text, mode=mode), PassageKey(chunk_id=chunk_id))
         placements.append(await why.run(asked, Services(services.db, fixed)))
-    timings = [placement.timings or {} for placement in placements[WARM_UPS:]]
+    timings = [placement.timings or {} for placement in placements]
     return WhyLatency(
         mode,
         {stage: Timing.of([each.get(stage, 0.0) for each in timings]) for stage in sorted({*chain(*timings)})},

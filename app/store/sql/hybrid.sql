@@ -367,9 +367,10 @@ standing AS (
 -- if vector
            (SELECT 1 - t.distance FROM asked_vector AS t) AS vector_score,
            (SELECT 1 + count(*)
-            FROM asked_vector AS t
-            JOIN compared AS n ON n.distance < t.distance OR (n.distance = t.distance AND n.chunk_no < t.chunk_no)
-            WHERE true
+            FROM compared AS n
+            WHERE n.distance <= (SELECT t.distance FROM asked_vector AS t)
+              AND (n.distance < (SELECT t.distance FROM asked_vector AS t)
+                   OR n.chunk_no < (SELECT a.chunk_no FROM asked AS a))
 -- if exclusions
               AND n.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
