@@ -9,16 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import signal
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import asyncpg
 import harness
-import psutil
 import pytest
 import server_folders
 from harness import Tenant, uris
@@ -67,16 +64,6 @@ async def survivor(killable: embedded.EmbeddedPostgres) -> AsyncIterator[Databas
     await opened.close()
 
 
-def _kill(server: embedded.EmbeddedPostgres) -> None:
-    """SIGKILL to every process of the server at once."""
-    assert server.postmaster_pid is not None
-    with suppress(psutil.NoSuchProcess, ProcessLookupError):
-        postmaster = psutil.Process(server.postmaster_pid)
-        for process in [*postmaster.children(recursive=True), postmaster]:
-            with suppress(psutil.NoSuchProcess, ProcessLookupError):
-                os.kill(process.pid, signal.SIGKILL)
-
-
 async def _owner(server: embedded.EmbeddedPostgres) -> asyncpg.Connection:
     await server.ensure_running()
     return await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
@@ -95,7 +82,7 @@ async def test_what_was_acknowledged_is_whole_after_every_kill(
         if len(acknowledged) == (kills + 1) * A_KILL and kills < KILLS:
             # Anywhere from before the write to after its commit.
             await asyncio.wait({storing}, timeout=chance.uniform(0, took))
-            _kill(killable)
+            server_folders.kill(killable)
             kills += 1
         stored = await storing
         took = time.perf_counter() - began
@@ -126,7 +113,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
     running = asyncio.create_task(ingesting())
     await reached.wait()
     await asyncio.wait({running}, timeout=random.Random().uniform(0, 0.3))
-    _kill(killable)
+    server_folders.kill(killable)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     await _check(killable, tenant, acknowledged, exactly=False)
@@ -144,7 +131,7 @@ async def test_a_search_works_with_the_same_database_object_after_a_kill(
 ) -> None:
     tenant = Tenant(survivor)
     await tenant.add("Lime mortar.", "note")
-    _kill(killable)
+    server_folders.kill(killable)
     assert uris(await harness.eventually(lambda: tenant.ask("lime"))) == ["note"]
     assert survivor.in_use() == 0
 

@@ -37,12 +37,8 @@ def multihop(
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
     snippets: options.Snippets = False,
-    rerank: Annotated[
-        options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
-    ] = options.Rerank.none,
-    mmr: Annotated[
-        bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")
-    ] = False,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
     hierarchy: Annotated[
         bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
     ] = False,

@@ -20,6 +20,34 @@ from app import config, telemetry
 from app.config import Settings
 from app.errors import BadRequest, StepwellError
 
+
+class Mode(StrEnum):
+    """Legs to run."""
+
+    auto = "auto"
+    hybrid = "hybrid"
+    semantic = "semantic"
+    lexical = "lexical"
+
+
+class Rerank(StrEnum):
+    """Rerankers of the top hits."""
+
+    none = "none"
+    cosine = "cosine"
+    provider = "provider"
+
+
+Legs = Annotated[Mode, typer.Option("--mode", help="Legs to run.")]
+Reranking = Annotated[
+    Rerank, typer.Option("--rerank", help="Rerank the top hits by cosine similarity or by the configured provider.")
+]
+Mmr = Annotated[bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")]
+Hierarchy = Annotated[bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")]
+HierarchyAlpha = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
+]
 DataDir = Annotated[
     Path | None, typer.Option("--data-dir", help="Data folder of the embedded Postgres.", show_default="per user")
 ]
@@ -35,14 +63,6 @@ Result = TypeVar("Result")
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
-
-
-class Rerank(StrEnum):
-    """Rerankers of the top hits."""
-
-    none = "none"
-    cosine = "cosine"
-    provider = "provider"
 
 
 class QueryCommand(TyperCommand):

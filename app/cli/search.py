@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -23,34 +22,16 @@ from app.shapes import Answer, Hit, Query
 SNIPPET = 320
 
 
-class Mode(StrEnum):
-    """Legs to run."""
-
-    auto = "auto"
-    hybrid = "hybrid"
-    semantic = "semantic"
-    lexical = "lexical"
-
-
 def search(
     query: Annotated[str, typer.Argument(help='The query; "phrase", +required and -excluded are operators.')],
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
-    mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
+    mode: options.Legs = options.Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
     snippets: options.Snippets = False,
-    rerank: Annotated[
-        options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
-    ] = options.Rerank.none,
-    mmr: Annotated[
-        bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")
-    ] = False,
-    hierarchy: Annotated[
-        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")
-    ] = True,
-    hierarchy_alpha: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
-    ] = None,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    hierarchy: options.Hierarchy = True,
+    hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,

@@ -12,7 +12,6 @@ from rich.markup import escape
 from app import runtime
 from app.api.placement_models import PlacementAnswer
 from app.cli import filter_option, options
-from app.cli.search import Mode
 from app.config import Settings
 from app.pipelines import why as pipeline
 from app.pipelines.services import Services
@@ -23,20 +22,11 @@ def why(
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI of a document, or the id of a document or chunk.")],
     limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
-    mode: Annotated[Mode, typer.Option(help="Legs to run.")] = Mode.auto,
-    rerank: Annotated[
-        options.Rerank, typer.Option(help="Rerank the top hits by cosine similarity or by the configured provider.")
-    ] = options.Rerank.none,
-    mmr: Annotated[
-        bool, typer.Option("--mmr/--no-mmr", help="Diversify the top hits by maximal marginal relevance.")
-    ] = False,
-    hierarchy: Annotated[
-        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the query names.")
-    ] = True,
-    hierarchy_alpha: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Weight of a passage's own score against the score of its entity."),
-    ] = None,
+    mode: options.Legs = options.Mode.auto,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    hierarchy: options.Hierarchy = True,
+    hierarchy_alpha: options.HierarchyAlpha = None,
     filters: filter_option.FiltersJson = None,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,

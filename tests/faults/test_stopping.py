@@ -1,4 +1,4 @@
-"""SIGTERM lets running requests finish and refuses new ones (test_packaging covers a single search)."""
+"""SIGTERM lets running requests finish and refuses new ones (test_new_service covers a single search)."""
 
 from __future__ import annotations
 
