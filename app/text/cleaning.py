@@ -1,4 +1,4 @@
-"""Decodes bytes, and removes invisible characters and the artefacts of scanners and editors from a text."""
+"""Decodes bytes, repairs text that was decoded wrongly before, and removes invisible characters and artefacts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from app.errors import BadRequest
 from app.text import characters
 
-VERSION = 1
+VERSION = 2
 """Version of the rules of cleaning; documents that were cleaned by another one are cleaned again by a reindex."""
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
 """Code points that are cleaned at once, because a substitution holds the interpreter lock."""
+REPAIRED = 20_000
+"""Code points of a longer line that are repaired at once."""
 _SAMPLE = 65_536
 _SIGNATURES = (
     b"%PDF-",
@@ -67,7 +69,8 @@ _REMOVED = (
     (_INVISIBLE, "invisible characters removed"),
 )
 _STRAY_NOTE, _MARKS_NOTE = "stray joiners removed", "long runs of combining marks shortened"
-_NOTES = (*(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE)
+_REPAIR_NOTE = "characters that had been decoded in a wrong encoding repaired"
+_NOTES = (*(note for _pattern, note in _REMOVED), _STRAY_NOTE, _MARKS_NOTE, _REPAIR_NOTE)
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _NOT_PROSE = re.compile(r"(?: {4}|\t| {0,3}(?:[-*+>|#]|\d{1,9}[.)]\s|```|~~~))")
 
@@ -182,29 +185,59 @@ def _binary() -> BadRequest:
 
 
 def clean(text: str) -> Cleaned:
-    """Removes invisible characters and artefacts of scanners and editors; idempotent.
+    """Removes invisible characters and artefacts of scanners and editors, and repairs mojibake; idempotent.
 
-    Line ends become LF; NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners
-    remain inside emoji and in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining
-    marks are cut to 30; words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most
-    two blank lines remain in a row. Takes linear time.
+    A wrong decoding of a line ("cafÃ©" for "café") is undone. Line ends become LF;
+    NUL, controls, surrogates, BOM, bidi, zero-width and tag characters are removed (joiners remain inside emoji and
+    in scripts that need them); ligatures are expanded; the text is NFC, and runs of combining marks are cut to 30;
+    words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most two blank lines
+    remain in a row. Takes linear time.
     """
     noted: list[str] = []
-    text = "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
+    text = _repaired(_with_line_feeds(text), noted)
+    cleaned = _once(text, noted)
+    while (repaired := _repaired(cleaned, noted)) != cleaned:  # what was removed had separated them
+        cleaned = _once(repaired, noted)
+    return Cleaned(cleaned, tuple(note for note in _NOTES if note in noted))
+
+
+def _once(text: str, noted: list[str]) -> str:
+    text = _with_line_feeds(text)
     cleaned = "".join([_cleaned(piece, noted) for piece in _pieces(text, _between_lines)])
     cleaned = _without_line_end_hyphens(cleaned)
     shortened = (_BLANK_LINES.sub("\n\n\n", piece) for piece in _pieces(cleaned, _between_lines))
-    return Cleaned("".join(shortened).strip("\n"), tuple(note for note in _NOTES if note in noted))
+    return "".join(shortened).strip("\n")
 
 
-def _pieces(text: str, boundary: Callable[[str, int], int]) -> Iterator[str]:
-    """Yields the text in pieces of about PIECE code points, so that no single match or substitution takes long.
+def _with_line_feeds(text: str) -> str:
+    return "".join(_LINE_BREAK.sub("\n", piece) for piece in _pieces(text, _unbroken))
+
+
+def _repaired(text: str, noted: list[str]) -> str:
+    """Returns the text with the lines repaired that look as if UTF-8 had been decoded in a wrong encoding."""
+    if text.isascii():
+        return text
+    from ftfy import fix_encoding  # takes a while to import, and few texts need it
+
+    lines = [
+        line if line.isascii() else "".join(map(fix_encoding, _pieces(line, _between_lines, REPAIRED)))
+        for line in text.split("\n")
+    ]
+    repaired = "\n".join(lines)
+    if repaired != text:
+        noted.append(_REPAIR_NOTE)
+    return repaired
+
+
+def _pieces(text: str, boundary: Callable[[str, int], int], size: int | None = None) -> Iterator[str]:
+    """Yields the text in pieces of about `size` (PIECE) code points, so that no match or substitution takes long.
 
     `boundary` returns the next offset at which the text may be cut.
     """
+    size = size or PIECE
     start = 0
-    while len(text) - start > PIECE:
-        end = boundary(text, start + PIECE)
+    while len(text) - start > size:
+        end = boundary(text, start + size)
         yield text[start:end]
         start = end
     yield text[start:]

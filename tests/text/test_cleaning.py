@@ -27,7 +27,13 @@ COMPOSING = st.text(
 )
 
 
-@given(st.one_of(ANY_TEXT, NASTY, COMPOSING))
+# What UTF-8 looks like in Windows-1252, with what cleaning removes or composes in between.
+MISREAD = st.text(alphabet=st.sampled_from("AÃÂâ€™œ©¼ŸÐ¿ï»¨é\n -\x00\x80\x85\x9d\xa0\u0302\u0303\u200b\u2028\u20ac漢"))
+
+
+@given(st.one_of(ANY_TEXT, NASTY, COMPOSING, MISREAD))
+@example("A\u0303©")
+@example("Ã\x00©")
 @example("\u2126\ufe0f")
 @example("\u09be\u200c\u2329")
 def test_cleaning_twice_changes_nothing(text):
@@ -49,7 +55,32 @@ def test_a_cleaned_text_can_always_be_stored(text):
 @given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F)))
 def test_plain_words_are_unchanged(text):
     composed = unicodedata.normalize("NFC", text)
-    assert cleaning.clean(composed).text == composed
+    cleaned = cleaning.clean(composed)
+    assert cleaned.text == composed or cleaned.warnings == (REPAIRED,)
+
+
+REPAIRED = "characters that had been decoded in a wrong encoding repaired"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["François, café", "don’t “stop” – 5 € °C", "Straße über Øre", "привет", "日本語", "à la", "plain, then naïve"],
+)
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_utf8_that_was_decoded_as_windows_1252_is_repaired_line_by_line(text, rounds):
+    misread = text
+    for _ in range(rounds):
+        misread = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in misread.encode())
+    cleaned = cleaning.clean(f"Ana’s notes, naïve\n{misread}\n")
+    assert cleaned.text == f"Ana’s notes, naïve\n{text}"
+    assert cleaned.warnings == (REPAIRED,)
+
+
+@pytest.mark.parametrize(
+    "text", ["SÃO PAULO, VOCÊ NÃO É", "IRMÃ “BOA”", "C’EST ÀÉ", "ÂNGELA’S “ÅNGSTRÖM”", "Ελλάδα – «ναι»", "™ © ® € £ ±"]
+)
+def test_letters_that_mojibake_consists_of_stay(text):
+    assert cleaning.clean(text) == cleaning.Cleaned(text)
 
 
 @pytest.mark.parametrize(

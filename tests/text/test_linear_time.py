@@ -63,6 +63,7 @@ SHAPES = {
     "mixed case": "getUserNameHTTP",
     "no spaces": "漢字。",
     "combining marks": "a\u0301\u0301\u0328",
+    "mojibake": "Ã©tÃ© é â€™",
     "joiners": "👩\u200d👩\u200b\u200d",
     "operators": 'NOT a AND "b" -c ',
     "quotes": '"',
