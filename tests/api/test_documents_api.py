@@ -106,6 +106,31 @@ async def test_an_invalid_document_is_refused_with_its_field(caller: Caller, bod
     assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
 
 
+def _nested(depth: int) -> dict[str, Any]:
+    return {} if depth == 1 else {"k": _nested(depth - 1)}
+
+
+@pytest.mark.parametrize(
+    ("largest", "too_much", "code"),
+    [
+        (_nested(32), _nested(33), "too_deep"),
+        ({"k": ["x"] * 16_000}, {"k": ["x"] * 17_000}, "too_large"),
+        ({str(n): 1 for n in range(1_000)}, {"k": [{str(n): 1} for n in range(1_001)]}, "too_many_keys"),
+    ],
+    ids=["depth", "bytes", "keys"],
+)
+async def test_metadata_has_limits_of_depth_size_and_keys(
+    caller: Caller, largest: dict[str, Any], too_much: dict[str, Any], code: str
+) -> None:
+    response = await caller.client.post(DOCUMENTS, json={"content": "Lime.", "metadata": largest})
+    assert response.status_code == 201, response.text
+    stored = f"{DOCUMENTS}/{response.json()['document_id']}"
+    for method, path in (("POST", DOCUMENTS), ("PUT", stored)):
+        refused = await caller.client.request(method, path, json={"content": "Sand.", "metadata": too_much})
+        assert_problem(refused, 422, code, "metadata")
+    assert (await caller.client.get(stored)).json()["metadata"] == largest
+
+
 @pytest.mark.parametrize(("raw", "status"), [(b"", 422), (b"{", 422), (b"\xff", 400), (b'{"content": "\\ud800"}', 422)])
 async def test_a_body_that_is_no_json_is_refused(caller: Caller, raw: bytes, status: int) -> None:
     response = await caller.client.post(DOCUMENTS, content=raw, headers={"Content-Type": "application/json"})

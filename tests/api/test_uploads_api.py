@@ -98,6 +98,22 @@ async def test_a_file_that_leaves_its_folder_or_has_a_long_path_is_refused_alone
     assert [one["index"] for one in answer["failed"]] == [0, 2]
 
 
+@pytest.mark.parametrize("sent", ["n" * 300 + ".md", "txt\u202edm.md", "C:\\etc\\<b>.md", "%00%2e%2e%2fa.md", "a\x00.md"])
+async def test_an_odd_file_name_is_only_a_label(caller: Caller, sent: str) -> None:
+    """Multipart parsers differ on NUL in a header, which ends in a refusal or a name without it."""
+    boundary = "x" * 20
+    part = f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename="{sent}"\r\n\r\nLime.\r\n--{boundary}--\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    response = await caller.client.post(DOCUMENTS, content=part.encode(), headers=headers)
+    if "\x00" in sent and response.status_code != 201:
+        assert_problem(response, 422, "invalid_request", None)
+        return
+    assert response.status_code == 201, response.text
+    (stored,) = await _stored(caller, response)
+    assert stored["uri"] == uploads.relative_path(sent)
+    assert not set("\x00\u202e") & set(stored["title"] + stored["metadata"]["filename"])
+
+
 async def test_a_file_without_a_name_is_identified_by_its_text(caller: Caller) -> None:
     """An empty file name in a form is that of a part without a chosen file in most clients."""
     boundary = "x" * 20
