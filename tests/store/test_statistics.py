@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections import Counter, defaultdict
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import hybrid
@@ -14,7 +15,7 @@ import pytest
 from app import errors
 from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft
-from app.store import db, documents, tables, vectors
+from app.store import db, document_rows, documents, staging, tables, vectors
 from app.store.db import Database
 
 BLOCK = 128
@@ -56,8 +57,10 @@ async def assert_exact(owner: asyncpg.Connection, user: str) -> None:
     assert {lexeme: [item for _, items in found for item in items] for lexeme, found in blocks.items()} == {
         lexeme: sorted(items) for lexeme, items in postings.items()
     }
-    frequencies = await owner.fetch("SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1", user)
-    assert dict(frequencies) == {lexeme: len(items) for lexeme, items in postings.items()}
+    stored = await owner.fetch("SELECT lexeme, df, tail_no, tail_size FROM stepwell.lexemes WHERE user_id = $1", user)
+    assert {row["lexeme"]: tuple(row)[1:] for row in stored} == {
+        lexeme: (len(items), blocks[lexeme][-1][0], len(blocks[lexeme][-1][1])) for lexeme, items in postings.items()
+    }
     await _assert_totals(owner, user, lengths)
     for found in blocks.values():
         _assert_well_formed(found)
@@ -87,6 +90,8 @@ async def _assert_totals(owner: asyncpg.Connection, user: str, lengths: dict[int
 
 
 def _assert_well_formed(blocks: list[tuple[int, list[int]]]) -> None:
+    sizes = [len(items) for _, items in blocks]
+    assert all(size + following > BLOCK for size, following in itertools.pairwise(sizes)), sizes
     last = -1
     for first_no, items in blocks:
         assert 1 <= len(items) <= BLOCK
@@ -124,6 +129,35 @@ async def test_replacing_moves_every_count_to_the_new_text(put, owner, user) -> 
     await assert_exact(owner, user)
     found = dict(await owner.fetch("SELECT lexeme, df FROM stepwell.lexemes WHERE user_id = $1", user))
     assert found == {"copper": 1, "meadow": 3, "violin": 2}
+
+
+@pytest.mark.parametrize("by_job", [False, True], ids=["at once", "by the job"])
+async def test_blocks_that_replacing_thins_are_merged(monkeypatch, database, put, owner, user, by_job) -> None:
+    """Documents that stay are stored between the versions of one that fills blocks."""
+    if by_job:
+        monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 1)
+    for n in range(10):
+        await put(hybrid.draft("copper lantern", uri=f"stays{n}"))
+        for m in range(2):
+            await put(hybrid.draft(*[f"copper {n} {m}"] * 70, uri="changes"))
+            if by_job:
+                await _remove_hidden(database, user)
+        await put(hybrid.draft(f"copper river {n}", uri=f"stays{n // 2}"))
+    await assert_exact(owner, user)
+    blocks = {lexeme: len(found) for lexeme, found in (await _blocks(owner, user)).items()}
+    assert (blocks["copper"], blocks["lantern"], blocks["river"]) == (1, 1, 1)
+
+
+async def _remove_hidden(database: Database, user: str) -> None:
+    """Remove the postings of hidden chunks in pages of three lexemes, each in a transaction of its own."""
+    job_id, last = uuid4(), ""
+    async with database.writing(user) as writing:
+        await staging.take_hidden(writing, user, job_id)
+    while last is not None:
+        async with database.writing(user) as writing:
+            last = await staging.unindex(writing, user, job_id, after=last, limit=3)
+    async with database.writing(user) as writing:
+        await staging.forget_hidden(writing, user, job_id)
 
 
 async def test_a_new_language_moves_the_counts(put, owner, user) -> None:

@@ -1,6 +1,9 @@
 -- Removes a document's chunks from the postings and from the document frequencies, before the chunks are deleted. The
 -- caller holds the user's lock.
--- A document's chunk numbers are consecutive, so only blocks that overlap their range are changed.
+-- A document's chunk numbers are consecutive, so only the first and the last block that overlap their range keep
+-- postings. What they keep is merged with each other and with the blocks around them wherever two fit into one: two
+-- adjacent blocks of a lexeme hold more than 128 postings together. A merged block has the first number of its first
+-- part. A lexeme's row names its last block with its size.
 -- Columns: none.
 -- :user_id text  owner of the rows
 -- :document_id uuid  the document
@@ -10,27 +13,80 @@ WITH removed_lexemes AS MATERIALIZED (
     WHERE c.user_id = :user_id AND c.document_id = :document_id
     GROUP BY t.lexeme
 ),
+-- the first and the last block of the range, trimmed, and the blocks before and after them
 trimmed_blocks AS MATERIALIZED (
-    SELECT p.lexeme, p.first_no,
-           p.items[1:width_bucket((g.lo << 24) - 1, p.items)]
-           || p.items[width_bucket(((g.hi + 1) << 24) - 1, p.items) + 1:] AS items
+    SELECT g.lexeme, l.df - CAST(g.chunks AS integer) AS df, l.tail_no, l.tail_size,
+           coalesce(o.first_no, b.first_no) AS lowest_no, coalesce(n.first_no, e.first_no, b.first_no) AS highest_no,
+           o.first_no AS before_no, coalesce(o.items, '{}') AS before_items,
+           b.first_no AS first_no, b.items[1:width_bucket((g.lo << 24) - 1, b.items)]
+                                   || b.items[width_bucket(((g.hi + 1) << 24) - 1, b.items) + 1:] AS first_items,
+           e.first_no AS last_no, coalesce(e.items[width_bucket(((g.hi + 1) << 24) - 1, e.items) + 1:], '{}') AS last_items,
+           n.first_no AS after_no, coalesce(n.items, '{}') AS after_items
     FROM removed_lexemes AS g
-    JOIN stepwell.postings AS p
-      ON p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no <= g.hi
-     AND p.first_no >= coalesce((SELECT max(b.first_no) FROM stepwell.postings AS b
-                                 WHERE b.user_id = :user_id AND b.lexeme = g.lexeme AND b.first_no <= g.lo), g.lo)
+    JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = g.lexeme
+    CROSS JOIN LATERAL (
+        SELECT p.first_no, p.items FROM stepwell.postings AS p
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no <= g.lo
+        ORDER BY p.first_no DESC
+        LIMIT 1
+    ) AS b
+    LEFT JOIN LATERAL (
+        SELECT p.first_no, p.items FROM stepwell.postings AS p
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > b.first_no AND p.first_no <= g.hi
+          AND g.lo < g.hi
+        ORDER BY p.first_no DESC
+        LIMIT 1
+    ) AS e ON true
+    LEFT JOIN LATERAL (
+        SELECT p.first_no, p.items FROM stepwell.postings AS p
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no < b.first_no AND l.df > cardinality(b.items)
+        ORDER BY p.first_no DESC
+        LIMIT 1
+    ) AS o ON true
+    LEFT JOIN LATERAL (
+        SELECT p.first_no, p.items FROM stepwell.postings AS p
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > coalesce(e.first_no, b.first_no)
+          AND l.df > cardinality(b.items)
+        ORDER BY p.first_no
+        LIMIT 1
+    ) AS n ON true
+),
+merged_blocks AS MATERIALIZED (
+    SELECT t.lexeme, t.df, t.lowest_no, t.highest_no, z.no AS last_no, z.items AS last_items,
+           CASE WHEN NOT y.fits THEN x.no END AS first_no, x.items AS first_items,
+           CASE WHEN NOT z.fits THEN y.no END AS middle_no, y.items AS middle_items,
+           array_remove(ARRAY[
+               CASE WHEN NOT x.fits THEN t.before_no END, CASE WHEN NOT y.fits THEN x.no END,
+               CASE WHEN NOT z.fits THEN y.no END, CASE WHEN z.items <> '{}' THEN z.no END], NULL) AS kept,
+           CASE WHEN t.after_no IS NULL THEN z.no ELSE t.tail_no END AS tail_no,
+           CASE WHEN t.after_no IS NULL THEN cardinality(z.items) ELSE t.tail_size END AS tail_size
+    FROM trimmed_blocks AS t
+    CROSS JOIN LATERAL (
+        {{merged_block t.before_no, t.before_items, t.first_no, t.first_items}}
+    ) AS x
+    CROSS JOIN LATERAL (
+        {{merged_block x.no, x.items, t.last_no, t.last_items}}
+    ) AS y
+    CROSS JOIN LATERAL (
+        {{merged_block y.no, y.items, t.after_no, t.after_items}}
+    ) AS z
 ),
 deleted_blocks AS (
-    DELETE FROM stepwell.postings AS p USING trimmed_blocks AS t
-    WHERE p.user_id = :user_id AND p.lexeme = t.lexeme AND p.first_no = t.first_no AND t.items = '{}'
+    DELETE FROM stepwell.postings AS p USING merged_blocks AS m
+    WHERE p.user_id = :user_id AND p.lexeme = m.lexeme AND p.first_no BETWEEN m.lowest_no AND m.highest_no
+      AND p.first_no <> ALL (m.kept)
 ),
 updated_blocks AS (
-    UPDATE stepwell.postings AS p SET items = t.items FROM trimmed_blocks AS t
-    WHERE p.user_id = :user_id AND p.lexeme = t.lexeme AND p.first_no = t.first_no AND t.items <> '{}'
+    UPDATE stepwell.postings AS p SET items = b.items
+    FROM merged_blocks AS m
+    CROSS JOIN LATERAL (
+        VALUES (m.first_no, m.first_items), (m.middle_no, m.middle_items), (m.last_no, m.last_items)
+    ) AS b (no, items)
+    WHERE p.user_id = :user_id AND p.lexeme = m.lexeme AND p.first_no = b.no AND b.items <> '{}' AND p.items <> b.items
 ),
 deleted_lexemes AS (
-    DELETE FROM stepwell.lexemes AS l USING removed_lexemes AS g
-    WHERE l.user_id = :user_id AND l.lexeme = g.lexeme AND l.df <= g.chunks
+    DELETE FROM stepwell.lexemes AS l USING merged_blocks AS m
+    WHERE l.user_id = :user_id AND l.lexeme = m.lexeme AND m.df <= 0
 )
-UPDATE stepwell.lexemes AS l SET df = l.df - CAST(g.chunks AS integer) FROM removed_lexemes AS g
-WHERE l.user_id = :user_id AND l.lexeme = g.lexeme AND l.df > g.chunks
+UPDATE stepwell.lexemes AS l SET df = m.df, tail_no = m.tail_no, tail_size = m.tail_size FROM merged_blocks AS m
+WHERE l.user_id = :user_id AND l.lexeme = m.lexeme AND m.df > 0
