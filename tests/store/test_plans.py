@@ -145,21 +145,6 @@ async def test_postings_and_lexemes_are_read_through_their_keys(request, databas
 
 
 @pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
-async def test_the_strict_part_reads_the_inverted_index_and_runs_only_on_request(
-    request, database, big, embedder, graph
-) -> None:
-    if graph:
-        request.getfixturevalue("by_graph")
-    query = await embedder.embed_query("balt")
-    for strict in (["balt kax"], ["balt"], ["balt", "kax"]):
-        plan = await _explain(database, hybrid.request(big, "balt", query, strict=strict))
-        assert "ix_chunks_tsv" in _indexes(_cte(plan, "strict_chunks"))
-        assert "Seq Scan" not in _scanned(_cte(plan, "strict_chunks"), "chunks")
-    plan = await _explain(database, hybrid.request(big, "balt", query))
-    assert "ix_chunks_tsv" not in _indexes(_ran(plan))
-
-
-@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
 async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
     if graph:
         request.getfixturevalue("by_graph")
@@ -220,7 +205,7 @@ async def test_parts_that_were_not_requested_never_run(by_graph, database, big, 
     semantic = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
     assert _scanned(semantic, "postings") == []
     both = await _explain(database, hybrid.request(big, "balt", query))
-    for name in ("filtered_documents", "excluded_chunks", "strict_chunks", "excluded_queries", "strict_queries"):
+    for name in ("filtered_documents", "excluded_chunks", "rarest_chunks", "excluded_queries", "strict_queries"):
         assert not [node for node in _cte(both, name) if "Relation Name" in node], name
 
 

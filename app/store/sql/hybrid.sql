@@ -108,7 +108,8 @@ scope AS MATERIALIZED (
     SELECT CAST(u.chunks AS bigint) AS chunks, u.chunks <= c.most AS small FROM costs AS c CROSS JOIN corpus AS u
 ),
 -- end
--- phrases and required words, found through the GIN index
+-- phrases and required words: the user's postings nominate the chunks that have all of the words, and the text leg tests
+-- these in the order of their scores, because `@@` reads the index entries of all users, or none under row-level security
 -- if strict
 strict_queries AS MATERIALIZED (
     SELECT p.config, CAST(string_agg('(' || CAST(p.query AS text) || ')', ' & ') AS tsquery) AS query
@@ -117,16 +118,48 @@ strict_queries AS MATERIALIZED (
     ) AS p
     GROUP BY p.config
 ),
--- configurations that drop all of it: their chunks need nothing
-unrestricted AS MATERIALIZED (
-    SELECT ARRAY(SELECT unnest(u.configs) EXCEPT SELECT q.config FROM strict_queries AS q) AS configs,
-           NOT EXISTS (SELECT FROM strict_queries) AS everywhere
+-- the chunks of a configuration that drops all of the words need nothing, so that none can be left out
+strict_scope AS MATERIALIZED (
+    SELECT NOT EXISTS (SELECT unnest(u.configs) EXCEPT SELECT q.config FROM strict_queries AS q) AS nominated
     FROM corpus AS u
 ),
+strict_words AS MATERIALIZED (
+    SELECT q.config, w.lexeme COLLATE "C" AS lexeme, count(*) OVER of_config AS needed, row_number() OVER rarest_first AS place
+    FROM strict_queries AS q
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT t.lexeme
+        FROM unnest(:strict_folded, :strict_plain) AS p (folded, plain)
+        CROSS JOIN LATERAL unnest(to_tsvector(CAST(q.config AS regconfig), {{text_for q.config, p.folded, p.plain}})) AS t
+    ) AS w
+    LEFT JOIN LATERAL (
+        SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+    ) AS l ON true
+    WHERE (SELECT nominated FROM strict_scope)
+    WINDOW of_config AS (PARTITION BY q.config), rarest_first AS (PARTITION BY q.config ORDER BY coalesce(l.df, 0), w.lexeme)
+),
+rarest_chunks AS MATERIALIZED (
+    SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
+    FROM strict_words AS r
+    CROSS JOIN LATERAL (
+        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+    ) AS p
+    WHERE r.place = 1
+),
 strict_chunks AS MATERIALIZED (
-    SELECT c.chunk_no
-    FROM strict_queries AS s
-    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.config = s.config AND c.tsv @@ s.query
+    SELECT r.chunk_no FROM rarest_chunks AS r WHERE r.needed = 1
+    UNION ALL
+    SELECT o.chunk_no
+    FROM (
+        SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
+        FROM strict_words AS r
+        CROSS JOIN LATERAL (
+            SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+        ) AS p
+        WHERE r.place > 1
+    ) AS o
+    WHERE (o.config, o.chunk_no) IN (SELECT r.config, r.chunk_no FROM rarest_chunks AS r)
+    GROUP BY o.config, o.needed, o.chunk_no
+    HAVING count(*) = o.needed - 1
 ),
 -- end
 -- if excluding
@@ -178,8 +211,12 @@ candidates AS NOT MATERIALIZED (
     FROM (
         {{term_postings t.generates}}
     ) AS h
+    WHERE true
 -- if filtered
-    WHERE NOT (SELECT small FROM scope) OR {{posting_chunk h.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a)
+      AND (NOT (SELECT small FROM scope) OR {{posting_chunk h.item}} IN (SELECT a.chunk_no FROM filtered_chunks AS a))
+-- end
+-- if strict
+      AND (NOT (SELECT nominated FROM strict_scope) OR {{posting_chunk h.item}} IN (SELECT r.chunk_no FROM strict_chunks AS r))
 -- end
     GROUP BY {{posting_chunk h.item}}
 ),
@@ -214,10 +251,6 @@ scored AS (
 -- end
     ) AS o
     WHERE true
--- if strict
-      AND ((SELECT everywhere FROM unrestricted) OR o.chunk_no IN (SELECT h.chunk_no FROM strict_chunks AS h)
-           OR ((SELECT configs <> '{}' FROM unrestricted) AND {{is_unrestricted o}}))
--- end
 -- if exclusions
       AND o.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
 -- end
@@ -228,10 +261,10 @@ scored AS (
 text_leg AS MATERIALIZED (
     SELECT f.chunk_no, f.score, row_number() OVER (ORDER BY f.score DESC, f.chunk_no) AS rank
     FROM (
--- unless filtered or excluding
+-- unless filtered or strict or excluding
         SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no LIMIT :candidates
 -- end
--- if filtered or excluding
+-- if filtered or strict or excluding
         SELECT o.chunk_no, o.score
         FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
         WHERE true
@@ -240,6 +273,9 @@ text_leg AS MATERIALIZED (
                 SELECT {{document_passes c}}
                 FROM stepwell.chunks AS c
                 WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+-- end
+-- if strict
+          AND {{passes_strict o}}
 -- end
 -- if excluding
           AND NOT {{contains_excluded o}}
@@ -360,6 +396,9 @@ compared AS (
 -- if text
 asked_text AS MATERIALIZED (
     SELECT s.chunk_no, s.score FROM asked AS a JOIN scored AS s ON s.chunk_no = a.chunk_no
+-- if strict
+    WHERE {{passes_strict s}}
+-- end
 ),
 -- end
 standing AS (
@@ -397,6 +436,9 @@ standing AS (
                     SELECT {{document_passes c}}
                     FROM stepwell.chunks AS c
                     WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+-- end
+-- if strict
+              AND {{passes_strict o}}
 -- end
 -- if excluding
               AND NOT {{contains_excluded o}}
