@@ -444,8 +444,9 @@ BEGIN
     END IF;
     RETURN coalesce(
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
-             SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END]
-         FROM stepwell.tenants AS t WHERE t.user_id = p_user), '{0,0,0}') || stored;
+             SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END, stored, coalesce((
+             SELECT CAST(sum(s.chunks) AS bigint) FROM stepwell.text_statistics AS s WHERE s.user_id = p_user), 0)]
+         FROM stepwell.tenants AS t WHERE t.user_id = p_user), ARRAY[0, 0, 0, stored, 0]);
 END
 $function$
 

@@ -50,6 +50,8 @@ _ENTER_WRITING = sa.text(
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _GENERIC_PLANS = "stepwell_generic_plans"
+PLANNED_ABOVE = 6_000
+"""Chunks of a user up to which a generic plan of a filtered search costs less than planning it (docs/benchmarks.md)."""
 TURN_S = 2.0
 """Maximum time that a write waits for other writes of its user and of this process."""
 
@@ -240,8 +242,11 @@ def has_hidden(db: Reading) -> bool:
 
 
 async def use_custom_plans(db: Reading) -> None:
-    """Plan every further statement of a search transaction for its own binds; no effect on other transactions."""
-    if db.info.get(_GENERIC_PLANS):
+    """Plan every further statement of a search transaction for its own binds; no effect on other transactions.
+
+    No effect either if the user has so few chunks that planning would cost more than it saves.
+    """
+    if db.info.get(_GENERIC_PLANS) and int(db.info[ENTERED][4]) > PLANNED_ABOVE:
         await db.execute(_USE_CUSTOM_PLANS)
         db.info[_GENERIC_PLANS] = False
 

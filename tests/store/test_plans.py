@@ -302,11 +302,15 @@ async def test_planned_once_a_connection_both_legs_still_use_their_indexes(datab
     assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
 
 
-async def test_a_filtered_search_in_a_plain_transaction_is_planned_for_its_own_binds(database, big, embedder) -> None:
+@pytest.mark.parametrize(("above", "mode"), [(CHUNKS - 1, "force_custom_plan"), (CHUNKS, "force_generic_plan")])
+async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_chunks(
+    database, big, embedder, monkeypatch, above, mode
+) -> None:
+    monkeypatch.setattr(db, "PLANNED_ABOVE", above)
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
     async with database.searching(big) as reading:
         await recall.hybrid(reading, ask)
         before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
         await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
         after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
-    assert (before, after) == ("force_generic_plan", "force_custom_plan")
+    assert (before, after) == ("force_generic_plan", mode)

@@ -4,13 +4,13 @@
 -- $document  alias of a row of documents
 -- :document_ids uuid[]  ids of documents; null: any
 -- :source_ids uuid[]  ids of sources; null: any
--- :containing text::jsonb  metadata that must be contained; null: any
+-- :containing jsonb  metadata that must be contained; null: any
 -- :containing_1 jsonb[]  metadata of which one must be contained; null: any
 -- :containing_2 jsonb[]  metadata of which one must be contained; null: any
 -- :containing_3 jsonb[]  metadata of which one must be contained; null: any
--- :matching text::jsonpath  a JSON path on metadata; null: any
--- :matching_moments text::jsonpath  a JSON path on the dates in the metadata; null: any
--- :matching_document text::jsonpath  a JSON path on metadata with variables of the document; null: any
+-- :matching jsonpath  a JSON path on metadata; null: any
+-- :matching_moments jsonpath  a JSON path on the dates in the metadata; null: any
+-- :matching_document jsonpath  a JSON path on metadata with variables of the document; null: any
 -- :created_after timestamptz  inclusive; null: any
 -- :created_before timestamptz  exclusive; null: any
 ((:document_ids IS NULL OR $document.document_id = ANY (:document_ids))
