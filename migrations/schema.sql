@@ -318,6 +318,7 @@ CREATE INDEX ix_jobs_user_id_created_at_job_id ON stepwell.jobs USING btree (use
 CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]))
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)
 CREATE INDEX ix_mentions_user_id_document_id ON stepwell.mentions USING btree (user_id, document_id)
+CREATE INDEX ix_mentions_user_id_entity_id_kind_document_id ON stepwell.mentions USING btree (user_id, entity_id, kind, document_id) INCLUDE (count)
 CREATE UNIQUE INDEX alembic_version_pkc ON stepwell.alembic_version USING btree (version_num)
 CREATE UNIQUE INDEX pk_api_keys ON stepwell.api_keys USING btree (key_id)
 CREATE UNIQUE INDEX pk_audit_log ON stepwell.audit_log USING btree (user_id, event_id)

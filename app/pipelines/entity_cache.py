@@ -14,8 +14,8 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.shapes import EntityMatch
-from app.store import entity_lookup
 from app.store.db import SearchTransaction, Version, version
+from app.store.entity_lookup import LinkedDocuments
 
 TTL_S = 60
 MAX_QUERIES = 2_000
@@ -27,13 +27,13 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class EntityCache:
-    """Entity matches by query, for TTL_S seconds, and the link strengths of an entity's documents by entity."""
+    """Entity matches by query, for TTL_S seconds, and the documents with the strongest links by entity."""
 
     matches: TTLCache[Hashable, Sequence[EntityMatch]] = field(
         default_factory=lambda: TTLCache(maxsize=MAX_QUERIES, ttl=TTL_S)
     )
-    links: LRUCache[Hashable, Mapping[UUID, float]] = field(
-        default_factory=lambda: LRUCache(maxsize=MAX_LINKS, getsizeof=lambda links: len(links) + 1)
+    links: LRUCache[Hashable, LinkedDocuments] = field(
+        default_factory=lambda: LRUCache(maxsize=MAX_LINKS, getsizeof=lambda links: len(links.strengths) + 1)
     )
 
 
@@ -53,15 +53,20 @@ async def get_or_find(
     return cached
 
 
-async def linked_documents(
+def linked(
     db: SearchTransaction, user_id: str, entity_ids: Collection[UUID], *, cache: EntityCache
-) -> dict[UUID, Mapping[UUID, float]]:
-    """The link strengths of each entity's documents, the strongest first; one statement reads what is not cached."""
+) -> dict[UUID, LinkedDocuments] | None:
+    """The linked documents of the entities; None if those of any entity are not cached."""
     stamp = version(db)
     found = {entity_id: cache.links.get((stamp, user_id, entity_id)) for entity_id in entity_ids}
-    missing = [entity_id for entity_id, strengths in found.items() if strengths is None]
-    read = await entity_lookup.documents(db, user_id, missing) if missing else {}
-    for entity_id, strengths in read.items():
-        if len(strengths) < cache.links.maxsize:
-            cache.links[stamp, user_id, entity_id] = strengths
-    return {entity_id: strengths or {} for entity_id, strengths in (found | read).items()}
+    known = {entity_id: documents for entity_id, documents in found.items() if documents is not None}
+    return known if len(known) == len(found) else None
+
+
+def remember(
+    db: SearchTransaction, user_id: str, documents: Mapping[UUID, LinkedDocuments], *, cache: EntityCache
+) -> None:
+    """Cache the linked documents by entity."""
+    stamp = version(db)
+    for entity_id, found in documents.items():
+        cache.links[stamp, user_id, entity_id] = found

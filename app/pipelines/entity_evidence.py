@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from app.pipelines.entity_links import EntityLinks
 from app.ranking import aboutness, entity_scores
 from app.ranking.aboutness import Evidence
 from app.shapes import EntityMatch, HybridResult, Term
@@ -22,46 +23,43 @@ SMALL_CORPUS = 100
 def weighed(
     matches: Sequence[EntityMatch],
     result: HybridResult,
-    strengths: Mapping[UUID, Mapping[UUID, float]],
+    links: EntityLinks,
     *,
     exponent: float = 1.0,
     forced: bool,
 ) -> list[EntityMatch]:
     """The matches with their aboutness, which is 1 if guidance is forced.
 
-    `result` is that of the unguided search, whose scores are compared as powers with this exponent, `strengths` are
-    link strengths by entity and document.
+    `result` is that of the unguided search, whose scores are compared as powers with this exponent.
     """
     if forced:
         return [replace(match, aboutness=1.0) for match in matches]
-    named = _documents_by_name(matches, strengths)
+    named = _documents_by_name(matches, links)
     return [
-        replace(match, aboutness=aboutness.probability(_evidence(match, result, strengths, named, exponent)))
+        replace(match, aboutness=aboutness.probability(_evidence(match, result, links, named, exponent)))
         for match in matches
     ]
 
 
-def _documents_by_name(
-    matches: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]]
-) -> dict[tuple[str, ...], set[UUID]]:
+def _documents_by_name(matches: Sequence[EntityMatch], links: EntityLinks) -> dict[tuple[str, ...], set[UUID]]:
     """The documents that are linked to any of the entities to which the same words of the query refer.
 
     They are namesakes, or one entity in several spellings.
     """
     found: dict[tuple[str, ...], set[UUID]] = {}
     for match in matches:
-        found.setdefault(match.use.words, set()).update(strengths[match.entity_id])
+        found.setdefault(match.use.words, set()).update(links.strengths[match.entity_id])
     return found
 
 
 def _evidence(
     match: EntityMatch,
     result: HybridResult,
-    strengths: Mapping[UUID, Mapping[UUID, float]],
+    links: EntityLinks,
     named: Mapping[tuple[str, ...], set[UUID]],
     exponent: float,
 ) -> Evidence:
-    linked = strengths[match.entity_id]
+    linked = links.strengths[match.entity_id]
     namesakes: Container[UUID] = named[match.use.words] if match.use.words else linked
     namesakes_found = sum(one.document_id in namesakes for one in result.candidates)
     inside = [one.score for one in result.candidates if one.document_id in linked]
@@ -71,7 +69,7 @@ def _evidence(
         automatic=entity_scores.is_automatic(match.origin, match.type),
         lead=max(inside, default=0.0) ** exponent - max(outside, default=0.0) ** exponent,
         share_of_query=_share_of_query(match.use.words, result.terms),
-        share_of_corpus=min(1.0, len(linked) / max(result.corpus_chunks, SMALL_CORPUS)),
+        share_of_corpus=min(1.0, links.counts[match.entity_id] / max(result.corpus_chunks, SMALL_CORPUS)),
         share_of_candidates=namesakes_found / max(len(result.candidates), FEW_CANDIDATES),
         written_small=name_uses.small_share((one.content for one in result.candidates[:BEST]), match.use.words),
     )

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from app.pipelines import entity_cache, entity_evidence
+from app.pipelines import entity_evidence, entity_links
 from app.pipelines.entity_cache import EntityCache
+from app.pipelines.entity_links import EntityLinks
 from app.pipelines.entity_match import EntityMatches
 from app.pipelines.understanding import Understanding
 from app.ranking import blending
@@ -33,7 +34,7 @@ from app.shapes import (
     ParsedQuery,
     Query,
 )
-from app.store import chunks, entity_lookup, recall
+from app.store import chunks, recall
 from app.store.db import SearchTransaction
 from app.text import literal_matches
 
@@ -102,16 +103,13 @@ async def run(
     result = await recall.hybrid(db, wide)
     if guidance.hierarchy != "force" and _has_literal_match(result, understood.parsed):
         return GuidedResult(result, matches.fallback_reason or "literal_match")
-    ids = [match.entity_id for match in applied]
-    strengths = await entity_cache.linked_documents(db, query.user_id, ids, cache=cache)
+    links = await entity_links.of_candidates(db, query.user_id, applied, result, cache=cache)
     exponent = blending.EXPONENTS[request.fusion]
-    weighed = entity_evidence.weighed(
-        applied, result, strengths, exponent=exponent, forced=guidance.hierarchy == "force"
-    )
+    weighed = entity_evidence.weighed(applied, result, links, exponent=exponent, forced=guidance.hierarchy == "force")
     guided = GuidedResult(result, matches.fallback_reason, request.fusion, weighed)
     if guiding:
-        guided = await _guided(db, query, request, guided, _Guides(guiding, strengths))
-    return await _with_mentions(db, guided, query, strengths)
+        guided = await _guided(db, query, request, guided, _Guides(guiding, links))
+    return _with_mentions(guided, query, links)
 
 
 def _candidates_wanted(limit: int) -> int:
@@ -120,7 +118,7 @@ def _candidates_wanted(limit: int) -> int:
 
 def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
     """Whether one of the best hits contains the phrases or an identifier of the query literally."""
-    return any(
+    return bool(parsed.phrases or parsed.query_type == "technical") and any(
         {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
         for one in result.candidates[:LITERAL_WITHIN]
     )
@@ -146,7 +144,7 @@ async def _guided(
     if missing and _could_enter(missing, links, replace(guided, weight=weight), needed=request.limit):
         added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
     links |= {one.chunk_id: missing[one.document_id] for one in added}
-    report = {"linked_documents": guides.documents, "added": len(added), "weight": round(weight, 6)}
+    report = {"linked_documents": guides.links.documents(guides.ids), "added": len(added), "weight": round(weight, 6)}
     if not links:
         return replace(guided, fallback_reason="nothing_in_linked_documents", report=report)
     full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
@@ -163,10 +161,10 @@ async def _guided(
 
 @dataclass(frozen=True, slots=True)
 class _Guides:
-    """The entities that may guide the search, and the link strengths of all entities by entity and document."""
+    """The entities that may guide the search, and the links of all entities."""
 
     matches: Sequence[EntityMatch]
-    strengths: Mapping[UUID, Mapping[UUID, float]]
+    links: EntityLinks
 
     @property
     def ids(self) -> set[UUID]:
@@ -174,12 +172,12 @@ class _Guides:
 
     @property
     def have_documents(self) -> bool:
-        return any(self.strengths[match.entity_id] for match in self.matches)
+        return any(self.links.counts[match.entity_id] for match in self.matches)
 
     @property
-    def documents(self) -> int:
-        """The number of documents that are linked to the entities."""
-        return len(set().union(*(self.strengths[match.entity_id] for match in self.matches)))
+    def strengths(self) -> Mapping[UUID, Mapping[UUID, float]]:
+        """The link strengths by entity and document."""
+        return self.links.strengths
 
 
 def _missing(
@@ -220,19 +218,14 @@ def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candida
     return [one for one in added if least is None or (one.vector_score is not None and one.vector_score >= least)]
 
 
-async def _with_mentions(
-    db: SearchTransaction, guided: GuidedResult, query: Query, strengths: Mapping[UUID, Mapping[UUID, float]]
-) -> GuidedResult:
+def _with_mentions(guided: GuidedResult, query: Query, links: EntityLinks) -> GuidedResult:
     """The result with the mentions by which the entities that the query names boost its candidates."""
-    named = [match for match in guided.effective if match.key] if query.guidance.boost else []
-    linked = [
-        candidate.chunk_id
-        for candidate in guided.result.candidates
-        if any(candidate.document_id in strengths[match.entity_id] for match in named)
-    ]
-    if not linked:
-        return guided
-    mentions = await entity_lookup.mentions(db, query.user_id, chunk_ids=linked, entities=named)
+    named = {match.entity_id for match in guided.effective if match.key} if query.guidance.boost else set()
+    mentions = {
+        chunk_id: counts
+        for chunk_id, every in links.mentions.items()
+        if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
+    }
     return replace(guided, mentions=mentions)
 
 

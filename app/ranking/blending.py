@@ -79,8 +79,8 @@ def _blended(hit: Hit, link: Link | None, weight: float, fusion: Literal["rrf", 
     doc_score = hit.candidate.score
     parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
     final = final_score(doc_score, parent.score, weight=weight, fusion=fusion)
-    values = {"weight": weight, "exponent": EXPONENTS[fusion], "parent_score": parent.score}
-    return replace(hit.rescored("entity", final, **values), parent=parent)
+    exponent = EXPONENTS[fusion]
+    return hit.rescored("entity", final, parent=parent, weight=weight, exponent=exponent, parent_score=parent.score)
 
 
 def _order(hit: Hit) -> tuple[float, float]:
@@ -136,7 +136,7 @@ def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float
     if factor == 1.0:
         return hit
     boost = Boost(factor, mentions[hit.candidate.chunk_id], before)
-    return replace(hit.rescored("boost", before * factor, factor=factor), boost=boost)
+    return hit.rescored("boost", before * factor, boost=boost, factor=factor)
 
 
 def _before(hit: Hit) -> float:
@@ -144,4 +144,4 @@ def _before(hit: Hit) -> float:
 
 
 def _moved(hit: Hit, places: int) -> Hit:
-    return replace(hit, boost=replace(hit.boost, moved=places)) if hit.boost else hit
+    return replace(hit, boost=replace(hit.boost, moved=places)) if hit.boost and places else hit

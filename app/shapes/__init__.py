@@ -38,6 +38,7 @@ from app.shapes.kinds import (
     Vector,
 )
 from app.shapes.links import ChunkName, LinkedChunk, LinkRequest
+from app.shapes.matches import Boost, EntityMatch, Link, Parent
 from app.shapes.placement import (
     Leg,
     LegPlace,
@@ -50,9 +51,7 @@ from app.shapes.placement import (
 )
 from app.shapes.reading import (
     Answer,
-    Boost,
     Candidate,
-    EntityMatch,
     Guidance,
     Hit,
     Hop,
@@ -60,8 +59,6 @@ from app.shapes.reading import (
     HybridResult,
     IndexText,
     LexicalQuery,
-    Link,
-    Parent,
     ParsedQuery,
     Query,
     Term,

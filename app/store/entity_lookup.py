@@ -1,13 +1,13 @@
-"""Looks up the entities that a query refers to, the documents linked to them, and their mentions in chunks.
+"""Looks up the entities that a query refers to, the documents linked to them, and their links to chunks.
 
-Runs `matching_entities.sql`, `documents_of_entities.sql` and `mentions_in_chunks.sql`.
+Runs `matching_entities.sql` and `links_of_entities.sql`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from uuid import UUID
 
 from app.shapes import EntityMatch, MatchedBy, Origin, Vector
@@ -15,10 +15,14 @@ from app.store import entities as stored
 from app.store import sql, vectors
 from app.store.db import Reading
 
+N = TypeVar("N", int, float)
+
 MAX_MATCHES = 50
 """Entities returned for each kind of match."""
-MAX_DOCUMENTS = 20_000
-"""Linked documents of one entity; weaker links are left out."""
+MAX_DOCUMENTS = 400
+"""Documents with the strongest links that are returned of an entity: twice as many as a search may add."""
+SAMPLE = 2_000
+"""Mentions of one kind that are read of an entity, so that frequent entities do not slow a search."""
 MEMBER_DECAY = 0.25
 """Factor of the strength of a link that an entity has through a member."""
 
@@ -70,26 +74,58 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     return [Match(**row._mapping) for row in rows]
 
 
-async def documents(db: Reading, user_id: str, entity_ids: Collection[UUID]) -> dict[UUID, dict[UUID, float]]:
-    """The documents linked to each entity or to its members, with the strength of the link, the strongest first."""
-    binds = {"user_id": user_id, "entity_ids": list(entity_ids), "decay": MEMBER_DECAY, "most": MAX_DOCUMENTS}
-    found: dict[UUID, dict[UUID, float]] = {entity_id: {} for entity_id in entity_ids}
-    for row in await db.execute(sql.statement("documents_of_entities"), binds):
-        found[row.entity_id][row.document_id] = row.strength
-    return found
+@dataclass(frozen=True, slots=True)
+class LinkedDocuments:
+    """The number of documents that are linked to an entity, and the strengths of the strongest links, strongest first.
+
+    The number is an estimate if the entity has more than SAMPLE mentions of one kind.
+    """
+
+    count: int = 0
+    strengths: Mapping[UUID, float] = field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the strengths are those of all linked documents."""
+        return len(self.strengths) == self.count
 
 
-async def mentions(
-    db: Reading, user_id: str, *, chunk_ids: Sequence[UUID], entities: Sequence[EntityMatch]
-) -> dict[UUID, dict[UUID, int]]:
-    """How often each chunk mentions each of the entities; chunks without a mention are left out."""
+@dataclass(frozen=True, slots=True)
+class ChunkLinks:
+    """The links of entities to the documents of chunks: the strength and the number of mentions, by entity and chunk.
+
+    `documents` are the linked documents of each entity, empty unless they were asked for.
+    """
+
+    strengths: Mapping[UUID, Mapping[UUID, float]]
+    mentions: Mapping[UUID, Mapping[UUID, int]]
+    documents: Mapping[UUID, LinkedDocuments]
+
+
+async def links(
+    db: Reading, user_id: str, matches: Sequence[EntityMatch], chunk_ids: Collection[UUID], *, with_documents: bool
+) -> ChunkLinks:
+    """The links of the matched entities, or of their members, to the documents of the chunks."""
     binds = {
         "user_id": user_id,
+        "entity_ids": [match.entity_id for match in matches],
+        "given_ids": [match.entity_id for match in matches if match.origin in ("user", "metadata")],
         "chunk_ids": list(chunk_ids),
-        "entity_ids": [match.entity_id for match in entities],
-        "given_ids": [match.entity_id for match in entities if match.origin in ("user", "metadata")],
+        "decay": MEMBER_DECAY,
+        "sample": SAMPLE,
+        "most": MAX_DOCUMENTS,
     }
-    found: dict[UUID, dict[UUID, int]] = {}
-    for row in await db.execute(sql.statement("mentions_in_chunks"), binds):
-        found.setdefault(row.chunk_id, {})[row.entity_id] = row._mapping["count"]
-    return found
+    parts = ("documents",) if with_documents else ()
+    rows = (await db.execute(sql.statement("links_of_entities", *parts), binds)).all()
+    return ChunkLinks(
+        {row.entity_id: _by(row.linked_chunks, row.chunk_strengths) for row in rows},
+        {row.entity_id: _by(row.linked_chunks, row.chunk_mentions) for row in rows},
+        {row.entity_id: LinkedDocuments(row.documents, _by(row.document_ids, row.strengths)) for row in rows}
+        if with_documents
+        else {},
+    )
+
+
+def _by(ids: Sequence[UUID] | None, values: Sequence[N] | None) -> dict[UUID, N]:
+    """The values by id, of two parallel arrays, which are null if they are empty."""
+    return dict(zip(ids or (), values or (), strict=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 from uuid import UUID
 
@@ -31,6 +31,7 @@ PLAIN = frozenset({"vector", "text"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
+_HEADING_PATH = _FIELDS.index("heading_path")
 
 
 async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
@@ -42,7 +43,7 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     if not PLAIN.issuperset(parts):
         await use_custom_plans(db)
     result = await db.execute(sql.statement("hybrid", *parts), binds(request, stored=graph_rows(db)))
-    return _result([row._mapping for row in result], request)
+    return _result(list(result), request)
 
 
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
@@ -119,24 +120,27 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     }
 
 
-def _result(rows: Sequence[sa.RowMapping], request: HybridRequest) -> HybridResult:
+def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest) -> HybridResult:
     """The result with the hits of the rows and the report that each row repeats."""
     report = rows[0]
     ran = request.vector is not None and request.weights.vector > 0
-    plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report["exact"] else "hnsw"
+    plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
-        candidates=tuple(_candidate(row) for row in rows if row["chunk_id"] is not None),
-        terms=tuple(Term(*term) for term in report["terms"]),
-        corpus_chunks=int(report["corpus_chunks"]),
-        scope_chunks=int(report["scope_chunks"]),
+        candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
+        terms=tuple(Term(*term) for term in report.terms),
+        corpus_chunks=int(report.corpus_chunks),
+        scope_chunks=int(report.scope_chunks),
         vector_plan=plan,
-        vector_found=report["vector_found"],
-        text_found=report["text_found"],
-        approximate=plan == "hnsw" and report["vector_found"] < request.candidates,
+        vector_found=report.vector_found,
+        text_found=report.text_found,
+        approximate=plan == "hnsw" and report.vector_found < request.candidates,
     )
 
 
-def _candidate(row: sa.RowMapping) -> Candidate:
-    fields = {name: row[name] for name in _FIELDS}
-    fields["heading_path"] = tuple(row["heading_path"])
-    return Candidate(**fields)
+def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:
+    """The candidates of rows, whose columns are looked up once for all."""
+    places = [rows[0]._fields.index(name) for name in _FIELDS]
+    for row in rows:
+        values = [row[place] for place in places]
+        values[_HEADING_PATH] = tuple(values[_HEADING_PATH])
+        yield Candidate(*values)

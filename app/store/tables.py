@@ -272,6 +272,7 @@ mentions = Table(
     ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
     Index(None, "user_id", "chunk_no"),
     Index(None, "user_id", "document_id"),
+    Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
 )
 
 headings = Table(

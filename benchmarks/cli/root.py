@@ -10,6 +10,7 @@ from benchmarks.cli import (
     bench,
     bm25,
     citus,
+    guided,
     ingest,
     load,
     peers,
@@ -43,6 +44,7 @@ app.command("peers")(peers.peers)
 app.command("providers")(providers.providers)
 app.command("outage")(providers.outage)
 app.command("why")(why.why)
+app.command("guided")(guided.guided)
 app.command("relevance")(relevance.relevance)
 app.command("vector-types")(vector_types.vector_types)
 app.command("standby")(standby.standby)

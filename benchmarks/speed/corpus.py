@@ -107,16 +107,17 @@ def _batch(
             for place, text in zip(of.tolist(), chunk_texts, strict=True)
         ],
         vectors=mixer.sample(anchors[of], rng),
-        titled=[_named(number) for number in titles],
+        titled=[named(number) for number in titles],
         named=[
-            (place, _named(number), count)
+            (place, named(number), count)
             for place, numbers in enumerate(mentioned)
             for number, count in Counter(numbers).items()
         ],
     )
 
 
-def _named(number: int) -> NameEntity:
+def named(number: int) -> NameEntity:
+    """Returns the entity of the name with this number."""
     text = texts.name(number)
     name = Name(text.casefold(), text)
     return NameEntity(name.entity_id, name.key, name.text)

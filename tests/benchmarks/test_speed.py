@@ -14,7 +14,7 @@ from app import errors
 from app.pipelines.services import Services
 from app.providers.fake import FakeEmbedder
 from app.store import db, sql
-from benchmarks.speed import benchmark, budgets, corpus, passages, texts, timings, vectors
+from benchmarks.speed import benchmark, budgets, corpus, guided_latency, passages, texts, timings, vectors
 from benchmarks.speed import owner as owner_sql
 from benchmarks.speed.timings import Target, Timing
 
@@ -245,3 +245,11 @@ def _batch(*, documents: int, chunks_each: int) -> owner_sql.Batch:
         indexed=texts,
         vectors=np.ones((total, 64), dtype=np.float32),
     )
+
+
+async def test_entities_guide_the_questions_that_name_them(report, address, database, embedder, folder):
+    services = Services(database, embedder)
+    found = await guided_latency.run(PARAMETERS, services=services, owner_dsn=address.owner_dsn, folder=folder)
+    assert [one.kind for one in found] == list(guided_latency.MENTIONED)
+    assert found[0].guided == 0.0
+    assert found[1].guided > 0.5

@@ -71,7 +71,6 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
                 "most": 50,
             },
         ),
-        "documents_of_entities": ((), {"entity_ids": ids[:5], "decay": 0.25, "most": 20_000}),
         "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
         "links": (
             (),
@@ -85,7 +84,17 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
                 )
             ),
         ),
-        "mentions_in_chunks": ((), {"chunk_ids": chunks, "entity_ids": ids[:5], "given_ids": ids[:5]}),
+        "links_of_entities": (
+            ("documents",),
+            {
+                "chunk_ids": chunks,
+                "entity_ids": ids[:5],
+                "given_ids": ids[:5],
+                "decay": 0.25,
+                "sample": 2_000,
+                "most": 400,
+            },
+        ),
     }
 
 

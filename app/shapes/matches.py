@@ -1,0 +1,60 @@
+"""How the entities of a query match, and what they contribute to the score of a hit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from app.shapes.entities import NameUse, Origin
+from app.shapes.kinds import MatchedBy
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMatch:
+    """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it.
+
+    `use` is how the query refers to it, `aboutness` (0 to 1) the probability that the query is about it; None until it
+    is computed.
+    """
+
+    entity_id: UUID
+    name: str
+    type: str
+    origin: Origin
+    score: float
+    matched_by: MatchedBy
+    key: str | None = None
+    use: NameUse = field(default_factory=lambda: NameUse("topic"))
+    aboutness: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A document linked to entities of the query: the best of them, the parent score of the document (0 to 1), and the
+    strength of the link.
+    """
+
+    document_id: UUID
+    entity_id: UUID
+    score: float
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The contribution of an entity to a hit: `final = (1 − weight) · doc_score + weight · score`."""
+
+    entity_id: UUID | None
+    score: float
+    strength: float
+    doc_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """The boost of a hit that mentions entities of the query: factor, mentions, score before, and ranks gained."""
+
+    factor: float
+    mentions: int
+    score_before: float
+    moved: int = 0
