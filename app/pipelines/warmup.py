@@ -1,6 +1,6 @@
 """Runs searches before the service accepts requests, so that the first caller waits no longer than the next.
 
-They open the connections, have the statements planned, and run the embedding model.
+They open the connections, have the statements planned, run the embedding model, and import what the first search would.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 
 NO_USER = ""
 """A user id that no key belongs to: the searches find nothing."""
+TEXT = "naïve warm-up query"
+"""Not ASCII, so that the library that repairs such texts is imported."""
 
 
 async def run(services: Services, *, concurrent: int) -> None:
@@ -29,7 +31,7 @@ async def run(services: Services, *, concurrent: int) -> None:
 
 
 async def _search(services: Services, *, concurrent: int) -> None:
-    queries = [Query(NO_USER, f"warm-up query {number}") for number in range(concurrent)]
+    queries = [Query(NO_USER, f"{TEXT} {number}") for number in range(concurrent)]
     try:
         async with asyncio.TaskGroup() as group:
             for query in queries:
