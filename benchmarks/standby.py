@@ -23,6 +23,7 @@ from app.store.embedded import EmbeddedPostgres
 from benchmarks import replication, service
 from benchmarks.replication import Pair
 from benchmarks.service import Launch
+from benchmarks.soak import disruptions
 
 CLIENTS = 2
 WRITE_PAUSE_S = 0.25
@@ -125,13 +126,16 @@ async def freshness(installation: Installation, writes: int) -> FreshnessFigures
 
 
 async def outages(installation: Installation, seconds: float) -> AsyncIterator[PhaseFigures]:
-    """The figures of five phases of `seconds`: both servers up, then each away for one phase."""
+    """The figures of seven phases of `seconds`: both servers up, and between them one stopped or frozen."""
     pair = installation.pair
     yield await _phase("both", installation, seconds)
     await pair.standby.stop()
     yield await _phase("standby away", installation, seconds)
     await pair.standby.start()
     yield await _phase("both again", installation, seconds)
+    with disruptions.frozen(pair.standby._server.layout.base):
+        yield await _phase("standby frozen", installation, seconds)
+    yield await _phase("both once more", installation, seconds)
     await pair.primary.stop()
     yield await _phase("primary away", installation, seconds)
     await pair.start_primary()

@@ -22,7 +22,7 @@ def standby(
     writes: Annotated[int, typer.Option(help="Number of writes that are read at once.", min=1)] = 100,
     as_json: options.AsJson = False,
 ) -> None:
-    """Stop the standby, then the primary, under searches and writes; count what users do not find of their writes."""
+    """Stop and freeze the standby, then stop the primary, under searches and writes; count writes not found."""
 
     async def measured() -> tuple[FreshnessFigures, list[PhaseFigures]]:
         with folders.temporary() as folder:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -56,22 +57,26 @@ class Runner:
         if kind == "kill Postgres":
             _signal_postgres(self.launch.data_dir, signal.SIGKILL)
         elif kind == "freeze Postgres":
-            await self._freeze(rng.uniform(2.0, 6.0))
+            with frozen(self.launch.data_dir):
+                await asyncio.sleep(rng.uniform(2.0, 6.0))
         else:
             await self.restart(signal.SIGKILL if kind == "kill the service" else signal.SIGTERM)
         await self.service.ready(READY_S)
 
-    async def _freeze(self, seconds: float) -> None:
-        frozen = _processes(self.launch.data_dir)
-        try:
-            for process in frozen:
-                with suppress(psutil.Error):
-                    process.suspend()
-            await asyncio.sleep(seconds)
-        finally:
-            for process in frozen:
-                with suppress(psutil.Error):
-                    process.resume()
+
+@contextmanager
+def frozen(data_dir: Path) -> Iterator[None]:
+    """Suspends all processes of the embedded server until the block ends."""
+    processes = _processes(data_dir)
+    try:
+        for process in processes:
+            with suppress(psutil.Error):
+                process.suspend()
+        yield
+    finally:
+        for process in processes:
+            with suppress(psutil.Error):
+                process.resume()
 
 
 def postmaster(data_dir: Path) -> psutil.Process | None:
