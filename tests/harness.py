@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import httpx
+import sqlalchemy as sa
 import uvicorn
 from fastapi import FastAPI
 
@@ -20,6 +21,7 @@ from app.pipelines import documents, ingest, keys, search
 from app.pipelines.budget import Budget
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
+from app.pipelines.upload_batch import IngestOutcome
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, IngestResult, Query, Upload, Vector
@@ -51,7 +53,7 @@ class Tenant:
         """Store documents by uri."""
         return {uri: await self.add(content, uri) for uri, content in contents.items()}
 
-    async def many(self, uploads: Sequence[Upload]) -> list[ingest.IngestOutcome]:
+    async def many(self, uploads: Sequence[Upload]) -> list[IngestOutcome]:
         """Store many documents."""
         outcomes = ingest.many(uploads, self.user_id, self.services())
         return [outcome async for outcome in outcomes]
@@ -68,6 +70,22 @@ class Tenant:
     async def uris(self) -> list[str | None]:
         """The uris of the stored documents, newest first."""
         return [d.uri for d in await documents.page(self.user_id, db=self.db, limit=1000, after=None, uri=None)]
+
+
+@contextmanager
+def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
+    """The statements that are run on the tenant's database."""
+    statements: list[str] = []
+
+    def add(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        statements.append(statement)
+
+    engine = tenant.db.pool.engine.sync_engine
+    sa.event.listen(engine, "before_cursor_execute", add)
+    try:
+        yield statements
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", add)
 
 
 def uris(answer: Answer) -> list[str | None]:

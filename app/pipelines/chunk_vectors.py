@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from uuid import UUID
@@ -156,9 +156,9 @@ async def cached_or_computed(
     return {key: new[key] if key in new else cached[hashes[key]] for key in texts}
 
 
-async def store_target(db: Writing, user_id: str, document_id: UUID, target: TargetVectors) -> None:
-    """Store the vectors of the model that is to replace the present one, in the transaction that stores a document."""
-    await reembedding.add_document(db, user_id, document_id, target.by_key, table=target.table)
+async def store_target(db: Writing, user_id: str, document_ids: Sequence[UUID], target: TargetVectors) -> None:
+    """Store the vectors of the model that is to replace the present one, in the transaction that stores documents."""
+    await reembedding.add_documents(db, user_id, document_ids, target.by_key, table=target.table)
 
 
 async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:

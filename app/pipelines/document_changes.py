@@ -170,7 +170,7 @@ async def _store_text(
     async with services.db.writing(user_id) as writing:
         if not await documents.change(writing, user_id, source, draft, vectors_by_key=found.by_key):
             return None
-        await chunk_vectors.store_target(writing, user_id, document_id, found.target)
+        await chunk_vectors.store_target(writing, user_id, [document_id], found.target)
         await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
     return _result(source, draft, "changed", len(found.computed))
 

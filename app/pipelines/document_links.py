@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from app.pipelines import gazetteers, mention_extraction, offload, workers
-from app.pipelines.mention_extraction import Matcher, SectionChunk, Sections
+from app.pipelines import gazetteers, mention_extraction, name_links, offload, workers
+from app.pipelines.mention_extraction import Matcher
+from app.pipelines.name_links import DocumentNames, SectionChunk, Sections
 from app.pipelines.workers import ClaimLost, Handler, Run
 from app.store import documents, jobs, mentions, staging
 from app.store.db import Writing
@@ -78,8 +79,8 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
     async for done, some in _slices(linking, resumed.get("done", 0)):
         async with run.db.writing(user_id) as writing:
             await linking.begin(writing)
-            gazetteer = (await gazetteers.uncommitted(writing, user_id)).gazetteer
-            await mention_extraction.link_chunks(writing, user_id, some, Matcher(title, gazetteer, keys))
+            matcher = Matcher(title, (await gazetteers.uncommitted(writing, user_id)).gazetteer, keys)
+            await mention_extraction.link_chunks(writing, user_id, [(chunk, matcher) for chunk in some])
             await linking.advance(writing, done=done, total=total)
     async with run.db.writing(user_id) as writing:
         await linking.begin(writing)
@@ -116,11 +117,10 @@ async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) ->
         await linking.begin(writing)
         before = await mentions.of_document(writing, user_id, document_id)
         opening = await mentions.begin(writing, user_id, document_id, version=names.VERSION)
-        if title is not None:
-            await mention_extraction.link_title(writing, user_id, document_id, title)
-            await mentions.add(writing, user_id, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])
         found = tags.from_metadata(opening.metadata, linking.keys)
-        await mention_extraction.add_metadata_entities(writing, user_id, found)
+        await name_links.store(writing, user_id, [DocumentNames(document_id, title, found)])
+        if title is not None:
+            await mentions.add(writing, user_id, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])
         await mentions.add(writing, user_id, list(mention_extraction.tag_mentions(first, linking.keys)))
         await mentions.prune(writing, user_id, before)
 
@@ -134,12 +134,12 @@ async def _link_headings(linking: _Linking, title: Name | None) -> None:
     for some in await offload.run(10 * len(sections), _groups, sections, title):
         async with linking.run.db.writing(user_id) as writing:
             await linking.begin(writing)
-            await mention_extraction.link_headings(writing, user_id, document_id, some)
+            await name_links.store(writing, user_id, [DocumentNames(document_id, in_sections=some)])
 
 
 def _groups(sections: Sections, title: Name | None) -> list[list[SectionChunk]]:
     """The chunks under each heading, in groups for one transaction each."""
-    found = [one for one in sections.all() if not mention_extraction.is_title(one.name, title)]
+    found = [one for one in sections.all() if not name_links.is_title(one.name, title)]
     found.sort(key=lambda one: one.name.key)
     return list(_grouped(found))
 

@@ -61,7 +61,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
     identity = document_drafts.uri_identity(uri)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
-        cancelled = await staging.supersede(writing, user_id, identity=identity)
+        cancelled = await staging.supersede(writing, user_id, identities=[identity])
         found = await documents.find(writing, user_id, identity=identity)
         if found is not None:
             return (await delete_within(writing, user_id, found.document_id, actor=actor))[0]

@@ -77,8 +77,10 @@ async def queue(
             return _queued(draft, known.document_id, "unchanged", known.chunk_count)
         if pending := await _pending(writing, user_id, draft):
             return pending
-        target = document_id or (known.document_id if known else await documents.unused_id(writing, user_id, draft))
-        await staging.supersede(writing, user_id, identity=draft.identity, document_id=target)
+        target = document_id or (known.document_id if known else None)
+        if target is None:
+            target = (await documents.unused_ids(writing, user_id, [draft]))[draft.identity]
+        await staging.supersede(writing, user_id, identities=[draft.identity], document_ids=[target])
         return await _add(writing, user_id, target, draft, services.chunking_options)
 
 
@@ -101,7 +103,7 @@ async def queue_change(
 
 async def _pending(writing: Writing, user_id: str, draft: DocumentDraft) -> IngestResult | None:
     """The result of queueing the same draft before, if its job has not ended."""
-    for version in await staging.pending(writing, user_id, identity=draft.identity):
+    for version in await staging.pending(writing, user_id, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             return dataclasses.replace(_queued(draft, version.document_id, "queued", 0), job_id=version.job_id)
     return None

@@ -20,17 +20,16 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app import errors
-from app.pipelines import gazetteers
-from app.shapes import IndexText
-from app.store import headings, jobs, mentions, name_changes, staging
+from app.pipelines import gazetteers, name_links
+from app.pipelines.name_links import DocumentNames, is_title
+from app.store import jobs, mentions, staging
 from app.store.db import Database, Reading, Writing
+from app.store.documents import PutDocument
 from app.store.headings import HeadingChunk
-from app.store.mentions import ChunkText, Mention, NameEntity
-from app.text import headings as text_headings
-from app.text import lexical, names, tags
+from app.store.mentions import ChunkText, DocumentHead, Mention, NameEntity
+from app.text import names, tags
 from app.text.gazetteer import Gazetteer
 from app.text.names import Name
-from app.text.tags import Tag
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +37,10 @@ MOST_CHUNKS = 1_000
 """Chunks up to which a document is linked in one transaction; a job links a longer one in slices."""
 SLICE = 64
 """Chunks whose names are extracted at once."""
-MAX_NEW_HEADINGS = 200
-"""New headings of a document that are matched in older texts: each takes a search of 1 to 70 ms, while the user's other
-writes wait. Further ones are matched there where they are capitalised, and in all later texts."""
 BATCH = 500
 """Documents that the backfill lists at once."""
 RETRY_S = 30.0
 """Pause of the background backfill after a failure."""
-ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,41 +57,74 @@ class _ChunkNames:
     """The names in a chunk: capitalised ones, all sequences of words with counts, and entities of the gazetteer."""
 
     chunk: ChunkText
+    matcher: Matcher
     capitalised: list[Name]
     sequences: Counter[str]
     entities: Counter[UUID]
 
 
 @dataclass(frozen=True, slots=True)
-class SectionChunk:
-    """A chunk in a section: the name of the section's heading and the number of the section's first chunk."""
+class LinkedDocument:
+    """A document that is linked to the entities that it names: its title and metadata, and its chunks in order."""
 
-    name: Name
-    section: int
-    chunk_no: int
+    document_id: UUID
+    head: DocumentHead
+    chunks: Sequence[ChunkText]
+
+    def placed(self, gazetteer: Gazetteer, keys: Sequence[str]) -> list[tuple[ChunkText, Matcher]]:
+        """Its chunks with what they are matched with."""
+        matcher = Matcher(names.title_name(self.head.title), gazetteer, keys)
+        return [(chunk, matcher) for chunk in self.chunks]
+
+
+def put_document(put: PutDocument) -> LinkedDocument:
+    """A document that was stored in this transaction, as it is linked."""
+    head = DocumentHead(put.draft.title, put.draft.metadata)
+    chunks = []
+    for index, chunk in enumerate(put.draft.chunks):
+        opening, path = None if index else head, tuple(chunk.passage.heading_path)
+        chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
+    return LinkedDocument(put.document_id, head, chunks)
 
 
 async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
-    opening = await mentions.begin(db, user_id, document_id, version=names.VERSION)
-    title = names.title_name(opening.title)
-    if title is not None:
-        await link_title(db, user_id, document_id, title)
-    await add_metadata_entities(db, user_id, tags.from_metadata(opening.metadata, keys))
-    matcher = Matcher(title, (await gazetteers.uncommitted(db, user_id)).gazetteer, keys)
+    head = await mentions.begin(db, user_id, document_id, version=names.VERSION)
     chunks = await mentions.chunk_texts(db, user_id, document_id)
-    in_sections = await asyncio.to_thread(section_chunks, chunks)
-    await link_headings(db, user_id, document_id, [one for one in in_sections if not is_title(one.name, title)])
-    for start in range(0, len(chunks), SLICE):
-        await link_chunks(db, user_id, chunks[start : start + SLICE], matcher)
+    await link_all(db, user_id, [LinkedDocument(document_id, head, chunks)], keys=keys)
 
 
-async def link_chunks(db: Writing, user_id: str, chunks: Sequence[ChunkText], matcher: Matcher) -> None:
-    """Store the mentions in some chunks of one document, and entities for the names in them."""
-    extracted = await asyncio.to_thread(_extract, chunks, matcher.gazetteer)
-    new = {name.key: _name_entity(name) for one in extracted for name in one.capitalised}
-    await mentions.ensure(db, user_id, list(new.values()), origin="text")
-    await mentions.add(db, user_id, await _mentions(db, user_id, extracted, matcher))
+async def link_all(db: Writing, user_id: str, documents: Sequence[LinkedDocument], *, keys: Sequence[str]) -> None:
+    """Store the mentions and headings of documents that have none."""
+    await name_links.store(db, user_id, await asyncio.to_thread(_names_of, documents, keys))
+    gazetteer = (await gazetteers.uncommitted(db, user_id)).gazetteer
+    placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
+    for start in range(0, len(placed), SLICE):
+        await link_chunks(db, user_id, placed[start : start + SLICE])
+
+
+def _names_of(documents: Sequence[LinkedDocument], keys: Sequence[str]) -> list[DocumentNames]:
+    found = []
+    for one in documents:
+        title = names.title_name(one.head.title)
+        sections = [chunk for chunk in name_links.section_chunks(one.chunks) if not is_title(chunk.name, title)]
+        found.append(DocumentNames(one.document_id, title, tags.from_metadata(one.head.metadata, keys), sections))
+    return found
+
+
+async def link_chunks(db: Writing, user_id: str, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
+    """Store the mentions in chunks, each with what it is matched with, and entities for the names in them.
+
+    Of several spellings of a new name, that of the first document is stored.
+    """
+    extracted = await asyncio.to_thread(_extract, placed)
+    new: dict[UUID, dict[str, NameEntity]] = {}
+    for one in extracted:
+        of_document = new.setdefault(one.chunk.document_id, {})
+        of_document |= {name.key: name_links.entity_of(name) for name in one.capitalised}
+    spelt = {key: entity for of_document in reversed(new.values()) for key, entity in of_document.items()}
+    await mentions.ensure(db, user_id, list(spelt.values()), origin="text")
+    await mentions.add(db, user_id, await _mentions(db, user_id, extracted))
 
 
 async def expected(
@@ -113,9 +141,9 @@ async def expected(
     matcher = Matcher(title, (await gazetteers.current(db, user_id)).gazetteer, keys)
     expected_mentions: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
-        extracted = await asyncio.to_thread(_extract, chunks[start : start + SLICE], matcher.gazetteer)
-        expected_mentions.update(await _mentions(db, user_id, extracted, matcher))
-    in_sections = await asyncio.to_thread(section_chunks, chunks)
+        extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
+        expected_mentions.update(await _mentions(db, user_id, extracted))
+    in_sections = await asyncio.to_thread(name_links.section_chunks, chunks)
     return expected_mentions, {
         HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
         for one in in_sections
@@ -215,112 +243,35 @@ def tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
             yield Mention(tag.entity_id, chunk.chunk_no, chunk.document_id, tag.kind, 1)
 
 
-def _extract(chunks: Sequence[ChunkText], gazetteer: Gazetteer) -> list[_ChunkNames]:
+def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
     return [
-        _ChunkNames(chunk, names.find(chunk.content), names.sequences(chunk.content), text_mentions(chunk, gazetteer))
-        for chunk in chunks
+        _ChunkNames(
+            chunk,
+            matcher,
+            names.find(chunk.content),
+            names.sequences(chunk.content),
+            text_mentions(chunk, matcher.gazetteer),
+        )
+        for chunk, matcher in placed
     ]
 
 
-def section_chunks(chunks: Sequence[ChunkText]) -> list[SectionChunk]:
-    """The sections of each chunk of a document, those with a usable name only."""
-    sections = Sections()
-    sections.add(chunks)
-    return sections.all()
-
-
-class Sections:
-    """The sections of a document, whose chunks are added in their order."""
-
-    def __init__(self) -> None:
-        self._first_chunks: dict[tuple[str, ...], int] = {}
-        self._found: dict[tuple[str, int, int], SectionChunk] = {}
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def add(self, chunks: Sequence[ChunkText]) -> None:
-        """Add the next chunks."""
-        for chunk in chunks:
-            for path in text_headings.sections(chunk.heading_path, chunk.content):
-                first = self._first_chunks.setdefault(path, chunk.chunk_no)
-                name = text_headings.name(path[-1])
-                if name is not None:
-                    key = (name.key, first, chunk.chunk_no)
-                    self._found.setdefault(key, SectionChunk(name, first, chunk.chunk_no))
-
-    def all(self) -> list[SectionChunk]:
-        """The chunks in each section, those of sections with a usable name only."""
-        return list(self._found.values())
-
-
-def is_title(name: Name, title: Name | None) -> bool:
-    return title is not None and name.key == title.key
-
-
-async def add_metadata_entities(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
-    """Store the entities that metadata names, and record the new names for other documents."""
-    entities = [NameEntity(tag.entity_id, tag.key, tag.text, tag.type) for tag in found]
-    new = await mentions.ensure(db, user_id, entities, origin="metadata")
-    await name_changes.record(db, user_id, {tag.key: tag.text for tag in found if tag.entity_id in new})
-
-
-async def link_title(db: Writing, user_id: str, document_id: UUID, title: Name) -> None:
-    """Store the title as an entity; if it is new, link the older chunks that contain it."""
-    known = await _matched_in_any_case(db, user_id, [title])
-    await mentions.ensure(db, user_id, [_name_entity(title)], origin="title")
-    if not known:
-        await _link_older_chunks(db, user_id, document_id, title)
-
-
-async def link_headings(db: Writing, user_id: str, document_id: UUID, in_sections: Sequence[SectionChunk]) -> None:
-    """Store the headings over each chunk; link the older chunks that contain a new heading of several words."""
-    if not in_sections:
-        return
-    by_entity = {one.name.entity_id: one.name for one in in_sections}
-    known = await _matched_in_any_case(db, user_id, list(by_entity.values()))
-    await mentions.ensure(db, user_id, [_name_entity(name) for name in by_entity.values()], origin="text")
-    rows = [HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id) for one in in_sections]
-    await headings.add(db, user_id, rows)
-    new = [
-        name for entity_id, name in by_entity.items() if entity_id not in known and text_headings.matches_any_case(name)
-    ]
-    for name in new[:MAX_NEW_HEADINGS]:
-        await _link_older_chunks(db, user_id, document_id, name)
-
-
-async def _matched_in_any_case(db: Writing, user_id: str, candidates: Sequence[Name]) -> set[UUID]:
-    """The entities of these names that are titles or headings already, and so are matched in any case."""
-    several_words = [name.entity_id for name in candidates if text_headings.matches_any_case(name)]
-    titles = await mentions.matched(db, user_id, [name.entity_id for name in candidates])
-    return titles | await headings.heading_entities(db, user_id, several_words)
-
-
-async def _link_older_chunks(db: Writing, user_id: str, document_id: UUID, name: Name) -> None:
-    """Store mentions of a name in the chunks of other documents that contain it in any case."""
-    phrase = IndexText(lexical.index_text(name.text, ACCENTS_FOLDED), lexical.index_text(name.text, ACCENTS_KEPT))
-    chunks = await mentions.chunks_with_phrase(db, user_id, phrase, besides=document_id)
-    counts = [(chunk, names.sequences(chunk.content)[name.key]) for chunk in chunks]
-    found = [Mention(name.entity_id, c.chunk_no, c.document_id, "text", count) for c, count in counts if count]
-    await mentions.add(db, user_id, found)
-
-
-async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames], matcher: Matcher) -> list[Mention]:
+async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames]) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
     any_case = await mentions.known_titles(db, user_id, {key for one in extracted for key in one.sequences})
     found: dict[tuple[UUID, int, str], Mention] = {}
     for one in extracted:
-        for mention in _chunk_mentions(one, any_case, matcher):
+        for mention in _chunk_mentions(one, any_case):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return [found[key] for key in sorted(found)]
 
 
-def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], matcher: Matcher) -> Iterator[Mention]:
+def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]]) -> Iterator[Mention]:
     """The mentions in one chunk; `any_case` has the entities whose names are matched in any case, by key.
 
     A later mention of the same entity, chunk and kind replaces an earlier one.
     """
-    chunk, gazetteer = one.chunk, matcher.gazetteer
+    chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
     counts = {n.entity_id: n.count for n in one.capitalised if not is_metadata_entity(n.key, n.entity_id, gazetteer)}
     counts |= {entity: one.sequences[key] for key in any_case.keys() & one.sequences.keys() for entity in any_case[key]}
     counts |= one.entities
@@ -330,7 +281,3 @@ def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]], ma
         yield Mention(matcher.title.entity_id, chunk.chunk_no, chunk.document_id, "title", 1)
     yield from tag_mentions(chunk, matcher.keys)
     yield from document_mentions(chunk, gazetteer, matcher.keys)
-
-
-def _name_entity(name: Name) -> NameEntity:
-    return NameEntity(name.entity_id, name.key, name.text)

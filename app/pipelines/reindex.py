@@ -200,7 +200,7 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
                 return False
             written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=found.by_key)
             if written:
-                await chunk_vectors.store_target(writing, user_id, source.document.document_id, found.target)
+                await chunk_vectors.store_target(writing, user_id, [source.document.document_id], found.target)
                 await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
             return written
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now

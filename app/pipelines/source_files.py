@@ -21,9 +21,9 @@ from app.pipelines import (
     source_scan,
 )
 from app.pipelines.file_reading import FileReader, NamedFile
-from app.pipelines.ingest import IngestOutcome
 from app.pipelines.services import Services
 from app.pipelines.source_scan import FoundFile
+from app.pipelines.upload_batch import IngestOutcome
 from app.shapes import IngestResult, KnownFile, Source, SourcePath, Upload
 from app.store import documents
 

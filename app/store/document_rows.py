@@ -1,4 +1,4 @@
-"""Writes and removes the rows of one document: itself, its chunks, vectors, postings and statistics.
+"""Writes and removes the rows of documents: themselves, their chunks, vectors, postings and statistics.
 
 Every function runs under the user's lock.
 """
@@ -6,14 +6,14 @@ Every function runs under the user's lock.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import ChunkDraft, DocumentDraft
+from app.shapes import DocumentDraft
 from app.store import jobs, mentions, sql, tables, vectors
 from app.store.db import Writing
 
@@ -44,7 +44,8 @@ async def clear(db: Writing, user_id: str, document_id: UUID) -> None:
         return
     mentioned = await mentions.of_document(db, user_id, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
-    await db.execute(sql.statement("count_document"), {**binds, "sign": -1})
+    counted = {"user_id": user_id, "document_ids": [document_id], "sign": -1}
+    await db.execute(sql.statement("count_documents"), counted)
     await _delete_chunks(db, user_id, document_id, before=None)
     await mentions.prune(db, user_id, mentioned)
 
@@ -71,23 +72,60 @@ async def _delete_chunks(db: Writing, user_id: str, document_id: UUID, *, before
 
 @dataclass(frozen=True, slots=True)
 class DocumentWrite:
-    """A document to write; its chunks are numbered from `first_no`."""
+    """A document to write, whose chunks are numbered from `first_no`; `is_new` if it has no row yet."""
 
-    user_id: str
     document_id: UUID
     draft: DocumentDraft
     first_no: int
-    vectors_by_key: Mapping[UUID, VectorValue]
+    is_new: bool
 
 
-async def write_document(db: Writing, write: DocumentWrite, *, replace: bool) -> None:
-    """Insert the row of a document, or update it with `replace`."""
-    user_id, document_id, draft = write.user_id, write.document_id, write.draft
-    values = {**attributes(draft), **cut(draft)}
-    if replace:
-        await update(db, user_id, document_id, draft, values)
-    else:
-        await db.execute(sa.insert(tables.documents).values(user_id=user_id, document_id=document_id, **values))
+async def write(
+    db: Writing,
+    user_id: str,
+    writes: Sequence[DocumentWrite],
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue],
+    names_version: int = 0,
+) -> None:
+    """Insert or update the rows of documents, and insert their chunks with vectors, postings and statistics.
+
+    Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
+    which the caller links the documents to entities in this transaction.
+    """
+    await _insert(db, user_id, [one for one in writes if one.is_new], names_version)
+    for one in writes:
+        if not one.is_new:
+            values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
+            await update(db, user_id, one.document_id, one.draft, values)
+    await _write_chunks(db, user_id, [one for one in writes if one.draft.chunks], vectors_by_key)
+
+
+async def _insert(db: Writing, user_id: str, new: Sequence[DocumentWrite], names_version: int) -> None:
+    if not new:
+        return
+    drafts = [one.draft for one in new]
+    binds = {
+        "document_ids": [one.document_id for one in new],
+        "identities": [draft.identity for draft in drafts],
+        "uris": [draft.uri for draft in drafts],
+        "titles": [draft.title for draft in drafts],
+        "configs": [draft.config for draft in drafts],
+        "metadata": [json.dumps(draft.metadata) for draft in drafts],
+        "contents": [draft.content for draft in drafts],
+        "content_hashes": [draft.content_hash for draft in drafts],
+        "attributes_hashes": [draft.attributes_hash for draft in drafts],
+        "created_ats": [draft.created_at for draft in drafts],
+        "source_ids": [draft.source and draft.source.source_id for draft in drafts],
+        "source_paths": [draft.source and draft.source.path for draft in drafts],
+        "chunk_counts": [len(draft.chunks) for draft in drafts],
+        "markdown": [draft.markdown for draft in drafts],
+        "chunk_tokens": [draft.chunk_tokens for draft in drafts],
+        "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
+        "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
+        "cleaning_versions": [draft.cleaning_version for draft in drafts],
+    }
+    await db.execute(sql.statement("insert_documents"), {"user_id": user_id, "names_version": names_version, **binds})
 
 
 async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
@@ -134,33 +172,36 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
     }
 
 
-async def write_chunks(db: Writing, write: DocumentWrite) -> None:
-    """Insert the chunks of a document with their vectors, postings and statistics."""
-    draft = write.draft
-    if not draft.chunks:
+async def _write_chunks(
+    db: Writing, user_id: str, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
+) -> None:
+    if not writes:
         return
-    binds = {"user_id": write.user_id, "document_id": write.document_id}
-    columns = _columns(write.document_id, draft.chunks)
-    await db.execute(
-        sql.statement("insert_chunks"), {**binds, "first_no": write.first_no, "config": draft.config, **columns}
-    )
-    for start in range(0, len(draft.chunks), SLICE):
-        values = [write.vectors_by_key[chunk.embedding_key] for chunk in draft.chunks[start : start + SLICE]]
+    first_no, columns = writes[0].first_no, _columns(writes)
+    await db.execute(sql.statement("insert_chunks"), {"user_id": user_id, "first_no": first_no, **columns})
+    for start in range(0, len(columns["chunk_ids"]), SLICE):
+        some = slice(start, start + SLICE)
+        values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
         texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
-        first_no = write.first_no + start
-        await db.execute(sql.statement("insert_embeddings"), {**binds, "first_no": first_no, "vectors": texts})
-    await db.execute(sql.statement("index_document"), binds)
-    await db.execute(sql.statement("count_document"), {**binds, "sign": 1})
+        binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
+        await db.execute(sql.statement("insert_embeddings"), {"user_id": user_id, **binds})
+    written = {"user_id": user_id, "document_ids": [one.document_id for one in writes]}
+    await db.execute(sql.statement("index_documents"), written)
+    await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
 
 
-def _columns(document_id: UUID, drafts: Iterable[ChunkDraft]) -> dict[str, list[Any]]:
-    chunks = list(drafts)
+def _columns(writes: Sequence[DocumentWrite]) -> dict[str, list[Any]]:
+    """The columns of the chunks of all documents, in the order of their numbers."""
+    chunks = [(one, index, chunk) for one in writes for index, chunk in enumerate(one.draft.chunks)]
     return {
-        "chunk_ids": [uuid5(document_id, f"{index}:{chunk.embedding_key}") for index, chunk in enumerate(chunks)],
-        "contents": [chunk.passage.content for chunk in chunks],
-        "starts": [chunk.passage.start for chunk in chunks],
-        "ends": [chunk.passage.end for chunk in chunks],
-        "headings": [json.dumps(chunk.passage.heading_path) for chunk in chunks],
-        "indexed": [chunk.indexed for chunk in chunks],
-        "embedding_keys": [chunk.embedding_key for chunk in chunks],
+        "configs": [one.draft.config for one, _index, _chunk in chunks],
+        "document_ids": [one.document_id for one, _index, _chunk in chunks],
+        "indexes": [index for _one, index, _chunk in chunks],
+        "chunk_ids": [uuid5(one.document_id, f"{index}:{chunk.embedding_key}") for one, index, chunk in chunks],
+        "contents": [chunk.passage.content for _one, _index, chunk in chunks],
+        "starts": [chunk.passage.start for _one, _index, chunk in chunks],
+        "ends": [chunk.passage.end for _one, _index, chunk in chunks],
+        "headings": [json.dumps(chunk.passage.heading_path) for _one, _index, chunk in chunks],
+        "indexed": [chunk.indexed for _one, _index, chunk in chunks],
+        "embedding_keys": [chunk.embedding_key for _one, _index, chunk in chunks],
     }

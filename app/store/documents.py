@@ -19,7 +19,7 @@ from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.store import document_rows, embedding_cache, selections, sql, staging, tables
 from app.store.db import Reading, Writing, wrote
-from app.store.document_rows import VectorValue
+from app.store.document_rows import DocumentWrite, VectorValue
 
 _d = tables.documents.c
 _c = tables.chunks.c
@@ -50,6 +50,16 @@ class StoredVersion:
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
+
+
+@dataclass(frozen=True, slots=True)
+class PutDocument:
+    """What storing a draft has done, with the number of its first chunk unless it is unchanged."""
+
+    draft: DocumentDraft
+    document_id: UUID
+    status: Literal["added", "replaced", "unchanged"]
+    first_no: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,32 +110,59 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
 
 
 async def put(
-    db: Writing, user_id: str, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
-) -> tuple[UUID, Literal["added", "replaced", "unchanged"]]:
-    """Store `draft`, replacing the document with the same identity; an identical document is left unchanged.
+    db: Writing,
+    user_id: str,
+    drafts: Sequence[DocumentDraft],
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue],
+    names_version: int = 0,
+) -> list[PutDocument]:
+    """Store drafts with different identities, each replacing the document with its identity; returns one result each.
 
-    `vectors_by_key` must contain the embedding key of every chunk.
+    An identical document is left unchanged. `vectors_by_key` must contain the embedding key of every chunk, and
+    `names_version` is that of `document_rows.write`.
     """
-    first_no = await _lock(db, user_id, len(draft.chunks))
-    known = await find(db, user_id, identity=draft.identity)
-    if known and known.same_as(draft):
-        return known.document_id, "unchanged"
-    await staging.supersede(db, user_id, identity=draft.identity, document_id=known.document_id if known else None)
-    if known:
-        await document_rows.clear(db, user_id, known.document_id)
-        document_id = known.document_id
-    else:
-        document_id = await unused_id(db, user_id, draft)
-    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
-    await document_rows.write_document(db, write, replace=known is not None)
-    await document_rows.write_chunks(db, write)
-    return document_id, "replaced" if known else "added"
+    first_no = await _lock(db, user_id, sum(len(draft.chunks) for draft in drafts))
+    stored = await find_many(db, user_id, identities=[draft.identity for draft in drafts])
+    changed = [draft for draft in drafts if not _is_stored(draft, stored)]
+    old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
+    await staging.supersede(
+        db, user_id, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
+    )
+    for document_id in old_ids.values():
+        await document_rows.clear(db, user_id, document_id)
+    ids = old_ids | await unused_ids(db, user_id, [draft for draft in changed if draft.identity not in old_ids])
+    writes: dict[bytes, DocumentWrite] = {}
+    for draft in changed:
+        is_new = draft.identity not in old_ids
+        writes[draft.identity] = DocumentWrite(ids[draft.identity], draft, first_no, is_new)
+        first_no += len(draft.chunks)
+    await document_rows.write(
+        db, user_id, list(writes.values()), vectors_by_key=vectors_by_key, names_version=names_version
+    )
+    return [_put(draft, stored.get(draft.identity), writes.get(draft.identity)) for draft in drafts]
 
 
-async def unused_id(db: Reading, user_id: str, draft: DocumentDraft) -> UUID:
-    """The id of a new document. One that was replaced under another uri keeps the id of its first one."""
-    new_id = draft.new_id(user_id)
-    return uuid4() if await exists(db, user_id, new_id) else new_id
+def _is_stored(draft: DocumentDraft, stored: Mapping[bytes, StoredVersion]) -> bool:
+    known = stored.get(draft.identity)
+    return known is not None and known.same_as(draft)
+
+
+def _put(draft: DocumentDraft, known: StoredVersion | None, write: DocumentWrite | None) -> PutDocument:
+    if write is not None:
+        return PutDocument(draft, write.document_id, "added" if write.is_new else "replaced", write.first_no)
+    assert known is not None
+    return PutDocument(draft, known.document_id, "unchanged", 0)
+
+
+async def unused_ids(db: Reading, user_id: str, drafts: Sequence[DocumentDraft]) -> dict[bytes, UUID]:
+    """The ids of new documents by identity. One that was replaced under another uri keeps the id of its first one."""
+    new = {draft.identity: draft.new_id(user_id) for draft in drafts}
+    if not new:
+        return {}
+    these = _d.document_id == sa.any_(sa.literal(list(new.values()), sa.ARRAY(sa.Uuid)))
+    used = set(await db.scalars(sa.select(_d.document_id).where(_d.user_id == user_id, these)))
+    return {identity: uuid4() if new_id in used else new_id for identity, new_id in new.items()}
 
 
 async def replace(
@@ -145,11 +182,10 @@ async def replace(
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
         return "unchanged"
-    await staging.supersede(db, user_id, identity=draft.identity, document_id=document_id)
+    await staging.supersede(db, user_id, identities=[draft.identity], document_ids=[document_id])
     await document_rows.clear(db, user_id, document_id)
-    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
-    await document_rows.write_document(db, write, replace=True)
-    await document_rows.write_chunks(db, write)
+    write = DocumentWrite(document_id, draft, first_no, is_new=False)
+    await document_rows.write(db, user_id, [write], vectors_by_key=vectors_by_key)
     return "replaced"
 
 
@@ -187,9 +223,8 @@ async def change(
         await document_rows.update(db, user_id, document_id, draft, document_rows.attributes(draft))
         return True
     await document_rows.clear(db, user_id, document_id)
-    write = document_rows.DocumentWrite(user_id, document_id, draft, first_no, vectors_by_key)
-    await document_rows.write_document(db, write, replace=True)
-    await document_rows.write_chunks(db, write)
+    write = DocumentWrite(document_id, draft, first_no, is_new=False)
+    await document_rows.write(db, user_id, [write], vectors_by_key=vectors_by_key)
     return True
 
 
@@ -206,7 +241,7 @@ async def is_current(db: Reading, user_id: str, source: DocumentSource) -> bool:
 async def check_change(db: Reading, user_id: str, source: DocumentSource, draft: DocumentDraft) -> None:
     """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri."""
     document_id = source.document.document_id
-    if await staging.pending(db, user_id, identity=draft.identity, document_id=document_id):
+    if await staging.pending(db, user_id, identities=[draft.identity], document_ids=[document_id]):
         raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
     other = await find(db, user_id, identity=draft.identity)
     if other and other.document_id != document_id:
@@ -222,7 +257,7 @@ async def delete(db: Writing, user_id: str, document_id: UUID) -> tuple[RowCount
     """
     await _lock(db, user_id, 0)
     found, numbers = await selections.count(db, user_id, [document_id])
-    if not await staging.supersede(db, user_id, document_id=document_id) and not found.documents:
+    if not await staging.supersede(db, user_id, document_ids=[document_id]) and not found.documents:
         raise not_found()
     await document_rows.clear(db, user_id, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))

@@ -130,11 +130,21 @@ async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[s
     return found
 
 
-async def chunks_with_phrase(db: Reading, user_id: str, phrase: IndexText, *, besides: UUID) -> list[ChunkText]:
-    """Up to MAX_CHUNKS chunks of documents other than `besides` that contain the phrase in the text index."""
-    binds = {"folded": phrase.folded, "plain": phrase.plain, "document_id": besides, "limit": MAX_CHUNKS}
-    rows = await db.execute(sql.statement("chunks_containing_phrase"), {"user_id": user_id, **binds})
-    return [ChunkText(row.chunk_no, row.document_id, row.content) for row in rows]
+async def chunks_with_phrases(
+    db: Reading, user_id: str, phrases: Sequence[IndexText], *, besides: Sequence[UUID]
+) -> list[tuple[int, ChunkText]]:
+    """Up to MAX_CHUNKS chunks with each phrase in the text index, with the phrase's place from 0 on.
+
+    Chunks of the documents `besides` are left out.
+    """
+    binds = {
+        "folded": [phrase.folded for phrase in phrases],
+        "plain": [phrase.plain for phrase in phrases],
+        "document_ids": list(besides),
+        "limit": MAX_CHUNKS,
+    }
+    rows = await db.execute(sql.statement("chunks_containing_phrases"), {"user_id": user_id, **binds})
+    return [(row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content)) for row in rows]
 
 
 async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:

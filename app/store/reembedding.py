@@ -150,15 +150,15 @@ async def add_descriptions(db: Writing, user_id: str, found: Mapping[EntityToEmb
     await db.execute(sql.statement("reembed_entities"), {"user_id": user_id, **binds})
 
 
-async def add_document(
-    db: Writing, user_id: str, document_id: UUID, by_key: Mapping[UUID, VectorValue], *, table: int
+async def add_documents(
+    db: Writing, user_id: str, document_ids: Sequence[UUID], by_key: Mapping[UUID, VectorValue], *, table: int
 ) -> None:
-    """Store vectors of the other model with the chunks of a document, unless `table` is not the one being filled."""
+    """Store vectors of the other model with the chunks of documents, unless `table` is not the one being filled."""
     if not by_key or vector_tables.of(db).next != table:
         return
-    binds = {"user_id": user_id, "document_id": document_id}
+    binds = {"user_id": user_id, "document_ids": list(document_ids)}
     binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
-    await db.execute(sql.statement("reembed_document"), binds)
+    await db.execute(sql.statement("reembed_documents"), binds)
 
 
 def _texts(values: Iterable[VectorValue]) -> list[str]:

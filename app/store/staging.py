@@ -80,11 +80,15 @@ async def add(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft
 
 
 async def pending(
-    db: Reading, user_id: str, *, identity: bytes | None = None, document_id: UUID | None = None
+    db: Reading, user_id: str, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
 ) -> list[PendingVersion]:
-    """The versions that jobs are to store of a document with this identity or id."""
-    same = [_s.identity == identity] if identity is not None else []
-    same += [_s.document_id == document_id] if document_id is not None else []
+    """The versions that jobs are to store of the documents with these identities or ids."""
+    if not (identities or document_ids):
+        return []
+    same = (
+        _s.identity == sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary))),
+        _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
+    )
     columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
     query = sa.select(*columns).where(_s.user_id == user_id, sa.or_(*same))
     found = [PendingVersion(*row) for row in await db.execute(query)]
@@ -110,10 +114,10 @@ async def cancel_selected(db: Writing, user_id: str, filters: Filters) -> None:
 
 
 async def supersede(
-    db: Writing, user_id: str, *, identity: bytes | None = None, document_id: UUID | None = None
+    db: Writing, user_id: str, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
 ) -> list[UUID]:
-    """Cancel the jobs that store a version of a document; returns its ids in them. Under the user's lock."""
-    superseded = await pending(db, user_id, identity=identity, document_id=document_id)
+    """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
+    superseded = await pending(db, user_id, identities=identities, document_ids=document_ids)
     for version in superseded:
         await cancel(db, user_id, version.job_id)
     return [version.document_id for version in superseded]

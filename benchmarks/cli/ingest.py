@@ -10,7 +10,6 @@ import typer
 
 from app import runtime
 from app.cli import options
-from app.config import Settings
 from app.pipelines.services import Services
 from app.shapes import Upload
 from app.store import db, embedded, schema
@@ -25,6 +24,7 @@ POINTS = 10
 
 def ingest(
     documents: Annotated[int, typer.Option(help="Documents to store in each round; 0: leave out the speed.")] = 1_000,
+    notes: Annotated[int, typer.Option(help="Notes in each of these documents.", min=1)] = 1,
     rounds: Annotated[int, typer.Option(help="Rounds of the speed.", min=1)] = 3,
     folder_mb: Annotated[int, typer.Option(help="Size of the folder of files; 0: leave it out.")] = 500,
     document_mb: Annotated[int, typer.Option(help="Size of the large document; 0: leave it out.")] = 50,
@@ -32,16 +32,17 @@ def ingest(
     """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests."""
     if documents:
         with folders.data_dir(None) as chosen:
-            uploads = generate.build("train", documents=documents, questions=1).documents
-            options.run(_speed(uploads, rounds, options.settings(chosen)))
+            uploads = generate.build("train", documents=documents * notes, questions=1).documents
+            longer = uploads if notes == 1 else speed.joined(uploads, notes)
+            options.run(_speed(longer, rounds, chosen))
     if folder_mb or document_mb:
         with folders.temporary() as temporary:
             options.run(_memory(temporary, folder_mb, document_mb))
 
 
-async def _speed(uploads: Sequence[Upload], rounds: int, settings: Settings) -> None:
-    async with runtime.open_services(settings) as services:
-        compared = await speed.compare(uploads, services, rounds=rounds)
+async def _speed(uploads: Sequence[Upload], rounds: int, data_dir: Path) -> None:
+    async with runtime.open_services(options.settings(data_dir)) as services:
+        compared = await speed.compare(uploads, services, data_dir, rounds=rounds)
     for name, rates in (("model alone", compared.model), ("stored", compared.stored)):
         for rate in rates:
             options.out.print(f"{name}: {_shown(rate)}")
@@ -51,9 +52,12 @@ async def _speed(uploads: Sequence[Upload], rounds: int, settings: Settings) -> 
 
 
 def _shown(rate: Rate) -> str:
-    by_time, by_cpu = rate.chunks / rate.wall_s, rate.chunks / rate.cpu_s
-    documents = rate.documents / rate.wall_s
-    return f"{documents:.1f} documents/s, {by_time:.1f} chunks/s, {by_cpu:.1f} chunks per second of CPU time"
+    service, postgres = (1_000 * seconds / rate.chunks for seconds in (rate.cpu_s, rate.postgres_s))
+    return (
+        f"{rate.documents / rate.wall_s:.1f} documents/s, {rate.chunks / rate.wall_s:.1f} chunks/s; a chunk takes "
+        f"{service:.1f} ms of the service's CPU time and {postgres:.1f} ms of Postgres'; "
+        f"{rate.statements / rate.documents:.1f} statements a document"
+    )
 
 
 async def _memory(temporary: Path, folder_mb: int, document_mb: int) -> None:

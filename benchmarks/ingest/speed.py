@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any
 from uuid import uuid4
+
+import psutil
+import sqlalchemy as sa
 
 from app.pipelines import document_drafts, ingest, model_switch
 from app.pipelines.services import Services
@@ -20,12 +25,17 @@ BATCH = 64
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Documents and chunks that were processed, in seconds of time and of this process's CPU time."""
+    """Documents and chunks that were processed, in seconds of time and of CPU time, with the number of statements.
+
+    `cpu_s` is the CPU time of this process, `postgres_s` that of Postgres.
+    """
 
     documents: int
     chunks: int
     wall_s: float
     cpu_s: float
+    postgres_s: float = 0.0
+    statements: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +52,51 @@ class SpeedComparison:
 
     @property
     def of_model_by_cpu(self) -> float:
-        """The same by this process's CPU time, which other processes on the machine affect less."""
-        return statistics.median(a.cpu_s / b.cpu_s for a, b in zip(self.model, self.stored, strict=True))
+        """The same by the CPU time of this process and Postgres, which other processes on the machine affect less."""
+        pairs = zip(self.model, self.stored, strict=True)
+        return statistics.median((a.cpu_s + a.postgres_s) / (b.cpu_s + b.postgres_s) for a, b in pairs)
 
 
-async def compare(uploads: Sequence[Upload], services: Services, *, rounds: int) -> SpeedComparison:
+@dataclass(slots=True)
+class Meter:
+    """Measures work on one database: its time, its CPU time and the statements that are sent."""
+
+    services: Services
+    data_dir: Path
+    statements: int = 0
+
+    async def of(self, work: Callable[[], Awaitable[None]], documents: int, chunks: int) -> Rate:
+        """The rate at which this work processes documents."""
+        with self._counting():
+            wall, cpu, postgres = time.perf_counter(), time.process_time(), self._postgres_s()
+            await work()
+            times = time.perf_counter() - wall, time.process_time() - cpu, self._postgres_s() - postgres
+        return Rate(documents, chunks, *times, self.statements)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        engine, self.statements = self.services.db.pool.engine.sync_engine, 0
+
+        def count(*_details: Any) -> None:
+            self.statements += 1
+
+        sa.event.listen(engine, "before_cursor_execute", count)
+        try:
+            yield
+        finally:
+            sa.event.remove(engine, "before_cursor_execute", count)
+
+    def _postgres_s(self) -> float:
+        """The CPU time of Postgres with all its processes, ended ones included."""
+        (file,) = self.data_dir.rglob("postmaster.pid")
+        server = psutil.Process(int(file.read_text().split()[0]))
+        running = (sum(child.cpu_times()[:2]) for child in server.children(recursive=True))
+        return float(sum(server.cpu_times()[:4]) + sum(running))
+
+
+async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path, *, rounds: int) -> SpeedComparison:
     """Embeds the chunks of all documents, then stores the documents for a new user, and so on alternately."""
-    model, options = services.embedder.model, services.chunking_options
+    model, options, meter = services.embedder.model, services.chunking_options, Meter(services, data_dir)
     drafts = [document_drafts.prepare(upload, model=model, options=options) for upload in uploads]
     texts = [chunk.embedded for draft in drafts for chunk in draft.chunks]
 
@@ -67,13 +115,15 @@ async def compare(uploads: Sequence[Upload], services: Services, *, rounds: int)
     await model_switch.run(services.embedder, services.db, partial(embed, BATCH))
     of_model, of_ingest = [], []
     for _ in range(rounds):
-        of_model.append(await _timed(alone, len(uploads), len(texts)))
-        of_ingest.append(await _timed(store, len(uploads), len(texts)))
+        of_model.append(await meter.of(alone, len(uploads), len(texts)))
+        of_ingest.append(await meter.of(store, len(uploads), len(texts)))
     return SpeedComparison(of_model, of_ingest)
 
 
-async def _timed(work: Callable[[], Awaitable[None]], documents: int, chunks: int) -> Rate:
-    await asyncio.sleep(0)
-    wall, cpu = time.perf_counter(), time.process_time()
-    await work()
-    return Rate(documents, chunks, time.perf_counter() - wall, time.process_time() - cpu)
+def joined(uploads: Sequence[Upload], notes: int) -> list[Upload]:
+    """Documents of this many notes each, under the titles of the notes."""
+    groups = [uploads[start : start + notes] for start in range(0, len(uploads), notes)]
+    return [
+        Upload("\n\n".join(f"## {one.title}\n\n{one.content}" for one in group), title=f"Notes {place}", uri=f"{place}")
+        for place, group in enumerate(groups)
+    ]

@@ -113,9 +113,9 @@ async def test_bulk_built_postings_equal_those_that_the_service_adds_document_by
         await owner.execute(f"DELETE FROM stepwell.{table}")
     for document_id in batch.document_ids:
         async with database.writing("bench") as writing:
-            binds = {"user_id": "bench", "document_id": document_id}
-            await writing.execute(sql.statement("index_document"), binds)
-            await writing.execute(sql.statement("count_document"), {**binds, "sign": 1})
+            binds = {"user_id": "bench", "document_ids": [document_id]}
+            await writing.execute(sql.statement("index_documents"), binds)
+            await writing.execute(sql.statement("count_documents"), {**binds, "sign": 1})
     assert {name: await owner.fetch(query) for name, query in DERIVED.items()} == built
 
 

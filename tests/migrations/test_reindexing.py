@@ -62,9 +62,9 @@ async def _store(owner: asyncpg.Connection, owning: db.Database, user: str, text
         )  # fmt: skip
         await _store_chunk(owner, user, document, number, config, text)
         async with owning.shared() as writing:
-            of_document = {"user_id": user, "document_id": document}
-            await writing.execute(sql.statement("index_document"), of_document)
-            await writing.execute(sql.statement("count_document"), {**of_document, "sign": 1})
+            of_document = {"user_id": user, "document_ids": [document]}
+            await writing.execute(sql.statement("index_documents"), of_document)
+            await writing.execute(sql.statement("count_documents"), {**of_document, "sign": 1})
 
 
 async def _store_chunk(

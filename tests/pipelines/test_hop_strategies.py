@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from harness import Tenant
 
-from app.pipelines import documents, entities, mention_extraction, multihop
+from app.pipelines import documents, entities, multihop, name_links
 from app.pipelines.chunking_options import ChunkingOptions
 from app.shapes import Answer, Filters, LinkedChunk, LinkRequest, Query
 from app.store import links
@@ -161,7 +161,7 @@ async def test_headings_of_several_words_match_in_any_case_and_single_words_only
 async def test_only_the_first_new_headings_are_matched_in_older_texts(
     shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mention_extraction, "MAX_NEW_HEADINGS", 1)
+    monkeypatch.setattr(name_links, "MAX_NEW_HEADINGS", 1)
     told = "See the refund policy, the dress code, and our Dress Code for guests."
     small = "See the refund policy and the dress code."
     await shelf.add(told, "large")

@@ -8,9 +8,10 @@ from typing import Any
 
 import linking
 import pytest
-from harness import Tenant
+from harness import Tenant, counted_statements
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import DBAPIError
 
 from app.pipelines import documents, entities, entity_lines, ingest
 from app.pipelines.entity_lines import Line
@@ -102,6 +103,29 @@ async def test_a_document_that_is_deleted_while_a_list_is_stored_is_stored_again
 async def test_each_computed_vector_of_a_list_is_counted_once(tenant: Tenant) -> None:
     outcomes = await tenant.many([Upload("Lime mortar.", uri=f"note-{n}") for n in range(3)])
     assert [outcome.stored and outcome.stored.embedded for outcome in outcomes] == [1, 0, 0]
+
+
+async def test_new_documents_of_a_list_are_written_together(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of statements does not grow with that of the documents; their order is that of the list."""
+    monkeypatch.setattr(ingest, "BATCH_CHARACTERS", 8 * ingest.MIN_DOCUMENT_CHARACTERS)
+    counts = []
+    for step, size in enumerate((2, 2, 8)):
+        with counted_statements(tenant) as statements:
+            await tenant.many([Upload(f"# Log {step}\n\nBuoy {n} by Ana.", uri=f"{step}-{n}") for n in range(size)])
+        counts.append(len(statements))
+    assert counts[2] == counts[1]
+    assert await tenant.uris() == [f"2-{n}" for n in range(7, -1, -1)] + ["1-1", "1-0", "0-1", "0-0"]
+
+
+async def test_documents_before_one_that_cannot_be_stored_are_stored(tenant: Tenant) -> None:
+    refused = Upload("Second.", uri="b", metadata={"kind": "\0"})
+    outcomes = ingest.many(
+        [Upload("First.", uri="a"), refused, Upload("Third.", uri="c")], tenant.user_id, tenant.services()
+    )
+    assert (await anext(outcomes)).upload.uri == "a"
+    with pytest.raises(DBAPIError, match="Unicode escape"):
+        await anext(outcomes)
+    assert await tenant.uris() == ["a"]
 
 
 NAMES = ("Ana Torres", "Ben Okafor", "Batteries")

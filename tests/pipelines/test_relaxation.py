@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
-import sqlalchemy as sa
-from harness import Tenant, uris
+from harness import Tenant, counted_statements, uris
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
@@ -18,22 +14,6 @@ async def words(tenant: Tenant) -> Tenant:
     """Three notes, and an embedder that fails, so that the text leg stands alone."""
     await tenant.add_all({"lime": "lime mortar", "boat": "harbour ferry timetable", "bird": "gannet colony"})
     return tenant
-
-
-@contextmanager
-def counted_statements(tenant: Tenant) -> Iterator[list[str]]:
-    """The statements that are run on the tenant's database."""
-    statements: list[str] = []
-
-    def add(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
-        statements.append(statement)
-
-    engine = tenant.db.pool.engine.sync_engine
-    sa.event.listen(engine, "before_cursor_execute", add)
-    try:
-        yield statements
-    finally:
-        sa.event.remove(engine, "before_cursor_execute", add)
 
 
 def _deaf(tenant: Tenant) -> Tenant:

@@ -1,10 +1,10 @@
--- Stores the vectors of a document's consecutive chunks.
+-- Stores the vectors of consecutive chunks. The arrays are parallel, in chunk order.
 -- Columns: chunk_no.
 -- :user_id text  owner of the rows
 -- :first_no bigint  number of the first chunk
--- :document_id uuid  the document
--- :vectors text[]  vectors in pgvector's text format, in chunk order
+-- :document_ids uuid[]  document of each chunk
+-- :vectors text[]  vectors in pgvector's text format
 INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, :first_no + v.place - 1, :document_id, {{stored_vector stepwell.embeddings, v.embedding}}
-FROM unnest(:vectors) WITH ORDINALITY AS v (embedding, place)
+SELECT :user_id, :first_no + v.place - 1, v.document_id, {{stored_vector stepwell.embeddings, v.embedding}}
+FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
 RETURNING chunk_no

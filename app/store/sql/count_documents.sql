@@ -1,12 +1,12 @@
--- Adds a document's chunks to the text statistics of its configuration, or subtracts them.
+-- Adds the chunks of documents to the text statistics of their configurations, or subtracts them.
 -- Columns: config.
 -- :user_id text  owner of the rows
 -- :sign bigint  1 adds, -1 subtracts
--- :document_id uuid  the document
+-- :document_ids uuid[]  the documents
 INSERT INTO stepwell.text_statistics AS s (user_id, config, chunks, tokens)
 SELECT :user_id, c.config, :sign * count(*), :sign * sum(c.length)
 FROM stepwell.chunks AS c
-WHERE c.user_id = :user_id AND c.document_id = :document_id
+WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
 GROUP BY c.config
 ON CONFLICT (user_id, config) DO UPDATE SET chunks = s.chunks + excluded.chunks, tokens = s.tokens + excluded.tokens
 RETURNING config

@@ -1,0 +1,50 @@
+-- Finds the chunks that contain each of some phrases. Candidates are the postings of the phrase's rarest lexeme, because
+-- `@@` may not use an index under row-level security.
+-- Columns: place (of the phrase, from 1 on), chunk_no, document_id, content.
+-- :user_id text  owner of the rows
+-- :document_ids uuid[]  documents that are excluded
+-- :folded text[]  each phrase with accents folded
+-- :plain text[]  each phrase with accents kept, in the same order
+-- :limit bigint  maximum number of chunks of a phrase
+WITH queries AS MATERIALIZED (
+    SELECT g.place, s.config, q.query, {{text_for s.config, g.folded, g.plain}} AS phrase
+    FROM unnest(:folded, :plain) WITH ORDINALITY AS g (folded, plain, place)
+    CROSS JOIN stepwell.text_statistics AS s
+    CROSS JOIN LATERAL phraseto_tsquery(
+        CAST(s.config AS regconfig), {{text_for s.config, g.folded, g.plain}}) AS q (query)
+    WHERE s.user_id = :user_id AND s.chunks > 0 AND numnode(q.query) > 0
+),
+rarest AS MATERIALIZED (
+    SELECT q.place, q.config, q.query, r.lexeme
+    FROM queries AS q
+    CROSS JOIN LATERAL (
+        SELECT w.lexeme
+        FROM unnest(tsvector_to_array(to_tsvector(CAST(q.config AS regconfig), q.phrase))) AS w (lexeme)
+        LEFT JOIN LATERAL (
+            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+        ) AS l ON true
+        ORDER BY coalesce(l.df, 0), w.lexeme
+        LIMIT 1
+    ) AS r
+),
+places AS MATERIALIZED (SELECT DISTINCT r.place FROM rarest AS r)
+SELECT p.place, f.chunk_no, f.document_id, f.content
+FROM places AS p
+CROSS JOIN LATERAL (
+    SELECT n.chunk_no, c.document_id, c.content
+    FROM (
+        SELECT r.config, r.query, {{posting_chunk unnest(b.items)}} AS chunk_no
+        FROM rarest AS r
+        CROSS JOIN LATERAL (
+            SELECT o.items FROM stepwell.postings AS o
+            WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+        ) AS b
+        WHERE r.place = p.place
+    ) AS n
+    CROSS JOIN LATERAL (
+        SELECT o.document_id, o.content, o.config, o.tsv
+        FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = n.chunk_no LIMIT 1
+    ) AS c
+    WHERE c.config = n.config AND c.document_id <> ALL (:document_ids) AND c.tsv @@ n.query
+    LIMIT :limit
+) AS f
