@@ -22,7 +22,7 @@ from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
-from app.store import documents, jobs, mentions, staging
+from app.store import document_puts, documents, jobs, mentions, staging
 from app.store.db import Writing
 from app.store.documents import DocumentSource
 from app.store.staging import Slice, StagedDocument
@@ -79,7 +79,7 @@ async def queue(
             return pending
         target = document_id or (known.document_id if known else None)
         if target is None:
-            target = (await documents.unused_ids(writing, user_id, [draft]))[draft.identity]
+            target = (await document_puts.unused_ids(writing, user_id, [draft]))[draft.identity]
         await staging.supersede(writing, user_id, identities=[draft.identity], document_ids=[target])
         return await _add(writing, user_id, target, draft, services.chunking_options)
 

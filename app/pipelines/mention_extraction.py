@@ -24,7 +24,7 @@ from app.pipelines import gazetteers, name_links
 from app.pipelines.name_links import DocumentNames, is_title
 from app.store import jobs, mentions, staging
 from app.store.db import Database, Reading, Writing
-from app.store.documents import PutDocument
+from app.store.document_puts import PutDocument
 from app.store.headings import HeadingChunk
 from app.store.mentions import ChunkText, DocumentHead, Mention, NameEntity
 from app.text import names, tags
@@ -64,7 +64,7 @@ class _ChunkNames:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkedDocument:
+class DocumentToLink:
     """A document that is linked to the entities that it names: its title and metadata, and its chunks in order."""
 
     document_id: UUID
@@ -77,24 +77,24 @@ class LinkedDocument:
         return [(chunk, matcher) for chunk in self.chunks]
 
 
-def put_document(put: PutDocument) -> LinkedDocument:
+def put_document(put: PutDocument) -> DocumentToLink:
     """A document that was stored in this transaction, as it is linked."""
     head = DocumentHead(put.draft.title, put.draft.metadata)
     chunks = []
     for index, chunk in enumerate(put.draft.chunks):
         opening, path = None if index else head, tuple(chunk.passage.heading_path)
         chunks.append(ChunkText(put.first_no + index, put.document_id, chunk.passage.content, opening, path))
-    return LinkedDocument(put.document_id, head, chunks)
+    return DocumentToLink(put.document_id, head, chunks)
 
 
 async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
     head = await mentions.begin(db, user_id, document_id, version=names.VERSION)
     chunks = await mentions.chunk_texts(db, user_id, document_id)
-    await link_all(db, user_id, [LinkedDocument(document_id, head, chunks)], keys=keys)
+    await link_all(db, user_id, [DocumentToLink(document_id, head, chunks)], keys=keys)
 
 
-async def link_all(db: Writing, user_id: str, documents: Sequence[LinkedDocument], *, keys: Sequence[str]) -> None:
+async def link_all(db: Writing, user_id: str, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:
     """Store the mentions and headings of documents that have none."""
     await name_links.store(db, user_id, await asyncio.to_thread(_names_of, documents, keys))
     gazetteer = (await gazetteers.uncommitted(db, user_id)).gazetteer
@@ -103,7 +103,7 @@ async def link_all(db: Writing, user_id: str, documents: Sequence[LinkedDocument
         await link_chunks(db, user_id, placed[start : start + SLICE])
 
 
-def _names_of(documents: Sequence[LinkedDocument], keys: Sequence[str]) -> list[DocumentNames]:
+def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[DocumentNames]:
     found = []
     for one in documents:
         title = names.title_name(one.head.title)

@@ -23,10 +23,11 @@ from app.pipelines.chunk_vectors import ChunkVectors, TargetVectors
 from app.pipelines.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
-from app.store import documents
+from app.store import document_puts, documents
 from app.store.db import Database
+from app.store.document_puts import PutDocument
 from app.store.document_rows import VectorValue
-from app.store.documents import PutDocument, StoredVersion
+from app.store.documents import StoredVersion
 from app.text import names
 
 P = ParamSpec("P")
@@ -251,7 +252,9 @@ async def _put(
     """Store drafts in one transaction; returns what was stored, and the duration of the transaction."""
     async with db.writing(user_id) as writing:
         began = time.monotonic()
-        stored = await documents.put(writing, user_id, drafts, vectors_by_key=found.by_key, names_version=names.VERSION)
+        stored = await document_puts.put(
+            writing, user_id, drafts, vectors_by_key=found.by_key, names_version=names.VERSION
+        )
         written = [put for put in stored if put.status != "unchanged"]
         if written:
             await chunk_vectors.store_target(writing, user_id, [put.document_id for put in written], found.target)

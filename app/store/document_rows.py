@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.shapes import DocumentDraft
 from app.store import jobs, mentions, sql, tables, vectors
-from app.store.db import Writing
+from app.store.db import Writing, wrote
 
 VectorValue = str | Sequence[float]
 """A vector as Postgres text or as numbers."""
@@ -27,6 +27,13 @@ SLICE = 500
 """Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
 _d = tables.documents.c
 _c = tables.chunks.c
+
+
+async def lock(db: Writing, user_id: str, chunk_count: int) -> int:
+    """Take the user's lock; returns the first of the numbers for this many new chunks."""
+    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})).one()
+    wrote(db, row.version)
+    return int(row.first_no)
 
 
 async def clear(db: Writing, user_id: str, document_id: UUID) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
@@ -18,7 +18,7 @@ from sqlalchemy.dialects import postgresql
 from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.store import document_rows, embedding_cache, selections, sql, staging, tables
-from app.store.db import Reading, Writing, wrote
+from app.store.db import Reading, Writing
 from app.store.document_rows import DocumentWrite, VectorValue
 
 _d = tables.documents.c
@@ -50,16 +50,6 @@ class StoredVersion:
     def same_as(self, draft: DocumentDraft) -> bool:
         """Whether storing `draft` would change nothing."""
         return (self.content_hash, self.attributes_hash) == (draft.content_hash, draft.attributes_hash)
-
-
-@dataclass(frozen=True, slots=True)
-class PutDocument:
-    """What storing a draft has done, with the number of its first chunk unless it is unchanged."""
-
-    draft: DocumentDraft
-    document_id: UUID
-    status: Literal["added", "replaced", "unchanged"]
-    first_no: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,62 +99,6 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
     return {key: vector for key, vector in await db.execute(query)}
 
 
-async def put(
-    db: Writing,
-    user_id: str,
-    drafts: Sequence[DocumentDraft],
-    *,
-    vectors_by_key: Mapping[UUID, VectorValue],
-    names_version: int = 0,
-) -> list[PutDocument]:
-    """Store drafts with different identities, each replacing the document with its identity; returns one result each.
-
-    An identical document is left unchanged. `vectors_by_key` must contain the embedding key of every chunk, and
-    `names_version` is that of `document_rows.write`.
-    """
-    first_no = await _lock(db, user_id, sum(len(draft.chunks) for draft in drafts))
-    stored = await find_many(db, user_id, identities=[draft.identity for draft in drafts])
-    changed = [draft for draft in drafts if not _is_stored(draft, stored)]
-    old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
-    await staging.supersede(
-        db, user_id, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
-    )
-    for document_id in old_ids.values():
-        await document_rows.clear(db, user_id, document_id)
-    ids = old_ids | await unused_ids(db, user_id, [draft for draft in changed if draft.identity not in old_ids])
-    writes: dict[bytes, DocumentWrite] = {}
-    for draft in changed:
-        is_new = draft.identity not in old_ids
-        writes[draft.identity] = DocumentWrite(ids[draft.identity], draft, first_no, is_new)
-        first_no += len(draft.chunks)
-    await document_rows.write(
-        db, user_id, list(writes.values()), vectors_by_key=vectors_by_key, names_version=names_version
-    )
-    return [_put(draft, stored.get(draft.identity), writes.get(draft.identity)) for draft in drafts]
-
-
-def _is_stored(draft: DocumentDraft, stored: Mapping[bytes, StoredVersion]) -> bool:
-    known = stored.get(draft.identity)
-    return known is not None and known.same_as(draft)
-
-
-def _put(draft: DocumentDraft, known: StoredVersion | None, write: DocumentWrite | None) -> PutDocument:
-    if write is not None:
-        return PutDocument(draft, write.document_id, "added" if write.is_new else "replaced", write.first_no)
-    assert known is not None
-    return PutDocument(draft, known.document_id, "unchanged", 0)
-
-
-async def unused_ids(db: Reading, user_id: str, drafts: Sequence[DocumentDraft]) -> dict[bytes, UUID]:
-    """The ids of new documents by identity. One that was replaced under another uri keeps the id of its first one."""
-    new = {draft.identity: draft.new_id(user_id) for draft in drafts}
-    if not new:
-        return {}
-    these = _d.document_id == sa.any_(sa.literal(list(new.values()), sa.ARRAY(sa.Uuid)))
-    used = set(await db.scalars(sa.select(_d.document_id).where(_d.user_id == user_id, these)))
-    return {identity: uuid4() if new_id in used else new_id for identity, new_id in new.items()}
-
-
 async def replace(
     db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> Literal["replaced", "unchanged"]:
@@ -172,7 +106,7 @@ async def replace(
 
     Raises NotFound, and Conflict if another document already has the draft's uri.
     """
-    first_no = await _lock(db, user_id, len(draft.chunks))
+    first_no = await document_rows.lock(db, user_id, len(draft.chunks))
     query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
     row = (await db.execute(query.where(_d.user_id == user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
@@ -215,7 +149,7 @@ async def change(
     another document already has the draft's uri.
     """
     document_id = source.document.document_id
-    first_no = await _lock(db, user_id, 0 if vectors_by_key is None else len(draft.chunks))
+    first_no = await document_rows.lock(db, user_id, 0 if vectors_by_key is None else len(draft.chunks))
     if not await is_current(db, user_id, source):
         return False
     await check_change(db, user_id, source, draft)
@@ -255,7 +189,7 @@ async def delete(db: Writing, user_id: str, document_id: UUID) -> tuple[RowCount
     the numbers of the chunks as the text of a multirange. The postings of a long document are hidden, and a job
     removes them.
     """
-    await _lock(db, user_id, 0)
+    await document_rows.lock(db, user_id, 0)
     found, numbers = await selections.count(db, user_id, [document_id])
     if not await staging.supersede(db, user_id, document_ids=[document_id]) and not found.documents:
         raise not_found()
@@ -350,12 +284,6 @@ async def stats(db: Reading, user_id: str) -> Stats:
 def not_found() -> errors.NotFound:
     """The error for an id that does not exist or belongs to another user."""
     return errors.NotFound("No such document.")
-
-
-async def _lock(db: Writing, user_id: str, chunk_count: int) -> int:
-    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})).one()
-    wrote(db, row.version)
-    return int(row.first_no)
 
 
 def _count(table: sa.Table, where: Mapping[str, Any]) -> sa.Select[int]:

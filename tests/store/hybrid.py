@@ -22,7 +22,7 @@ from app.shapes import (
     Vector,
     Weights,
 )
-from app.store import documents, recall, vectors
+from app.store import document_puts, recall, vectors
 from app.store.db import Database
 from app.text import lexical
 
@@ -65,7 +65,7 @@ async def store(
         embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(vector) for chunk, vector in zip(new.chunks, embedded, strict=True)}
     async with db.writing(user_id) as writing:
-        (put,) = await documents.put(writing, user_id, [new], vectors_by_key=by_key)
+        (put,) = await document_puts.put(writing, user_id, [new], vectors_by_key=by_key)
     return put.document_id
 
 

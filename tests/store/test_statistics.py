@@ -15,7 +15,7 @@ import pytest
 from app import errors
 from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft
-from app.store import db, document_rows, documents, staging, tables, vectors
+from app.store import db, document_puts, document_rows, documents, staging, tables, vectors
 from app.store.db import Database
 
 BLOCK = 128
@@ -203,7 +203,7 @@ async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put,
     await put(hybrid.draft("copper river", uri="a"))
     with pytest.raises(KeyError):
         async with database.writing(user) as writing:
-            await documents.put(writing, user, [hybrid.draft("meadow copper", uri="a")], vectors_by_key={})
+            await document_puts.put(writing, user, [hybrid.draft("meadow copper", uri="a")], vectors_by_key={})
     await assert_exact(owner, user)
     assert await owner.fetchval("SELECT content FROM stepwell.chunks WHERE user_id = $1", user) == "copper river"
 
@@ -255,7 +255,7 @@ async def _delete_if_there(database: Database, user: str, document_id: UUID) -> 
 
 async def test_writers_of_different_users_do_not_wait_for_each_other(database, embedder, user) -> None:
     async with database.writing(user) as held:
-        await documents.put(held, user, [hybrid.draft()], vectors_by_key={})
+        await document_puts.put(held, user, [hybrid.draft()], vectors_by_key={})
         await hybrid.store(database, f"{user}-other", hybrid.draft("copper"), embedder=embedder)
 
 

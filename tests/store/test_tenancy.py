@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft, Filters
-from app.store import db, documents, recall, tables, vectors, vocabulary
+from app.store import db, document_puts, documents, recall, tables, vectors, vocabulary
 from app.store.db import Database
 
 TEXTS = ("copper river lantern", "meadow copper")
@@ -214,7 +214,7 @@ async def test_a_function_called_for_another_user_finds_nothing(database, twins,
         assert await documents.page(reading, two, limit=10, after=None, uri=None) == []
     with pytest.raises(Exception, match="row-level security"):
         async with database.writing(one) as writing:
-            await documents.put(writing, two, [_draft()], vectors_by_key={})
+            await document_puts.put(writing, two, [_draft()], vectors_by_key={})
 
 
 SETTING = sa.text("SELECT coalesce(current_setting('stepwell.user_id', true), '')")
@@ -258,9 +258,9 @@ async def test_negative_control_a_session_setting_is_kept_on_the_connection(alon
 async def test_reading_writes_nothing(database, user) -> None:
     with pytest.raises(Exception, match="read-only transaction"):
         async with database.reading(user) as reading:
-            await documents.put(reading, user, [hybrid.draft()], vectors_by_key={})
+            await document_puts.put(reading, user, [hybrid.draft()], vectors_by_key={})
     async with database.writing(user) as writing:
-        await documents.put(writing, user, [hybrid.draft()], vectors_by_key={})
+        await document_puts.put(writing, user, [hybrid.draft()], vectors_by_key={})
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
