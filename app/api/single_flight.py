@@ -1,4 +1,4 @@
-"""Shares one run of a coroutine among all callers that ask for the same thing while it runs."""
+"""Runs a coroutine once for all concurrent callers with equal keys, and to its end even if every caller is cancelled."""
 
 from __future__ import annotations
 

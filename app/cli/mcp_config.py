@@ -1,4 +1,4 @@
-"""Writes the configuration by which a desktop program starts `stepwell mcp` or connects to a running service."""
+"""Builds the configuration text of a desktop program that `stepwell mcp --print-config` prints; changes no file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asks for texts and answers with them over a socket between the supervisor and a process of the service.
+"""Exchanges metrics as text, on request, over a socket between the supervisor and a process of the service.
 
 A question is an empty line; the answer is its length in a line of its own, and the text.
 """

@@ -1,4 +1,4 @@
-"""Checks ZIP archives by their directory before anything is unpacked, and recognises the kind of document in one."""
+"""Checks and opens ZIP archives, recognises the document in one, and reads XML, Office properties and dates."""
 
 from __future__ import annotations
 

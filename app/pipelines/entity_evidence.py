@@ -1,4 +1,4 @@
-"""Collects the evidence that a query is about the entities to which it refers, from what retrieval returned anyway."""
+"""Computes the aboutness of each entity to which a query refers, from evidence in what the search has already read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieves for a query, guided by the entities to which it refers or not."""
+"""Retrieves for a query: matches entities, searches both legs, relaxes an empty result, and orders the hits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Returns the stored response to a write that is sent again with its idempotency key."""
+"""Claims idempotency keys, checks that a repeated request equals the first one, and stores its response."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores which entities a document's texts, title, headings and metadata name; relinks all under new rules.
+"""Stores the mentions of entities in documents, and links again the documents that were linked by older rules.
 
 Runs in the transaction that stores the document, under the user's lock. How a name is matched depends on its origin:
 

@@ -1,4 +1,4 @@
-"""Chooses the embedding model whose vectors are stored, and changes to another one when the stored vectors do.
+"""Embeds with the model whose vectors are stored, and repeats a request during which that model was replaced.
 
 A request computes its vectors with one model, and each of its transactions fails unless the table of vectors is still
 that model's; then the request is repeated with the model that has replaced it. So a vector is never compared with, or

@@ -14,7 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines import offload
+from app.pipelines import document_drafts, offload
 from app.pipelines.context import SearchContext
 from app.ranking import mmr, rescoring
 from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
@@ -123,7 +123,7 @@ def is_wanted(query: Query) -> bool:
 
 def text_of(candidate: Candidate) -> str:
     """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
-    return "\n".join(part for part in (candidate.title, " › ".join(candidate.heading_path), candidate.content) if part)
+    return document_drafts.embedded_text(candidate.title, candidate.heading_path, candidate.content)
 
 
 async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:

@@ -1,4 +1,4 @@
-"""Completes what the hybrid statement retrieved for a query, and relaxes the query if it found nothing."""
+"""Relaxes a query whose hybrid statement found nothing, and adds the scale of relevance to what was retrieved."""
 
 from __future__ import annotations
 

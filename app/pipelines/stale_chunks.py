@@ -1,4 +1,4 @@
-"""Finds the chunks of a search that were replaced or deleted after the search read them.
+"""Finds the chunks that a search has read and that were replaced or deleted since, so that it can remove them.
 
 No transaction is open while a provider is called, so a search that calls one between two reads may see two versions of
 a document.

@@ -1,4 +1,4 @@
-"""Runs equal concurrent calls once and gives the result to all callers that wait for it (single flight)."""
+"""Runs a call once for all concurrent callers with equal keys, and cancels it when the last caller is cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the documents that were cut with other options than the current ones, and those that are to be cut again.
+"""Lists the documents cut with other options or marked to be cut again, and records marks and the options of a cut.
 
 A document that is to be cut again in any case is marked by a size of chunks that no option has.
 """

@@ -1,4 +1,4 @@
-"""Stores, replaces, deletes and reads a user's documents.
+"""Replaces, changes, deletes and reads a user's documents.
 
 Every change takes the user's lock (`lock_tenant.sql`), which prevents deadlocks between concurrent writers of one user
 and inconsistent text statistics.

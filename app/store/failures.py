@@ -1,4 +1,4 @@
-"""Defines the failures of a server that reads react to differently, and messages of states of a database."""
+"""Defines the errors of an unresponsive server and of a standby, and the messages of read-only and outdated servers."""
 
 from __future__ import annotations
 

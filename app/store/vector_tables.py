@@ -1,4 +1,4 @@
-"""Names the tables of vectors that a transaction uses, so that vectors of two models are never compared.
+"""Records which tables of vectors a transaction has locked, and fails it if they are not those of the expected model.
 
 The tables of the model in use are `embeddings` and `entity_vectors`. While the vectors of another model are computed,
 these are in `embeddings_next` and `entity_vectors_next`; the switch drops the first and renames the second. A

@@ -23,6 +23,9 @@ Every function takes time linear in the length of its input, because documents a
     spelling          stored words similar to a misspelled one
     gazetteer         known names in a text
     fuzzy_names       known names with a spelling similar to words of a text
-    query_words       words of a query, and how names are capitalised in it
+    query_words       words of a query, and the names, roles and types among them
+    name_uses         how a query uses a name that it contains
     tags              names in metadata
+    word_spans        places of words in a text
+    snippets          extracts of a text around matches
 """

@@ -1,4 +1,4 @@
-"""Finds the sections that a chunk belongs to, and the names of sections."""
+"""Finds the sections above and inside a chunk, and the names by which texts and questions refer to a section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a query's words: the names among them, their capitalisation, and whether they ask for an entity type."""
+"""Splits a query into words with their capitalisation, and finds known names, possible roles and requested types."""
 
 from __future__ import annotations
 
