@@ -1,4 +1,4 @@
-"""Runs a coroutine once for all concurrent callers with equal keys, and to its end even if every caller is cancelled."""
+"""Runs a coroutine once for all concurrent callers with equal keys, and to its end even if all are cancelled."""
 
 from __future__ import annotations
 
