@@ -314,3 +314,14 @@ async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_c
         await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
         after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
     assert (before, after) == ("force_generic_plan", mode)
+
+
+async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(database, big, owner) -> None:
+    document = await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1 LIMIT 1", big)
+    statement = sa.text(f"EXPLAIN (FORMAT JSON) {sql.statement('unindex_document').text}")
+    async with database.writing(big) as writing:
+        found = (await writing.execute(statement, {"user_id": big, "document_id": document})).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    reads = [n for n in _nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
+    assert len(reads) >= 4
+    assert not [n for n in reads if "(first_no " not in n["Index Cond"]]

@@ -91,7 +91,7 @@ async def _assert_totals(owner: asyncpg.Connection, user: str, lengths: dict[int
 
 def _assert_well_formed(blocks: list[tuple[int, list[int]]]) -> None:
     sizes = [len(items) for _, items in blocks]
-    assert all(size + following > BLOCK for size, following in itertools.pairwise(sizes)), sizes
+    assert all(size + following > BLOCK // 2 for size, following in itertools.pairwise(sizes)), sizes
     last = -1
     for first_no, items in blocks:
         assert 1 <= len(items) <= BLOCK

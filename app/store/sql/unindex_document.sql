@@ -1,8 +1,8 @@
 -- Removes a document's chunks from the postings and from the document frequencies, before the chunks are deleted. The
 -- caller holds the user's lock.
 -- A document's chunk numbers are consecutive, so only the first and the last block that overlap their range keep
--- postings. What they keep is merged with each other and with the blocks around them wherever two fit into one: two
--- adjacent blocks of a lexeme hold more than 128 postings together. A merged block has the first number of its first
+-- postings. If these are 64 or fewer, they are merged with the blocks before and after them wherever two fit into one:
+-- two adjacent blocks of a lexeme hold more than 64 postings together. A merged block has the first number of its first
 -- part. A lexeme's row names its last block with its size.
 -- Columns: none.
 -- :user_id text  owner of the rows
@@ -16,37 +16,42 @@ WITH removed_lexemes AS MATERIALIZED (
 -- the first and the last block of the range, trimmed, and the blocks before and after them
 trimmed_blocks AS MATERIALIZED (
     SELECT g.lexeme, l.df - CAST(g.chunks AS integer) AS df, l.tail_no, l.tail_size,
-           coalesce(o.first_no, b.first_no) AS lowest_no, coalesce(n.first_no, e.first_no, b.first_no) AS highest_no,
-           o.first_no AS before_no, coalesce(o.items, '{}') AS before_items,
-           b.first_no AS first_no, b.items[1:width_bucket((g.lo << 24) - 1, b.items)]
-                                   || b.items[width_bucket(((g.hi + 1) << 24) - 1, b.items) + 1:] AS first_items,
-           e.first_no AS last_no, coalesce(e.items[width_bucket(((g.hi + 1) << 24) - 1, e.items) + 1:], '{}') AS last_items,
-           n.first_no AS after_no, coalesce(n.items, '{}') AS after_items
+           coalesce(o.first_no, f.first_no) AS lowest_no, coalesce(n.first_no, h.no) AS highest_no,
+           o.first_no AS before_no, coalesce(o.items, '{}') AS before_items, f.first_no, f.items AS first_items,
+           e.first_no AS last_no, coalesce(e.items, '{}') AS last_items, n.first_no AS after_no, coalesce(n.items, '{}') AS after_items
     FROM removed_lexemes AS g
     JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = g.lexeme
     CROSS JOIN LATERAL (
-        SELECT p.first_no, p.items FROM stepwell.postings AS p
-        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no <= g.lo
-        ORDER BY p.first_no DESC
-        LIMIT 1
-    ) AS b
+        SELECT b.first_no, cardinality(b.items) AS size,
+               b.items[1:width_bucket((g.lo << 24) - 1, b.items)]
+               || b.items[width_bucket(((g.hi + 1) << 24) - 1, b.items) + 1:] AS items
+        FROM (
+            SELECT p.first_no, p.items FROM stepwell.postings AS p
+            WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no <= g.lo
+            ORDER BY p.first_no DESC
+            LIMIT 1
+        ) AS b
+    ) AS f
     LEFT JOIN LATERAL (
-        SELECT p.first_no, p.items FROM stepwell.postings AS p
-        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > b.first_no AND p.first_no <= g.hi
-          AND g.lo < g.hi
+        SELECT p.first_no, p.items[width_bucket(((g.hi + 1) << 24) - 1, p.items) + 1:] AS items FROM stepwell.postings AS p
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > f.first_no AND p.first_no <= g.hi
+          AND f.size < cardinality(f.items) + g.chunks
         ORDER BY p.first_no DESC
         LIMIT 1
     ) AS e ON true
+    -- a column, because row-level security allows no COALESCE in the condition of an index
+    CROSS JOIN LATERAL (SELECT coalesce(e.first_no, f.first_no) AS no OFFSET 0) AS h
     LEFT JOIN LATERAL (
         SELECT p.first_no, p.items FROM stepwell.postings AS p
-        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no < b.first_no AND l.df > cardinality(b.items)
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no < f.first_no
+          AND l.df > f.size AND cardinality(f.items) + coalesce(cardinality(e.items), 0) <= 64
         ORDER BY p.first_no DESC
         LIMIT 1
     ) AS o ON true
     LEFT JOIN LATERAL (
         SELECT p.first_no, p.items FROM stepwell.postings AS p
-        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > coalesce(e.first_no, b.first_no)
-          AND l.df > cardinality(b.items)
+        WHERE p.user_id = :user_id AND p.lexeme = g.lexeme AND p.first_no > h.no
+          AND l.df > f.size AND cardinality(f.items) + coalesce(cardinality(e.items), 0) <= 64
         ORDER BY p.first_no
         LIMIT 1
     ) AS n ON true
@@ -58,8 +63,8 @@ merged_blocks AS MATERIALIZED (
            array_remove(ARRAY[
                CASE WHEN NOT x.fits THEN t.before_no END, CASE WHEN NOT y.fits THEN x.no END,
                CASE WHEN NOT z.fits THEN y.no END, CASE WHEN z.items <> '{}' THEN z.no END], NULL) AS kept,
-           CASE WHEN t.after_no IS NULL THEN z.no ELSE t.tail_no END AS tail_no,
-           CASE WHEN t.after_no IS NULL THEN cardinality(z.items) ELSE t.tail_size END AS tail_size
+           CASE WHEN t.highest_no = t.tail_no THEN z.no ELSE t.tail_no END AS tail_no,
+           CASE WHEN t.highest_no = t.tail_no THEN cardinality(z.items) ELSE t.tail_size END AS tail_size
     FROM trimmed_blocks AS t
     CROSS JOIN LATERAL (
         {{merged_block t.before_no, t.before_items, t.first_no, t.first_items}}
@@ -74,15 +79,19 @@ merged_blocks AS MATERIALIZED (
 deleted_blocks AS (
     DELETE FROM stepwell.postings AS p USING merged_blocks AS m
     WHERE p.user_id = :user_id AND p.lexeme = m.lexeme AND p.first_no BETWEEN m.lowest_no AND m.highest_no
-      AND p.first_no <> ALL (m.kept)
+      AND p.first_no <> ALL (m.kept) AND (m.lowest_no < m.highest_no OR m.kept = '{}')
 ),
-updated_blocks AS (
-    UPDATE stepwell.postings AS p SET items = b.items
+changed_blocks AS MATERIALIZED (
+    SELECT m.lexeme, b.first_no, b.items
     FROM merged_blocks AS m
     CROSS JOIN LATERAL (
         VALUES (m.first_no, m.first_items), (m.middle_no, m.middle_items), (m.last_no, m.last_items)
-    ) AS b (no, items)
-    WHERE p.user_id = :user_id AND p.lexeme = m.lexeme AND p.first_no = b.no AND b.items <> '{}' AND p.items <> b.items
+    ) AS b (first_no, items)
+    WHERE b.first_no IS NOT NULL AND b.items <> '{}'
+),
+updated_blocks AS (
+    UPDATE stepwell.postings AS p SET items = c.items FROM changed_blocks AS c
+    WHERE p.user_id = :user_id AND p.lexeme = c.lexeme AND p.first_no = c.first_no AND p.items <> c.items
 ),
 deleted_lexemes AS (
     DELETE FROM stepwell.lexemes AS l USING merged_blocks AS m
