@@ -46,8 +46,11 @@ def draft_of(entity: Entity) -> EntityDraft:
 
 
 def description_text(draft: EntityDraft) -> str | None:
-    """The text that is embedded for an entity; None without a description."""
-    return f"{draft.name}: {draft.description}" if draft.description else None
+    """The text that is embedded for an entity: its role, description and facts; None without any of them.
+
+    The name is left out, because it has no meaning and makes the vectors of all people alike.
+    """
+    return ". ".join(filter(None, (draft.role, draft.description, *draft.facts))) or None
 
 
 async def description_vectors(drafts: Iterable[EntityDraft], embedder: Embedder) -> dict[str, str]:

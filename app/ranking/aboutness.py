@@ -31,6 +31,8 @@ SHARE_OF_CORPUS = -8.0
 SHARE_OF_CANDIDATES, USUAL_SHARE_OF_CANDIDATES = -12.0, 0.6
 """Times the share of the candidates that are linked, from USUAL_SHARE_OF_CANDIDATES: an entity of nearly every document
 tells none from the others."""
+WEAK_MEANING = -3.0
+"""Times the largest score of a match by meaning minus that of this match."""
 WRITTEN_SMALL, WORD_WRITTEN_SMALL = -4.0, -8.0
 """Times the share of lower-case occurrences in the best candidates, of a name of several words and of others, if the
 query does not show by a capital that it is a name."""
@@ -42,8 +44,9 @@ class Evidence:
 
     `lead` (−1 to 1) is the score of the best linked candidate minus that of the best other one, `share_of_query` (0 to
     1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus,
-    `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name, and
-    `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates.
+    `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name,
+    `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates, and `weak_meaning`
+    (0 to 0.3) how far a match by meaning alone is from the best possible one.
     """
 
     use: NameUse
@@ -53,6 +56,7 @@ class Evidence:
     share_of_corpus: float
     share_of_candidates: float
     written_small: float
+    weak_meaning: float = 0.0
 
 
 def probability(evidence: Evidence) -> float:
@@ -72,6 +76,7 @@ def _logit(evidence: Evidence) -> float:
         + SHARE_OF_QUERY * (min(evidence.share_of_query, MAX_SHARE) - USUAL_SHARE)
         + SHARE_OF_CORPUS * evidence.share_of_corpus
         + SHARE_OF_CANDIDATES * max(0.0, evidence.share_of_candidates - USUAL_SHARE_OF_CANDIDATES)
+        + WEAK_MEANING * evidence.weak_meaning
         + _written_small(evidence)
     )
 

@@ -21,7 +21,8 @@ ROLE_SCORE = 0.6
 MAX_FACT = 0.55
 FULL_SCORE_TERMS = 3
 """Terms of a query that facts must cover for the full score: a single common word is weak evidence."""
-MIN_COSINE, COSINE_RANGE, MAX_DESCRIPTION = 0.3, 0.5, 0.8
+MIN_COSINE, MIN_DESCRIPTION, MAX_DESCRIPTION = 0.37, 0.5, 0.8
+"""The smallest cosine of a question with role, description and facts that counts, its score, the largest score."""
 MIN_SPREAD = 0.1
 """Smallest difference between the first and last score of a full list that is not too broad, if the same words of the
 query refer to all of its entities."""
@@ -46,17 +47,22 @@ def fact(covered: float, terms: int) -> float:
 
 
 def description(cosine: float) -> float:
-    """Scores the cosine of a description: `(cos − 0.3) / 0.5`, which `best` caps at 0.8."""
-    return (cosine - MIN_COSINE) / COSINE_RANGE
+    """Scores a similarity of meaning: `0.5 + (cos − 0.37)`, which `best` caps at 0.8; 0 below a cosine of 0.37."""
+    return MIN_DESCRIPTION + (cosine - MIN_COSINE) if cosine >= MIN_COSINE else 0.0
 
 
 def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:
     """Returns the best `limit` entities, each with its best score, capped; entities at the cap are ordered by theirs.
 
-    An extracted entity is dropped if an entity of the user matches by the same key.
+    Words count before meaning: of an entity that matches by both, the score by meaning is ignored. An extracted entity
+    is dropped if an entity of the user matches by the same key.
     """
+    matches = list(matches)
+    by_words = {one.entity_id for one in matches if one.matched_by != "description" and one.score >= MIN_DESCRIPTION}
     kept: dict[UUID, EntityMatch] = {}
     for match in matches:
+        if match.matched_by == "description" and match.entity_id in by_words:
+            continue
         earlier = kept.get(match.entity_id)
         if match.score > 0 and (earlier is None or _order(match) < _order(earlier)):
             kept[match.entity_id] = match

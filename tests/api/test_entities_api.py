@@ -256,7 +256,7 @@ async def test_without_the_model_nothing_is_stored_and_the_answer_is_503(
     assert await _names(caller) == ["No description"]
 
 
-async def test_facts_are_kept_by_their_lexemes_and_descriptions_by_their_vector(
+async def test_facts_are_kept_by_their_lexemes_and_roles_facts_and_descriptions_by_one_vector(
     caller: Caller, owner: asyncpg.Connection
 ) -> None:
     stored = await _added(caller, **ANA)
@@ -266,14 +266,17 @@ async def test_facts_are_kept_by_their_lexemes_and_descriptions_by_their_vector(
     before = await owner.fetchrow(vectors, caller.user_id)
     assert before[0] == 1
     path = f"{ENTITIES}/{stored['entity_id']}"
-    await caller.client.patch(path, json={"facts": ["Sings."], "role": "singer"})
-    assert await owner.fetchval(words, caller.user_id) == ["role:singer", "sing"]
+    await caller.client.patch(path, json={"aliases": ["Silva"], "metadata": {}})
     assert tuple(await owner.fetchrow(vectors, caller.user_id)) == tuple(before)
-    await caller.client.patch(path, json={"description": "Another."})
-    after = await owner.fetchrow(vectors, caller.user_id)
-    assert after[0] == 1
-    assert after[1] != before[1]
-    await caller.client.patch(path, json={"description": None})
+    seen = {before[1]}
+    for changed in ({"facts": ["Sings."]}, {"role": "singer"}, {"description": "Another."}):
+        await caller.client.patch(path, json=changed)
+        after = await owner.fetchrow(vectors, caller.user_id)
+        assert after[0] == 1
+        assert after[1] not in seen
+        seen.add(after[1])
+    assert await owner.fetchval(words, caller.user_id) == ["role:singer", "sing"]
+    await caller.client.patch(path, json={"description": None, "role": None, "facts": []})
     assert (await owner.fetchrow(vectors, caller.user_id))[0] == 0
 
 

@@ -98,6 +98,14 @@ async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Ten
     assert (forced.search_mode, len(forced.pass1_entities)) == ("two_pass", 5)
 
 
+async def test_five_people_named_in_one_query_guide_it(notes: Tenant, ana: UUID) -> None:
+    others = ("Ben Okafor", "Cara Vega", "Dora Soto", "Elsa Gil")
+    await linking.add_entities(notes, *map(linking.person, others))
+    answer = await asked(notes, f"what did Ana Torres, {', '.join(others[:3])} and {others[3]} do?")
+    assert (answer.search_mode, len(answer.pass1_entities)) == ("two_pass", 5)
+    assert set(uris(answer)[:4]) <= {"ana-1", "ana-2", "ben-1", "ben-2"}
+
+
 async def test_a_forced_search_without_entities_is_flat_with_a_reason(notes: Tenant) -> None:
     answer = await asked(notes, "lime mortar", hierarchy="force")
     assert (answer.search_mode, answer.fallback_reason, uris(answer)[0]) == ("flat", "no_entities", "nobody")
@@ -267,3 +275,22 @@ async def test_explain_contains_the_matches_and_the_linked_documents(notes: Tena
         "aboutness": pytest.approx(0.999, abs=1e-3),
     }
     assert told["pass2"] == {"linked_documents": 3, "added": 0, "weight": pytest.approx(0.4995, abs=1e-3)}
+
+
+async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_other_things(
+    minilm_tenant: Tenant,
+) -> None:
+    await minilm_tenant.add_all(NOTES)
+    await linking.add_entities(
+        minilm_tenant,
+        linking.person("Ana Torres", role="head of billing", facts=("Signs off every customer bill.",)),
+        linking.person("Ben Okafor", role="legal counsel", facts=("Reviews contracts.",)),
+    )
+    answer = await asked(minilm_tenant, "who looks after invoices?")
+    assert [(match.name, match.matched_by) for match in answer.pass1_entities] == [("Ana Torres", "description")]
+    assert answer.search_mode == "two_pass"
+    flat = uris(await asked(minilm_tenant, "who looks after invoices?", hierarchy="off"))
+    assert all(uris(answer).index(uri) <= flat.index(uri) for uri in ("ana-1", "ana-2"))
+    assert {hit.candidate.uri for hit in answer.hits if hit.parent and hit.parent.entity_id} == {"ana-1", "ana-2"}
+    for question in ("who won the match yesterday?", "who broke the coffee machine?", "which lime mortar do we use?"):
+        assert (await asked(minilm_tenant, question)).search_mode == "flat", question

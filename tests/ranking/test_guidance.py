@@ -42,8 +42,9 @@ def test_a_similar_name_scores_between_060_and_095() -> None:
 
 
 def test_a_description_scores_by_its_cosine() -> None:
-    assert entity_scores.description(0.55) == pytest.approx((0.55 - 0.3) / 0.5)
-    assert entity_scores.description(0.2) < 0
+    assert entity_scores.description(0.55) == pytest.approx(0.5 + 0.55 - 0.37)
+    assert entity_scores.description(0.37) == 0.5
+    assert entity_scores.description(0.36) == 0.0
 
 
 def test_descriptions_are_capped_at_080_and_ordered_by_their_uncapped_scores() -> None:
@@ -216,6 +217,7 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
         (evidence(NameUse("full")), evidence(NameUse("full"), share_of_corpus=0.5)),
         (evidence(NameUse("full")), evidence(NameUse("full"), share_of_candidates=0.9)),
         (evidence(NameUse("full")), evidence(NameUse("full"), written_small=1.0)),
+        (evidence(NameUse("topic")), evidence(NameUse("topic"), weak_meaning=0.3)),
     ],
 )
 def test_each_piece_of_evidence_changes_the_aboutness(better: Evidence, worse: Evidence) -> None:

@@ -8,12 +8,11 @@ FROM (
     WHERE NOT EXISTS (SELECT FROM stepwell.embeddings_next AS n WHERE n.user_id = c.user_id AND n.chunk_no = c.chunk_no)
     GROUP BY c.user_id
     UNION ALL
-    SELECT v.user_id, 0, count(*)
-    FROM stepwell.entity_vectors AS v
-    JOIN stepwell.entities AS e ON e.user_id = v.user_id AND e.entity_id = v.entity_id AND e.description IS NOT NULL
-    WHERE NOT EXISTS (
-        SELECT FROM stepwell.entity_vectors_next AS n WHERE n.user_id = v.user_id AND n.entity_id = v.entity_id)
-    GROUP BY v.user_id
+    SELECT e.user_id, 0, count(*)
+    FROM stepwell.entities AS e
+    WHERE e.origin = 'user' AND {{description_of_entity e}} <> '' AND NOT EXISTS (
+        SELECT FROM stepwell.entity_vectors_next AS n WHERE n.user_id = e.user_id AND n.entity_id = e.entity_id)
+    GROUP BY e.user_id
 ) AS g
 GROUP BY g.user_id
 ORDER BY g.user_id
