@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
@@ -17,10 +17,17 @@ from app.cli import options
 from app.config import Settings
 from app.pipelines.services import Services
 from benchmarks import folders
-from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.corpus import Progress
 
 T = TypeVar("T")
+
+
+class NamedCorpus(Protocol):
+    """The parameters of a corpus, which name its folder."""
+
+    @property
+    def name(self) -> str:
+        """The name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +54,10 @@ def opened(data_dir: Path | None, *, keep: bool) -> Iterator[Path]:
 
 
 def run(
-    parameters: Parameters, parent: Path, measure: Callable[[CorpusServices], Awaitable[T]], *, keep: bool = False
+    parameters: NamedCorpus, parent: Path, measure: Callable[[CorpusServices], Awaitable[T]], *, keep: bool = False
 ) -> T:
     """Returns what `measure` returns. The corpus's folder is deleted afterwards if it is new, unless `keep`."""
-    folder = parent / f"chunks-{parameters.chunks}"
+    folder = parent / parameters.name
     existed = folder.exists()
     if not existed:
         folder.mkdir()
@@ -66,11 +73,11 @@ def run(
 
 
 async def _run(
-    parameters: Parameters, settings: Settings, folder: Path, measure: Callable[[CorpusServices], Awaitable[T]]
+    parameters: NamedCorpus, settings: Settings, folder: Path, measure: Callable[[CorpusServices], Awaitable[T]]
 ) -> T:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with ProgressBars(*columns, console=options.err, transient=True) as bar:
-        tasks = {"": bar.add_task(f"{parameters.chunks:,} chunks", total=None)}
+        tasks = {"": bar.add_task(parameters.name, total=None)}
 
         def show(stage: str, done: int, total: int) -> None:
             if stage not in tasks:

@@ -18,6 +18,7 @@ from benchmarks.cli import (
     relevance,
     soak,
     standby,
+    tenants,
     vector_types,
     volumes,
     why,
@@ -48,6 +49,7 @@ app.command("guided")(guided.guided)
 app.command("relevance")(relevance.relevance)
 app.command("vector-types")(vector_types.vector_types)
 app.command("standby")(standby.standby)
+app.command("tenants")(tenants.tenants)
 
 
 def main() -> None:

@@ -45,6 +45,11 @@ class Parameters:
     questions: int
     passages: Sequence[str]
 
+    @property
+    def name(self) -> str:
+        """Returns the name of the corpus's folder."""
+        return f"chunks-{self.chunks}"
+
     def fingerprint(self) -> str:
         """Returns a digest that is equal for parameters with the same corpus."""
         return hashlib.sha256(json.dumps([self.chunks, SEED, CORPUS_VERSION, *self.passages]).encode()).hexdigest()
@@ -136,7 +141,7 @@ async def ensure_corpus(
 
 async def held_out_vectors(parameters: Parameters, services: Services) -> Vectors:
     """Returns the vectors of the passages that serve as questions."""
-    return await _embedded(passages.held_out(parameters.passages)[: parameters.questions], services)
+    return await embedded(passages.held_out(parameters.passages)[: parameters.questions], services)
 
 
 async def _measured(
@@ -175,7 +180,7 @@ async def _built(
     start = time.perf_counter()
     (folder / RECORD).unlink(missing_ok=True)
     progress("embedding passages", 0, 1)
-    real = await _embedded(passages.mixed(parameters.passages), services)
+    real = await embedded(passages.mixed(parameters.passages), services)
     progress("embedding passages", 1, 1)
     mixer = vectors.mixer(real)
     await corpus.build(owner, mixer, chunks=parameters.chunks, seed=SEED, progress=progress)
@@ -197,7 +202,7 @@ def _recorded(parameters: Parameters, folder: Path) -> StoredCorpus | None:
     return StoredCorpus(known["fingerprint"], known["built_s"], real, made)
 
 
-async def _embedded(passages: Sequence[str], services: Services) -> Vectors:
+async def embedded(passages: Sequence[str], services: Services) -> Vectors:
     return vectors.unit(await _embedder(services).embed_documents(passages))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -50,6 +50,11 @@ SELECTIVITIES = (
 async def build(owner: Owner, mixer: Mixer, *, chunks: int, seed: int, progress: Progress) -> None:
     """Replaces the stored corpus by one of `chunks` chunks. Raises Conflict; see `begin_load`."""
     sizes = {USER: chunks, OTHER_USER: max(1, round(OTHER_USER_SHARE * chunks))}
+    await load(owner, mixer, sizes=sizes, seed=seed, progress=progress)
+
+
+async def load(owner: Owner, mixer: Mixer, *, sizes: Mapping[str, int], seed: int, progress: Progress) -> None:
+    """Replaces the stored corpus by users with these numbers of chunks. Raises Conflict; see `begin_load`."""
     await owner.begin_load(list(sizes))
     rng = np.random.default_rng(seed)
     done = 0
@@ -155,12 +160,12 @@ class BenchmarkQuestion:
 
 
 async def questions(
-    owner: Owner, asked: vectors.Vectors, *, chunks: int, count: int, seed: int
+    owner: Owner, asked: vectors.Vectors, *, chunks: int, count: int, seed: int, user_id: str = USER
 ) -> list[BenchmarkQuestion]:
-    """Returns `count` questions on the stored corpus of `chunks` chunks, the same in every run."""
+    """Returns `count` questions on a user's `chunks` chunks, the same in every run."""
     rng = np.random.default_rng(seed)
     numbers = 1 + rng.choice(chunks, min(count, chunks), replace=False)
-    sampled = await owner.sample(USER, sorted(numbers.tolist()))
+    sampled = await owner.sample(user_id, sorted(numbers.tolist()))
     return [
         BenchmarkQuestion(texts.question(content, rng), asked[place % len(asked)].tolist(), names.find(content)[0].text)
         for place, (content, _vector) in enumerate(sampled)
