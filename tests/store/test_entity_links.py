@@ -20,6 +20,15 @@ from app.store.mentions import Mention
 CHUNKS = 300
 
 
+async def _nested_teams(database: Database, user: str, member: UUID, embedder: FakeEmbedder) -> EntityMatch:
+    """A team whose only member is a team with the given member."""
+    for name in ("Quayside", "Harbour"):
+        draft = EntityDraft("team", name, members=(member,))
+        (team,) = await entities.add([draft], user, db=database, embedder=embedder)
+        member = team.entity_id
+    return EntityMatch(member, "Harbour", "team", "user", 1.0, "name", "harbour")
+
+
 def _document(number: int) -> UUID:
     return uuid5(NAMESPACE_OID, str(number))
 
@@ -30,6 +39,7 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
     user = f"links-{uuid4().hex}"
     stored = await hybrid.store(database, user, hybrid.draft(*(f"note w{n}" for n in range(CHUNKS))), embedder=embedder)
     (ana,) = await entities.add([EntityDraft("person", "Ana Torres")], user, db=database, embedder=embedder)
+    team = await _nested_teams(database, user, ana.entity_id, embedder)
     match = EntityMatch(ana.entity_id, ana.name, ana.type, "user", 1.0, "name", "ana torres")
     async with database.writing(user) as writing:
         rows = await writing.execute(sa.text("SELECT chunk_no, chunk_id FROM stepwell.chunks ORDER BY chunk_no"))
@@ -40,7 +50,7 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
 
     async def links() -> ChunkLinks:
         async with database.searching(user) as reading:
-            return await entity_lookup.links(reading, user, [match], [first_id, second_id], with_documents=True)
+            return await entity_lookup.links(reading, user, [match, team], [first_id, second_id], with_documents=True)
 
     whole = await links()
     monkeypatch.setattr(entity_lookup, "SAMPLE", 100)
@@ -54,5 +64,15 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
     assert next(iter(everything.strengths)) == next(iter(some.strengths)) == stored
     assert all(everything.strengths[document] >= strength for document, strength in some.strengths.items())
     strength = pytest.approx(4 + math.log(6))
-    assert whole.strengths == sampled.strengths == {ana.entity_id: {first_id: strength, second_id: strength}}
-    assert whole.mentions == sampled.mentions == {ana.entity_id: {first_id: 5, second_id: 4}}
+    decayed = pytest.approx((4 + math.log(6)) * entity_lookup.MEMBER_DECAY**2)
+    assert (
+        whole.strengths
+        == sampled.strengths
+        == {
+            ana.entity_id: {first_id: strength, second_id: strength},
+            team.entity_id: {first_id: decayed, second_id: decayed},
+        }
+    )
+    assert whole.mentions == sampled.mentions
+    assert whole.mentions[ana.entity_id] == {first_id: 5, second_id: 4}
+    assert set(whole.mentions[team.entity_id].values()) == {0}
