@@ -260,4 +260,4 @@ def _show(summary: Summary) -> None:
         kind = f"{suffix} files" if suffix else "files without a suffix"
         options.err.print(f"Skipped {count} {escape(kind)}: the format is not supported.")
     for path, reason in summary.failures:
-        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}")
+        options.err.print(f"[red]failed[/] {escape(path)}: {escape(summary.reason(path, reason))}", soft_wrap=True)

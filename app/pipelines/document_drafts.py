@@ -23,7 +23,7 @@ MAX_TITLE_LENGTH = 500
 MAX_URI_LENGTH = 2_048
 DEFAULT_CONFIG = "english"
 RESERVED_TOKENS = 21
-"""Tokens of the model's input that content leaves free: two special tokens, and the error of the estimated count."""
+"""Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
         target_tokens=options.target,
         overlap_tokens=min(options.overlap, options.target - 1),
         max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
+        starts=model.token_starts or tokens.starts,
     )
 
 

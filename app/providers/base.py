@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from app import errors
@@ -14,12 +14,17 @@ from app.shapes import Vector
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model; vectors of two models cannot be compared."""
+    """An embedding model; vectors of two models cannot be compared.
+
+    `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
+    in this process. It may be called from any thread.
+    """
 
     name: str
     dimension: int
     max_tokens: int
     keyed_by: str = ""
+    token_starts: Callable[[str], Sequence[int]] | None = field(default=None, compare=False, repr=False)
 
     @property
     def key_name(self) -> str:

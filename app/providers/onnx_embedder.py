@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -45,7 +46,7 @@ class OnnxEmbedder:
         self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, batch_size: int = 8
     ) -> None:
         self._graph = graph
-        self._model = model
+        self._model = replace(model, token_starts=self._token_starts)
         self._steps = steps
         self._batch_size = batch_size
 
@@ -84,6 +85,9 @@ class OnnxEmbedder:
             message = f"{self._graph.name} returns {found} dimensions, not {self._model.dimension}."
             raise BadEmbedding(message, fault="vectors")
 
+    def _token_starts(self, text: str) -> array[int]:
+        return self._graph.token_starts(_lowered(text) if self._steps.lower_case else text)
+
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
         return self._vectors(self._encoded(self._steps.query_prefix, texts))
 
@@ -98,6 +102,12 @@ class OnnxEmbedder:
         pooled = pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
         result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
         return result
+
+
+def _lowered(text: str) -> str:
+    """The text in lower case, except for characters whose lower case is longer, so that offsets stay."""
+    lowered = text.lower()
+    return lowered if len(lowered) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def pooled_by(pooling: Pooling, values: Floats, mask: Ids) -> Floats:

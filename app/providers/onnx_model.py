@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+import re
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,10 +29,15 @@ from app.errors import ProviderError
 
 MAX_THREADS = 4
 TOKENIZER_BATCH = 64  # texts; a query can be tokenized only between two calls
+PIECE, PIECES = 4_000, 8
+"""Code points of a long text that are tokenized as one, and pieces that are tokenized in one call."""
+LONGEST_TOKEN, UNKNOWN_TOKEN = 32, 8
+"""A longer token stands for an unknown word; it counts as one token for each UNKNOWN_TOKEN code points."""
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 
 Ids = npt.NDArray[np.int64]
 Text = str | tuple[str, str]
+_SPACE = re.compile(r"\s")
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 
@@ -67,6 +74,20 @@ class OnnxModel:
         found: list[Encoding] = self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
         return found
 
+    def token_starts(self, text: str) -> array[int]:
+        """The offset of each token of a text without surrogates, ascending, without special tokens."""
+        starts = array("i")
+        bounds = list(_bounds(text))
+        for first in range(0, len(bounds), PIECES):
+            some = bounds[first : first + PIECES]
+            pieces = [text[begin:end] for begin, end in some]
+            for (begin, _), encoding in zip(
+                some, self._tokenizer.encode_batch(pieces, add_special_tokens=False), strict=True
+            ):
+                for part in (encoding, *encoding.overflowing):  # beyond the length to which texts are truncated
+                    starts.extend(_starts(text, begin, part))
+        return starts
+
     def infer(self, encodings: Sequence[Encoding], output: str) -> tuple[npt.NDArray[np.float32], Ids]:
         """An output of the graph for a batch, and the batch's attention mask. Raises ProviderError."""
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
@@ -96,6 +117,24 @@ class OnnxModel:
         except RuntimeError as error:
             raise ProviderError(f"{self.name} is closed.") from error
         return await pending
+
+
+def _bounds(text: str) -> Iterator[tuple[int, int]]:
+    """Pieces of about PIECE code points that end where a word ends."""
+    start = 0
+    while start < len(text):
+        found = _SPACE.search(text, start + PIECE, start + 2 * PIECE)
+        end = found.start() if found else min(len(text), start + 2 * PIECE)
+        yield start, end
+        start = end
+
+
+def _starts(text: str, offset: int, encoding: Encoding) -> Iterator[int]:
+    for begin, end in encoding.offsets:
+        start, stop = offset + begin, offset + end
+        while start < stop and text[start].isspace():  # some vocabularies have words with the space before them
+            start += 1
+        yield from range(start, stop, UNKNOWN_TOKEN) if stop - start > LONGEST_TOKEN else (start,)
 
 
 def by_length(encodings: Sequence[Encoding], size: int) -> list[list[int]]:

@@ -34,7 +34,7 @@ _DELIMITER = re.compile(r"[ \t|:-]*-[ \t|:-]*$")
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Sizes in estimated word pieces; `whole` is the largest size that is not cut."""
+    """Sizes in tokens; `whole` is the largest size that is not cut."""
 
     target: int
     overlap: int
@@ -56,7 +56,7 @@ class _Limits:
 
 @dataclass(frozen=True, slots=True)
 class _PieceOffsets:
-    """A text and the offsets of its estimated word pieces."""
+    """A text and the offsets of its tokens."""
 
     text: str
     starts: Sequence[int]
@@ -103,12 +103,14 @@ def split(
     target_tokens: int = 160,
     overlap_tokens: int = 24,
     max_tokens: int = 230,
+    starts: Callable[[str], Sequence[int]] = tokens.starts,
 ) -> list[Passage]:
     """Splits a cleaned text into passages, in reading order.
 
-    Sizes are estimated word pieces (see `tokens`): sections are cut to about `target_tokens`, and content together
-    with its heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is
-    not cut. Each passage of a cut table begins with its header rows. Headings are returned in `heading_path`; very
+    Sizes are in tokens, whose offsets in the text `starts` returns, ascending: by default estimated ones (see
+    `tokens`), which also measure headings. Sections are cut to about `target_tokens`, and content together with its
+    heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is not
+    cut. Each passage of a cut table begins with its header rows. Headings are returned in `heading_path`; very
     small sections are joined under their common ancestor and keep their heading lines. If a section is cut, up to
     `overlap_tokens` of whole sentences are repeated. Every visible character is in a passage or in a heading path.
     Takes linear time.
@@ -117,7 +119,7 @@ def split(
     """
     if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
         raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
-    source = _PieceOffsets(text, tokens.starts(text))
+    source = _PieceOffsets(text, starts(text))
     root = _outline(text, structure.blocks(text, markdown=markdown))
     return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
 

@@ -12,7 +12,10 @@ from app.errors import BadRequest
 from app.text import characters
 
 VERSION = 2
-"""Version of the rules of cleaning; documents that were cleaned by another one are cleaned again by a reindex."""
+"""Version of the rules of cleaning and cutting; a reindex applies them to documents with another one.
+
+2: mojibake is repaired, chunks are measured by the tokens of the embedding model.
+"""
 MAX_MARKS = 30  # length of a run of combining marks, as in Unicode's stream-safe text format (UAX #15)
 PIECE = 100_000
 """Code points that are cleaned at once, because a substitution holds the interpreter lock."""

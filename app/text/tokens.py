@@ -1,7 +1,7 @@
 """Estimates the number of word pieces in a text.
 
-Approximates WordPiece with BERT's uncased vocabulary by one regular expression; each match counts as one piece. Chunks
-therefore do not depend on the tokenizer of the configured embedding model.
+Approximates WordPiece with BERT's uncased vocabulary on English by one regular expression; each match counts as one
+piece. Chunks are measured by it if the tokenizer of the embedding model is not in this process.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 
-MAX_PIECE_LENGTH = 8  # code points in one piece
+MAX_PIECE_LENGTH = 32  # code points in one piece, also of those that an embedding model counts
 _PIECE = re.compile(
     r"(?<![A-Za-z])[A-Za-z]{1,8}"  # most short words are in the vocabulary
     r"|[A-Za-z]{1,4}"  # the rest of a longer word is split into pieces

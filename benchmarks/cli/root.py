@@ -9,6 +9,7 @@ from benchmarks.cli import (
     attacks,
     bench,
     bm25,
+    chunk_sizes,
     citus,
     guided,
     ingest,
@@ -36,6 +37,7 @@ app.command("bench")(bench.bench)
 app.command("world")(world.world)
 app.command("bm25")(bm25.bm25)
 app.command("ingest")(ingest.ingest)
+app.command("chunk-sizes")(chunk_sizes.chunk_sizes)
 app.command("volumes")(volumes.volumes)
 app.command("citus")(citus.citus)
 app.command("attacks")(attacks.attacks)

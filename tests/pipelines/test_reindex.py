@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from datetime import datetime
 
 import pytest
+import sqlalchemy as sa
 from harness import Tenant, new_user
 
 from app.pipelines import documents, mention_refresh, reindex, repair
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.reindex import Reindexed
 from app.pipelines.repair import Damage
+from app.providers.base import EmbeddingModel
+from app.providers.fake import FakeEmbedder
+from app.store import tables
 from app.store.db import Database
 from app.text import cleaning, tags
 
@@ -123,6 +128,35 @@ async def test_readers_find_the_old_chunks_or_the_new_ones(tenant: Tenant) -> No
     await running
     new = (await _chunks(tenant))["long"]
     assert all(chunks in (old, new) for chunks in seen)
+
+
+class SpellingEmbedder(FakeEmbedder):
+    """An embedder whose model reads letter by letter."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """The fake embedder's model, with a tokenizer."""
+        return dataclasses.replace(super().model, token_starts=lambda text: range(len(text)))
+
+
+async def test_chunks_are_measured_by_the_tokens_of_the_model(tenant: Tenant, database: Database) -> None:
+    """Documents that were measured otherwise have an earlier version, are noticed, and keep the chunks that stay."""
+    await tenant.add("A short note on lime.", "short")
+    await tenant.add(LONG, "long")
+    before = await _chunks(tenant)
+    async with database.writing(tenant.user_id) as writing:
+        await writing.execute(sa.update(tables.documents).values(cleaning_version=cleaning.VERSION - 1))
+    tenant.embedder = SpellingEmbedder()
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 2
+    done = await _reindex(tenant)
+    after = await _chunks(tenant)
+    assert (done.compared, done.cut, done.embedded) == (2, 1, len(after["long"]))
+    assert after["short"] == before["short"]
+    assert max(len(content) for content, _headings in before["long"]) > 400
+    assert all(len(content) <= 200 for content, _headings in after["long"])
+    await tenant.add(LONG, "another")
+    assert (await _chunks(tenant))["another"] == after["long"]
+    assert await reindex.count(tenant.user_id, ChunkingOptions(), db=database) == 0
 
 
 async def test_documents_that_other_rules_cleaned_are_cleaned_again_and_only_changed_chunks_are_embedded(

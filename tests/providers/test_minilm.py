@@ -55,6 +55,23 @@ async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
         assert apart(vectors[place], await model.embed_query(texts[place])) < TOLERANCE
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["Mörtel trocknet, unbelievable!\n\n 日本 — ﬁve 12345 " * 300, " leading\u3000space", "", "no-spaces," * 60],
+    ids=["mixed", "spaces", "nothing", "one word"],
+)
+async def test_tokens_of_a_text_of_any_length_are_those_that_are_embedded(model, text):
+    starts = model.model.token_starts(text)
+    assert list(starts) == sorted(starts)
+    assert not any(text[start].isspace() for start in starts)
+    words = text.split()  # no token spans two words, and a word has at most a few tokens
+    assert len(starts) == sum(len(encoding.ids) - 2 for encoding in model._graph.encode(words))
+
+
+async def test_a_word_that_the_vocabulary_does_not_have_counts_by_its_length(model):
+    assert 2_001 <= len(model.model.token_starts("lime " + "x" * 16_000)) <= 2_010
+
+
 async def test_an_empty_list_gives_an_empty_list(model):
     assert await model.embed_documents([]) == []
 

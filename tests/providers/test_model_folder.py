@@ -126,6 +126,8 @@ async def test_texts_are_lower_cased_if_the_model_wants_it(load: Callable[..., O
     assert await load().embed_query("LIME") != await load().embed_query("lime")
     embedder = load(sentence_bert_config={"do_lower_case": True})
     assert await embedder.embed_query("LIME") == await embedder.embed_query("lime")
+    assert embedder.model.token_starts is not None
+    assert list(embedder.model.token_starts("İ LIME  mortar")) == [0, 2, 8]
 
 
 async def test_all_usual_inputs_are_given(load: Callable[..., OnnxEmbedder]) -> None:

@@ -111,6 +111,18 @@ def test_no_passage_exceeds_its_limits_and_all_are_in_reading_order(text):
     assert starts == sorted(set(starts))
 
 
+def every_letter_twice(text: str) -> list[int]:
+    """Tokens of a model that writes each letter in two bytes."""
+    return [offset for offset, letter in enumerate(text) if not letter.isspace() for _ in range(2)]
+
+
+@given(ANY_TEXT)
+def test_sizes_are_measured_by_the_tokens_that_are_given(text):
+    passages = chunking.split(text, target_tokens=80, overlap_tokens=8, max_tokens=120, starts=every_letter_twice)
+    assert uncovered(text, passages) == ""
+    assert all(len(every_letter_twice(passage.content)) <= 120 for passage in passages)
+
+
 @pytest.mark.parametrize(
     "hostile",
     [
