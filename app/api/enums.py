@@ -140,7 +140,9 @@ LinkKind = TypeAliasType(
         shapes.LinkKind,
         Field(
             description="linked: the name is the title of the document or the heading of the section; shared: both "
-            "chunks contain it; named: the query contains it; expanded: the expanded query found the hit."
+            "chunks contain it; named: the query contains it; rare: both contain a rare word; "
+            "expanded: the expanded query found the hit; "
+            "asked: the search for a question of the language model found it."
         ),
     ],
 )

@@ -27,6 +27,7 @@ _WAYS = {
     "named": "named in the question",
     "expanded": "term",
     "asked": "question",
+    "rare": "rare word",
 }
 
 

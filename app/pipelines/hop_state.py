@@ -11,10 +11,10 @@ from app.pipelines.guided_retrieval import GuidedRetrieval
 from app.pipelines.retrieval import Retrieval
 from app.ranking import merge
 from app.ranking.merge import Scored
-from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, Via
+from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, RareLink, Via
 from app.text import names
 
-_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "asked": 3}
+_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "asked": 3, "rare": 4}
 """If several names link to a chunk, `via` is one of the kind with the lowest number."""
 
 
@@ -43,6 +43,11 @@ class HopChunk:
     def guided_steps(self) -> Json:
         """The steps by which entities changed the score in hop 1."""
         return (self.guided.explain if self.guided else None) or {}
+
+    @property
+    def text(self) -> str:
+        """Its title and content, as far as they were read."""
+        return f"{self.candidate.title}\n{self.candidate.content}" if self.candidate else ""
 
     def raise_signal(self, name: str, value: float, via: Via | None = None) -> None:
         """Keep the larger value of a signal, and the best name that links to the chunk."""
@@ -158,6 +163,15 @@ class HopState:
             chunk.raise_signal("linked", linked.linked, via)
         return bool(linked.named_name or linked.linked or linked.shared)
 
+    def add_rare(self, link: RareLink) -> bool:
+        """Record a chunk that shares a rare word with a source; False if it has nothing in common with the question."""
+        chunk = self._record(link.chunk_id, link.document_id)
+        if link.similarity is not None:
+            chunk.similarity = link.similarity
+            chunk.raise_signal("cos", link.similarity)
+        chunk.raise_signal("rare", link.rare, Via(link.lexeme, "rare", link.source, link.chunks, 1))
+        return link.rare > 0
+
     def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
         """Assign the hop to those of the chunks that no hop brought before; returns these."""
         new = [chunk_id for chunk_id in chunk_ids if chunk_id in self.chunks and self.chunks[chunk_id].hop is None]
@@ -186,6 +200,8 @@ class HopState:
         if chunk.hop in (None, 1):
             return None
         extraction = self.extractions[chunk.hop]
+        if chunk.via is not None and chunk.via.kind == "rare":
+            return replace(chunk.via, name=_word_of(chunk.via.name, chunk.text))
         if chunk.via is not None or chunk.candidate is None:
             return chunk.via
         if not extraction.terms:
@@ -196,3 +212,11 @@ class HopState:
 
     def _record(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
         return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))
+
+
+def _word_of(lexeme: str, text: str) -> str:
+    """The first word of a text that begins with a lexeme, or with all of it but its last letter ("compani")."""
+    words = names.words(text)
+    beginnings = [lexeme, lexeme[:-1]] if len(lexeme) > 3 else [lexeme]
+    found = (word for beginning in beginnings for word in words if word.startswith(beginning))
+    return next(found, lexeme)

@@ -13,10 +13,10 @@ from uuid import UUID
 from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Fusion, HybridRequest, LinkedChunk, LinkRequest, Query
+from app.shapes import Candidate, Fusion, HybridRequest, LinkedChunk, LinkRequest, Query, RareLink, RareWordRequest
 from app.store import chunks, links, recall
 from app.store.db import Reading
-from app.text import headings, names
+from app.text import headings, identifiers, names
 
 MIN_WIDTH = 5
 """Smallest number of chunks that a hop adds from a search."""
@@ -26,6 +26,8 @@ SOURCE_WEIGHT = 0.5
 """Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
 HOP_DECAY = 0.5
 """Factor of the signals from one hop to the next."""
+RARE_FLOOR = 0.5
+"""A source is searched for rare words if its score in hop 1 is at least this share of the best one there."""
 
 
 def hop_width(query: Query) -> int:
@@ -107,6 +109,8 @@ class Linked:
         width = hop_width(self.query)
         brought = dict.fromkeys(candidate.chunk_id for candidates in found for candidate in candidates[:width])
         brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
+        rare = await self._by_rare_words(weights, state, db)
+        brought |= dict.fromkeys(link.chunk_id for link in rare if state.add_rare(link))
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
@@ -126,6 +130,28 @@ class Linked:
         )
         return await links.follow(db, request)
 
+    async def _by_rare_words(self, sources: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[RareLink]:
+        """The chunks that share a rare word with a good source; none if the question's own words are not known."""
+        best = max((chunk.signals.get("fused", 0.0) for chunk in state.chunks.values()), default=0.0)
+        good = {
+            chunk_id: weight
+            for chunk_id, weight in sources.items()
+            if state.chunks[chunk_id].signals.get("fused", 0.0) >= RARE_FLOOR * best
+        }
+        if not (good and state.question_idf):
+            return []
+        request = RareWordRequest(
+            self.query.user_id,
+            sources=good,
+            skipped={chunk_id: identifiers.pieces(state.chunks[chunk_id].text) for chunk_id in good},
+            words={lexeme: idf * idf for lexeme, idf in state.question_idf.items()},
+            corpus_chunks=state.first.result.corpus_chunks,
+            vector=state.first.request.vector,
+            filters=self.query.filters,
+            exclude_chunk_ids=self.query.exclude_chunk_ids,
+        )
+        return await links.by_rare_words(db, request)
+
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
         leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
@@ -135,7 +161,9 @@ class Linked:
 
     def scores(self, state: HopState) -> Mapping[UUID, Scored]:
         """The linked sums, each with what the chunk covers of the question beyond the chunks above it."""
-        return merge.with_coverage(state.linked_scores(), state.question_lexemes, state.question_idf, state.brought)
+        words, idf = state.question_lexemes, state.question_idf
+        limited = merge.with_limited_links(state.linked_scores(), words, idf)
+        return merge.with_coverage(limited, words, idf, state.brought)
 
     def best_score(self, state: HopState) -> float:
         """The sum with every signal at its largest."""

@@ -119,7 +119,7 @@ class _MultihopSearch:
         try:
             sources = self._sources(hop, state)
             extraction_found = await self._extract(sources, state)
-            if not (extraction_found.terms or extraction_found.questions):
+            if self.question.merge == "classic" and not (extraction_found.terms or extraction_found.questions):
                 return False
             state.extractions[hop] = extraction_found
             with self.context.timed("hops"):
@@ -130,6 +130,8 @@ class _MultihopSearch:
             log.warning("hop %d failed: %s", hop, type(error).__name__, extra={"action": "hop2_failed"})
             self.context.degraded.append("hop2_failed")
             state.hops.append(replace(self._hop(hop, extraction_found), error=error.code))
+            return False
+        if not (new or extraction_found.terms or extraction_found.questions):
             return False
         best = max((state.chunks[chunk_id].similarity or 0.0 for chunk_id in new), default=None)
         state.hops.append(replace(self._hop(hop, extraction_found), result_count=len(new), best_similarity=best))
@@ -306,7 +308,9 @@ class _MultihopSearch:
         candidate = replace(ranked.candidate, cosine=chunk.similarity)
         linked = state.guided.link_of(chunk.guided)
         hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed), linked=linked)
-        ways = tuple(name for name in ("linked", "shared", "named", "expanded", "asked") if chunk.signals.get(name))
+        ways = tuple(
+            name for name in ("linked", "shared", "rare", "named", "expanded", "asked") if chunk.signals.get(name)
+        )
         via = state.via(chunk)
         explain = None
         if hit.explain is not None:

@@ -1,9 +1,10 @@
 """Scores the chunks of several hops or lists (RRF, RRF with bonuses, or a sum of signals) and orders them.
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`. linked: a sum of signals, each
-relative to the original question but `asked`, `fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared + asked`,
-plus the words of the question that a chunk adds to those of the chunks above it, because the answer to a multi-hop
-question is spread over passages.
+relative to the original question but `asked`,
+`0.75 fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared + 2 rare + asked`, plus the words of the question
+that a chunk adds to those of the chunks above it, because the answer to a multi-hop question is spread over passages.
+`rare` lifts no chunk above the best one without it: a link follows the passage that it starts from.
 rrf: `Σ weight / (k + rank)`, ranks from 1, 0 for a list without the chunk (Cormack et al. 2009).
 Ties go to the earlier hop, then to the id, so the order is total and independent of the input order.
 """
@@ -21,25 +22,28 @@ from uuid import UUID
 HOP_1_BONUS = 0.0005
 SINGLE_DOCUMENT_BONUS = 0.0002
 WEIGHTS: Mapping[str, float] = {
-    "fused": 1.0,
+    "fused": 0.75,
     "cos": 1.0,
     "expanded": 0.5,
     "asked": 1.0,
     "named": 0.5,
     "linked": 1.5,
     "shared": 1.0,
+    "rare": 2.0,
 }
-"""Weights of the linked sum, set manually (docs/decisions/0003-multihop.md)."""
+"""Weights of the linked sum, set manually (docs/decisions/0003-multihop.md, 0016-rare-words.md)."""
 MAX_LINKED, MAX_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
 COVERAGE_WEIGHT = 2.0
 """Weight of the question's words that a chunk adds (docs/decisions/0003-multihop.md)."""
+TIE = 1e-9
+"""By how much less the largest sum with `rare` is than the best one without."""
 COVERAGE_POOL = 60
 """Number of chunks, the best by their sum, whose words are compared."""
 MAX_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
     WEIGHTS["linked"] * MAX_LINKED + WEIGHTS["shared"] * MAX_SHARED
 )
-"""The linked sum if every signal but `asked` has its largest value."""
+"""The linked sum if every signal but `asked` has its largest value; `rare` raises none above it."""
 MAX_LINKED_SCORE = MAX_SUM + COVERAGE_WEIGHT
 """The same with all words of the question added; scores are divided by it."""
 
@@ -71,6 +75,27 @@ def linked(signals: Mapping[str, float]) -> Scored:
     return Scored(sum(parts.values()), parts)
 
 
+def with_limited_links(
+    scores: Mapping[Id, Scored], chunk_words: Mapping[Id, Collection[str]], idf: Mapping[str, float]
+) -> dict[Id, Scored]:
+    """Returns the scores with `rare` so small that no chunk with all its words is above the best one without `rare`."""
+    weights, total = _word_weights(idf)
+
+    def without(chunk: Id) -> float:
+        words = weights.keys() & chunk_words.get(chunk, ())
+        gain = COVERAGE_WEIGHT * math.fsum(weights[word] for word in words) / total
+        return scores[chunk].score - scores[chunk].parts.get("rare", 0.0) + gain
+
+    best = max(map(without, scores), default=0.0)
+    limited = dict(scores)
+    for chunk, scored in scores.items():
+        if rare := scored.parts.get("rare"):
+            allowed = min(rare, max(0.0, best - without(chunk) - TIE))
+            parts = {name: value for name, value in scored.parts.items() if name != "rare"}
+            limited[chunk] = Scored(scored.score - rare + allowed, {**parts, "rare": allowed} if allowed else parts)
+    return limited
+
+
 def with_coverage(
     scores: Mapping[Id, Scored],
     chunk_words: Mapping[Id, Collection[str]],
@@ -84,8 +109,8 @@ def with_coverage(
     `chunk_words` has the words of the chunks that are compared. This is greedy maximum coverage (Nemhauser, Wolsey and
     Fisher 1978) with lazy evaluation (Minoux 1978): gains only shrink, so a chunk is scored again only at the top.
     """
-    weights = {word: value * value for word, value in idf.items()}
-    total, missing, covered = math.fsum(weights.values()) or 1.0, set(weights), dict(scores)
+    weights, total = _word_weights(idf)
+    missing, covered = set(weights), dict(scores)
 
     def gain_of(chunk: Id) -> float:
         return COVERAGE_WEIGHT * math.fsum(weights[word] for word in missing.intersection(chunk_words[chunk])) / total
@@ -105,6 +130,12 @@ def with_coverage(
             covered[chunk] = Scored(scores[chunk].score + gain, {**scores[chunk].parts, "covers": gain})
             missing.difference_update(chunk_words[chunk])
     return covered
+
+
+def _word_weights(idf: Mapping[str, float]) -> tuple[dict[str, float], float]:
+    """The weights of the question's words and their sum, 1 without words."""
+    weights = {word: value * value for word, value in idf.items()}
+    return weights, math.fsum(weights.values()) or 1.0
 
 
 def classic(hits: Iterable[HopHit[Id]]) -> dict[Id, Scored]:

@@ -37,7 +37,7 @@ from app.shapes.kinds import (
     SearchMode,
     Vector,
 )
-from app.shapes.links import ChunkName, LinkedChunk, LinkRequest
+from app.shapes.links import ChunkName, LinkedChunk, LinkRequest, RareLink, RareWordRequest
 from app.shapes.matches import Boost, EntityMatch, Link, Parent
 from app.shapes.placement import (
     Leg,
@@ -146,6 +146,8 @@ __all__ = [
     "Placement",
     "Query",
     "QueryType",
+    "RareLink",
+    "RareWordRequest",
     "RequestChange",
     "Rerank",
     "RowCounts",

@@ -50,6 +50,37 @@ class LinkedChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class RareWordRequest:
+    """Input of the statement that follows rare words; see `rare_words.sql`.
+
+    `sources` are chunks with weights from 0 to 1, `words` the lexemes of the query with their weights, and `skipped`
+    has the indexed text whose words are skipped in a source.
+    """
+
+    user_id: str
+    sources: Mapping[UUID, float]
+    words: Mapping[str, float]
+    skipped: Mapping[UUID, str] = field(default_factory=dict)
+    corpus_chunks: int = 0
+    vector: Vector | None = None
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: Sequence[UUID] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RareLink:
+    """A chunk that shares a rare word with a source, with the weight of the word; see `rare_words.sql`."""
+
+    chunk_id: UUID
+    document_id: UUID
+    similarity: float | None
+    rare: float
+    lexeme: str
+    chunks: int
+    source: UUID
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkName:
     """A name in a set of chunks: its words, the number of chunks with it, and the first chunk of the set with it."""
 

@@ -1,6 +1,6 @@
-"""Finds chunks linked by names to source chunks or to a query.
+"""Finds chunks linked by names or rare words to source chunks or to a query.
 
-Runs `links.sql` and `names_of_chunks.sql`.
+Runs `links.sql`, `rare_words.sql` and `names_of_chunks.sql`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import ChunkName, LinkedChunk, LinkRequest
+from app.shapes import ChunkName, LinkedChunk, LinkRequest, RareLink, RareWordRequest
 from app.store import filters, sql, vectors
 from app.store.db import Reading
 
 MAX_SOURCES = 10
 MAX_NAMES = 12
 MIN_CHUNKS, MAX_CHUNKS = 2, 50
-"""Number of chunks that contain a shared name: a name in one chunk links nothing, a name in more is not specific."""
+"""Number of chunks that contain a shared name or a rare word: one links nothing, more are not specific."""
+MAX_COMPARED, MAX_RARE_CHUNKS = 400, 60
+"""Pairs of a chunk and a source that are compared with the query, and chunks that are returned."""
 MAX_COUNTED = 2_000
 """Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
 MAX_SECTIONS = 3
@@ -53,6 +55,38 @@ def binds(request: LinkRequest) -> dict[str, Any]:
         "filtered": bool(request.filters),
         **filters.binds(request.filters),
     }
+
+
+async def by_rare_words(db: Reading, request: RareWordRequest) -> list[RareLink]:
+    """The chunks that share a rare word with the sources, with their similarity to the query vector."""
+    rows = await db.execute(sql.statement("rare_words"), rare_binds(request))
+    return [RareLink(**row._mapping) for row in rows]
+
+
+def rare_binds(request: RareWordRequest) -> dict[str, Any]:
+    """The binds of `rare_words.sql`."""
+    return {
+        "user_id": request.user_id,
+        "source_chunk_ids": list(request.sources),
+        "weights": list(request.sources.values()),
+        "skipped": [request.skipped.get(chunk_id, "") for chunk_id in request.sources],
+        "words": list(request.words),
+        "word_weights": list(request.words.values()),
+        "corpus": request.corpus_chunks,
+        "rarest": MIN_CHUNKS,
+        "commonest": _most_chunks_of_rare_word(request.corpus_chunks),
+        "most_compared": MAX_COMPARED,
+        "most_chunks": MAX_RARE_CHUNKS,
+        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        "filtered": bool(request.filters),
+        **filters.binds(request.filters),
+    }
+
+
+def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
+    """The cube root: the idf of a word in that many chunks is two thirds of the largest possible."""
+    return max(MIN_CHUNKS, min(MAX_CHUNKS, int(corpus_chunks ** (1 / 3))))
 
 
 async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:

@@ -28,6 +28,7 @@ _WAYS = {
     "named": "{} (named in the query)",
     "expanded": "{} (search term)",
     "asked": "{} (question of the language model)",
+    "rare": "{} (rare word)",
 }
 
 

@@ -197,7 +197,7 @@ async def test_a_configured_model_extracts_the_terms(library: Tenant) -> None:
     assert "director" in uris(answer)
 
 
-@pytest.mark.parametrize(("merge", "limit"), [("linked", 8), ("classic", 5)])
+@pytest.mark.parametrize(("merge", "limit"), [("linked", 9), ("classic", 5)])
 async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge: Any, limit: int) -> None:
     """No name leads from the film to the lighthouse, whose passage shares no word with the question."""
 

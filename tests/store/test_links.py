@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log
 from typing import Any
 from uuid import UUID
@@ -11,7 +12,7 @@ import pytest
 
 from app.pipelines import mention_extraction
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, LinkedChunk, LinkRequest, Vector
+from app.shapes import Filters, LinkedChunk, LinkRequest, RareLink, RareWordRequest, Vector
 from app.store import links
 from app.store.db import Database
 from app.text import names
@@ -58,6 +59,19 @@ class TitledDocuments:
             chunks = await links.follow(reading, request)
         titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
         return {titles[chunk.chunk_id]: chunk for chunk in chunks}
+
+    async def by_rare_words(
+        self, source: str, words: Mapping[str, float], *, weight: float = 0.5, skipped: str = "", **given: Any
+    ) -> dict[str, RareLink]:
+        """The chunks that share a rare word with a source, by title."""
+        chunk_id, corpus = self.chunks[source], len(self.chunks)
+        request = RareWordRequest(
+            self.user, {chunk_id: weight}, words, skipped={chunk_id: skipped}, corpus_chunks=corpus, **given
+        )
+        async with self.db.reading(self.user) as reading:
+            found = await links.by_rare_words(reading, request)
+        titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
+        return {titles[link.chunk_id]: link for link in found}
 
 
 @pytest.fixture
@@ -154,3 +168,51 @@ async def test_names_are_returned_with_the_chunks_that_contain_them(titled: Titl
         "Corvane Studio": 2,
         "Corvane": 2,
     }
+
+
+WORDS = {"pump": 4.0, "sell": 9.0, "price": 3.0}
+"""Of a query; the note lacks those of weight 12, of which the answer contains 9."""
+
+
+@pytest.fixture
+async def worded(titled: TitledDocuments, owner: Any) -> TitledDocuments:
+    await titled.put("note", "42 gaskets of the old pump swelled", owner)
+    await titled.put("answer", "whoever sells gaskets sells 42, it's said", owner)
+    await titled.put("offer", "42 of them to sell", owner)
+    return titled
+
+
+async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_the_words_that_the_source_lacks(
+    worded: TitledDocuments,
+) -> None:
+    found = await worded.by_rare_words("note", WORDS)
+    assert set(found) == {"answer"}, "a number links nothing, nor does a word that no other chunk contains"
+    link = found["answer"]
+    assert (link.lexeme, link.chunks, link.source, link.similarity) == ("gasket", 2, worded.chunks["note"], None)
+    assert link.rare == pytest.approx(0.5 * log(1 + (8 - 2 + 0.5) / 2.5) / log(8) * 9 / 12)
+    assert (await worded.by_rare_words("note", WORDS, weight=1.0))["answer"].rare == pytest.approx(2 * link.rare)
+    quoted = await worded.by_rare_words("note", {**WORDS, "it's": 0.5, "a\\b": 0.5})
+    assert quoted["answer"].rare == pytest.approx(link.rare * 12 / 13), "words need no quotes"
+
+
+@pytest.mark.parametrize(
+    "restricted",
+    [
+        {"words": {**WORDS, "gasket": 1.0}},
+        {"words": {"pump": 4.0}},
+        {"words": {"pump": 4.0, "price": 3.0}},
+        {"skipped": "gaskets"},
+        {"filters": "note"},
+        {"exclude_chunk_ids": "answer"},
+    ],
+    ids=["in the query", "nothing lacks", "not contained", "in an identifier", "filtered", "excluded"],
+)
+async def test_a_rare_word_links_nothing_if_it_adds_nothing_or_the_chunk_is_not_wanted(
+    worded: TitledDocuments, restricted: dict[str, Any]
+) -> None:
+    given = {"words": WORDS, **restricted}
+    if "filters" in given:
+        given["filters"] = Filters(document_ids=(worded.documents[given["filters"]],))
+    if "exclude_chunk_ids" in given:
+        given["exclude_chunk_ids"] = [worded.chunks[given["exclude_chunk_ids"]]]
+    assert await worded.by_rare_words("note", **given) == {}

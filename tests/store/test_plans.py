@@ -19,8 +19,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, HybridRequest
-from app.store import db, recall, sql, tables, vectors
+from app.shapes import Filters, HybridRequest, RareWordRequest
+from app.store import db, links, recall, sql, tables, vectors
 from app.store.db import Database
 
 CHUNKS, OTHERS = 4_000, 500
@@ -196,6 +196,25 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
     query = await embedder.embed_query("balt")
     plan = await _explain(database, hybrid.request(librarian, "balt", query, filters=filters), "enable_seqscan = off")
     assert "ix_documents_metadata" in _indexes(_cte(plan, "filtered_documents"))
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
+async def test_rare_words_read_few_postings_chunks_and_vectors_through_their_keys(
+    database, big, embedder, generic
+) -> None:
+    first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
+    sources = {candidate.chunk_id: 0.5 for candidate in first.candidates}
+    vector = await embedder.embed_query("kax")
+    request = RareWordRequest(big, sources, {"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector)
+    binds = {**links.rare_binds(request), "commonest": CHUNKS // 10, "most_compared": 100, "most_chunks": 10}
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('rare_words').text}")
+    async with database.searching(big) if generic else database.reading(big) as reading:
+        ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])
+    assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
+    assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
+    read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
+    assert 100 <= read["uq_chunks_user_id_chunk_no"] <= 110
+    assert read["pk_embeddings"] <= 10
 
 
 async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:

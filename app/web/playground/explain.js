@@ -19,6 +19,7 @@ const PARTS = {
   named: "Named in the query",
   expanded: "Expanded terms",
   asked: "Model's question",
+  rare: "Shares a rare word",
   covers: "Words of the query",
   rrf: "Reciprocal ranks",
   hop_1: "First hop",

@@ -10,6 +10,7 @@ const LINKS = {
   named: "named in the question",
   expanded: "expanded terms",
   asked: "a question of the language model",
+  rare: "shares the rare word",
 };
 
 /** The card of the hit at a place, from 1. */
