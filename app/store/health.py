@@ -41,7 +41,7 @@ async def server(database: db.Database) -> ServerFacts:
 
 
 async def leakproof(database: db.Database) -> dict[str, bool]:
-    """Whether each operator that searches use is leakproof, by the name that ALTER FUNCTION takes."""
+    """Whether each operator that needs it to use an index is leakproof, by the name that ALTER FUNCTION takes."""
     async with database.shared() as connection:
         rows = await connection.execute(sql.statement("health_leakproof"))
         return {row.name: row.leakproof for row in rows}

@@ -18,7 +18,7 @@ COORDINATOR = Node("c:5432", True, False, vector="0.8.5")
 WORKER = Node("w:5432", False, True, vector="0.8.5")
 GUARDED = re.compile(r"IF to_regclass\('pg_catalog\.pg_dist_partition'\) IS NULL THEN.*?END IF;", re.DOTALL)
 GENERIC = re.compile(r"force_generic_plan|enable_(?:sort|seqscan) = off")
-MARK = "ts_match_vq(tsvector,tsquery)"
+MARK = "jsonb_contains(jsonb,jsonb)"
 
 
 @pytest.mark.parametrize(
