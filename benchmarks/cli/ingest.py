@@ -16,7 +16,7 @@ from app.store import db, embedded, schema
 from benchmarks import folders
 from benchmarks.company import generate
 from benchmarks.ingest import memory, speed
-from benchmarks.ingest.memory import MemoryCurve, UnrecordedFake
+from benchmarks.ingest.memory import MemoryRun, MemoryTarget, UnrecordedFake
 from benchmarks.ingest.speed import Rate
 
 POINTS = 10
@@ -65,19 +65,21 @@ async def _memory(temporary: Path, folder_mb: int, document_mb: int) -> None:
         fake = UnrecordedFake()
         await schema.upgrade(server.owner_dsn, model=fake.model.name, dimension=fake.model.dimension)
         database = db.connect(server.service_dsn)
+        assert server.postmaster_pid is not None
+        target = MemoryTarget(Services(database, fake), server.postmaster_pid)
         try:
-            services = Services(database, fake)
             if folder_mb:
                 files = temporary / "files"
                 files.mkdir()
-                _print(f"folder of {folder_mb} MB", await memory.of_folder(files, folder_mb, services))
+                _print(f"folder of {folder_mb} MB", await memory.of_folder(files, folder_mb, target))
             if document_mb:
-                _print(f"document of {document_mb} MB", await memory.of_document(document_mb, services))
+                _print(f"document of {document_mb} MB", await memory.of_document(document_mb, target))
         finally:
             await database.close()
 
 
-def _print(name: str, curve: MemoryCurve) -> None:
-    sizes = " ".join(f"{size:.0f}" for size in curve.at(POINTS))
-    options.out.print(f"{name}: {curve.before:.0f} MB before, then in tenths of the time {sizes}")
-    options.out.print(f"{name}: at most {curve.grown:.0f} MB more than before")
+def _print(name: str, run: MemoryRun) -> None:
+    options.out.print(f"{name}, {run.took_s:.0f} s; memory in MB before it, and in tenths of the time:")
+    for part, curve in run.curves.items():
+        sizes = " ".join(f"{size:.0f}" for size in curve.at(POINTS))
+        options.out.print(f"{part}: {curve.before:.0f}, then {sizes}; {curve.grown:+.0f} MB at most", soft_wrap=True)

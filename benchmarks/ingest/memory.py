@@ -1,4 +1,4 @@
-"""Samples the memory of this process while it stores large files with little text, or one large document."""
+"""Samples the memory of this process, the parser and Postgres while large files or a large document are stored."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import asyncio
 import io
 import os
 import random
+import time
 import zipfile
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
@@ -21,7 +22,7 @@ from app.pipelines.sources import SourceRequest
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload, Vector
 
-SAMPLE_S = 0.1
+SAMPLE_S = 0.25
 TEXT_SHARE = 50
 """Bytes of a file per byte of its text."""
 FILE_BYTES = 1_000_000
@@ -51,7 +52,7 @@ class UnrecordedFake(FakeEmbedder):
 
 @dataclass(slots=True)
 class MemoryCurve:
-    """The memory of this process in MB: before the work, at equal intervals during it, and after it."""
+    """The memory of some processes in MB: before the work, at equal intervals during it, and after it."""
 
     before: float
     sampled: list[float] = field(default_factory=list)
@@ -67,25 +68,48 @@ class MemoryCurve:
         return max(self.sampled) - self.before
 
 
-async def of_folder(folder: Path, megabytes: int, services: Services) -> MemoryCurve:
+@dataclass(slots=True)
+class MemoryRun:
+    """The curves of the service, the process that parses files, and Postgres, and the duration of the work."""
+
+    curves: Mapping[str, MemoryCurve]
+    took_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTarget:
+    """Services over a database with this postmaster."""
+
+    services: Services
+    postmaster: int
+
+    def sizes(self) -> dict[str, float]:
+        """The memory in MB of each part; pages that processes of Postgres share count once."""
+        postgres = _tree(self.postmaster)
+        own = psutil.Process()
+        parsers = [child for child in own.children(recursive=True) if child not in postgres]
+        return {"service": _resident([own]), "parser": _resident(parsers), "Postgres": _resident(postgres, shared=True)}
+
+
+async def of_folder(folder: Path, megabytes: int, target: MemoryTarget) -> MemoryRun:
     """Fills a folder with DOCX files of 1 MB, whose images make up all but a fiftieth, and synchronises it."""
     await asyncio.to_thread(_fill, folder, megabytes * 1_000_000 // FILE_BYTES)
     user_id = f"memory-{uuid4()}"
-    await sources.add(SourceRequest(str(folder)), user_id, services, confined=False)
-    async with _sampled() as curve:
-        await _run_jobs(user_id, services)
-    return curve
+    await sources.add(SourceRequest(str(folder)), user_id, target.services, confined=False)
+    async with _sampled(target) as run:
+        await _run_jobs(user_id, target.services)
+    return run
 
 
-async def of_document(megabytes: int, services: Services) -> MemoryCurve:
+async def of_document(megabytes: int, target: MemoryTarget) -> MemoryRun:
     """Stores one document of this much text."""
     user_id = f"memory-{uuid4()}"
     text = _text(megabytes * 1_000_000, random.Random(1))
-    async with _sampled() as curve:
-        await ingest.run(Upload(text, uri="large"), user_id, services, wait=False)
+    async with _sampled(target) as run:
+        await ingest.run(Upload(text, uri="large"), user_id, target.services, wait=False)
         del text
-        await _run_jobs(user_id, services)
-    return curve
+        await _run_jobs(user_id, target.services)
+    return run
 
 
 async def _run_jobs(user_id: str, services: Services) -> None:
@@ -95,21 +119,41 @@ async def _run_jobs(user_id: str, services: Services) -> None:
 
 
 @asynccontextmanager
-async def _sampled() -> AsyncIterator[MemoryCurve]:
-    process = psutil.Process()
-    curve = MemoryCurve(process.memory_info().rss / 1e6)
+async def _sampled(target: MemoryTarget) -> AsyncIterator[MemoryRun]:
+    curves = {name: MemoryCurve(size) for name, size in target.sizes().items()}
 
-    async def sample() -> None:
+    def sample() -> None:
+        for name, size in target.sizes().items():
+            curves[name].sampled.append(size)
+
+    async def keep_sampling() -> None:
         while True:
-            curve.sampled.append(process.memory_info().rss / 1e6)
+            await asyncio.to_thread(sample)
             await asyncio.sleep(SAMPLE_S)
 
-    sampling = asyncio.create_task(sample())
+    run, began = MemoryRun(curves), time.monotonic()
+    sampling = asyncio.create_task(keep_sampling())
     try:
-        yield curve
+        yield run
     finally:
+        run.took_s = time.monotonic() - began
         sampling.cancel()
-        curve.sampled.append(process.memory_info().rss / 1e6)
+        await asyncio.gather(sampling, return_exceptions=True)
+        sample()
+
+
+def _tree(pid: int) -> list[psutil.Process]:
+    main = psutil.Process(pid)
+    return [main, *main.children(recursive=True)]
+
+
+def _resident(processes: Iterable[psutil.Process], *, shared: bool = False) -> float:
+    """The resident memory of processes in MB; with `shared`, each has its share of the pages that it shares."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.Error):
+            total += (process.memory_full_info().pss if shared else process.memory_info().rss) / 1e6
+    return total
 
 
 def _fill(folder: Path, files: int) -> None:

@@ -1,6 +1,6 @@
 """Nothing is lost or doubled when workers and Postgres are killed at random points of a synchronisation.
 
-STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files.
+STEPWELL_FAULTS=full kills each 20 times during the synchronisation of 2,000 files; with `-s` it prints the rates.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import faulthandler
 import os
 import random
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
 import asyncpg
+import psutil
 import pytest
 import running_service
 import server_folders
@@ -59,12 +61,14 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
     tenant = Tenant(database)
     paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))
     added = await source_folder.add(tenant, folder)
-    await source_folder.work(tenant)
+    with _rated("a new folder", FILES, killable):
+        await source_folder.work(tenant)
     changed = source_folder.disturb(folder, paths, chance)
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=database)
     total = sum(changed.counts.values()) - changed.counts["unchanged"]
     points = sorted(chance.sample(range(1, total - 2), 2 * KILLS))
     victims = ["worker", "postgres"] * KILLS
+    began = time.monotonic()
     async with _worker(killable) as worker:
         for point, victim in zip(points, victims, strict=True):
             await _reached(killable, job_id, point)
@@ -77,14 +81,37 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
                 await worker.start()
             await _execute(killable, EXPIRE, job_id)
         await running_service.until(lambda: _is_done(tenant, job_id))
+    took = time.monotonic() - began
+    print(f"the changed folder with {2 * KILLS} kills: {total} files in {took:.0f} s, {total / took:.1f} a second")
     state = await jobs.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)
     assert state.attempts > KILLS
     fresh = Tenant(database)
-    await source_folder.synced(fresh, await source_folder.add(fresh, folder))
+    with _rated("the changed folder for another user", source_folder.count(folder), killable):
+        await source_folder.synced(fresh, await source_folder.add(fresh, folder))
     assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
     await database.close()
+
+
+@contextmanager
+def _rated(name: str, files: int, server: embedded.EmbeddedPostgres) -> Iterator[None]:
+    """Prints the rate at which a block stores files, and the CPU time of this process and of Postgres per file."""
+    before = time.monotonic(), time.process_time(), _cpu_s(server)
+    yield
+    after = time.monotonic(), time.process_time(), _cpu_s(server)
+    took, service, postgres = (end - start for end, start in zip(after, before, strict=True))
+    per_file = (
+        f"{1_000 * service / files:.1f} ms of the service and {1_000 * postgres / files:.1f} ms of Postgres a file"
+    )
+    print(f"{name}: {files} files in {took:.0f} s, {files / took:.1f} a second; {per_file}")
+
+
+def _cpu_s(server: embedded.EmbeddedPostgres) -> float:
+    """The CPU time of a server with all its processes, ended ones included."""
+    main = psutil.Process(server.postmaster_pid)
+    running = sum(sum(child.cpu_times()[:2]) for child in main.children(recursive=True))
+    return float(sum(main.cpu_times()[:4]) + running)
 
 
 class Worker:
