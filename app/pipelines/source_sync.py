@@ -194,8 +194,8 @@ async def _commit_versions(
         counts["renamed" if renamed else version.outcome(known)] += 1
 
     async def work(writing: Writing) -> None:
-        for version in versions:
-            await sources.link(writing, user_id, version.source_path(source_id), version.document_ids)
+        paths = {document_id: version.path for version in versions for document_id in version.document_ids}
+        await sources.link(writing, user_id, source_id, paths)
         files = [syncing.recorded(version.path, **version.changes()) for version in versions]
         await _record(
             writing, user_id=user_id, source_id=source_id, files=files, forgotten=[renamed] if renamed else ()

@@ -12,17 +12,15 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 from app import errors
-from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath
+from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
 from app.store import sql, tables
 from app.store.db import Reading, Writing
 
 _s = tables.sources.c
 _f = tables.source_files.c
 _d = tables.documents.c
-_RECORDED = ("size", "mtime_ns", "content_hash", "documents", "error", "job_id")
 
 
 async def add(db: Writing, user_id: str, draft: SourceDraft) -> UUID:
@@ -137,19 +135,20 @@ async def failures(
 
 
 async def record(db: Writing, user_id: str, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
-    """Record files as a job has found and stored them."""
+    """Record files as a job has found and stored them; of a file that comes twice, the last record."""
     if not recorded:
         return
-    rows = [
-        {"user_id": user_id, "source_id": source_id, "path": file.path}
-        | {name: getattr(file, name) for name in _RECORDED}
-        for file in recorded
-    ]
-    for row in rows:
-        insert = postgresql.insert(tables.source_files).values(**row)
-        changed = {name: insert.excluded[name] for name in _RECORDED}
-        key = [_f.user_id, _f.source_id, _f.path]
-        await db.execute(insert.on_conflict_do_update(index_elements=key, set_=changed))
+    files = list({file.path: file for file in recorded}.values())
+    binds = {
+        "paths": [file.path for file in files],
+        "sizes": [file.size for file in files],
+        "mtimes_ns": [file.mtime_ns for file in files],
+        "content_hashes": [file.content_hash for file in files],
+        "documents": [file.documents for file in files],
+        "errors": [file.error for file in files],
+        "job_ids": [file.job_id for file in files],
+    }
+    await db.execute(sql.statement("record_files"), {"user_id": user_id, "source_id": source_id, **binds})
 
 
 async def forget(db: Writing, user_id: str, source_id: UUID, paths: Sequence[str]) -> None:
@@ -158,12 +157,10 @@ async def forget(db: Writing, user_id: str, source_id: UUID, paths: Sequence[str
     await db.execute(sa.delete(tables.source_files).where(_f.user_id == user_id, _f.source_id == source_id, these))
 
 
-async def link(db: Writing, user_id: str, source: SourcePath, document_ids: Sequence[UUID]) -> None:
-    """Make documents those of a file of a source."""
-    these = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
-    same = sa.and_(_d.source_id == source.source_id, _d.source_path == source.path)
-    change = sa.update(tables.documents).where(_d.user_id == user_id, these, same.is_not(True))
-    await db.execute(change.values(source_id=source.source_id, source_path=source.path))
+async def link(db: Writing, user_id: str, source_id: UUID, paths: Mapping[UUID, str]) -> None:
+    """Make documents those of files of a source, by the paths of their files."""
+    binds = {"user_id": user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
+    await db.execute(sql.statement("link_files"), binds)
 
 
 async def has_documents(db: Reading, user_id: str, source_id: UUID) -> bool:
