@@ -34,8 +34,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 BULK_RETRY_S = 15.0
 """How long a step is retried while the database is unavailable, by default."""
-FIRST_WRITTEN, MOST_WRITTEN = 16, 64
-"""Documents that the first transaction writes, and that a later one writes at most."""
+FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 64
+"""Documents that the first transaction writes, and the bounds of their number in later ones."""
 MOST_CHUNKS = 128
 """Chunks of several documents that are written by one transaction."""
 SHORT_S, LONG_S = 0.2, 0.5
@@ -60,7 +60,7 @@ class WritePace:
     def note(self, written: int, seconds: float) -> None:
         """Adapt to the duration of a transaction that has written some documents."""
         if seconds > LONG_S:
-            self.documents = max(1, min(self.documents, written) // 2)
+            self.documents = max(FEWEST_WRITTEN, min(self.documents, written) // 2)
         elif seconds < SHORT_S and written >= self.documents:
             self.documents = min(MOST_WRITTEN, 2 * self.documents)
 

@@ -176,7 +176,7 @@ def _docx(text: str, image_bytes: int) -> bytes:
 
 
 def _text(size: int, chance: random.Random) -> str:
-    """Paragraphs of made-up words under headings."""
+    """Paragraphs of made-up words under headings, cut at this many characters."""
     syllables = ["ka", "ro", "mi", "ten", "sol", "dar", "ve", "lun", "pi", "gor", "sha", "ne"]
     words = ["".join(chance.choices(syllables, k=chance.randint(1, 4))) for _ in range(20_000)]
     paragraphs: list[str] = []
@@ -185,4 +185,4 @@ def _text(size: int, chance: random.Random) -> str:
         paragraph = " ".join(chance.choices(words, k=80)) + "."
         paragraphs.append(f"## Part {len(paragraphs)}\n\n{paragraph}" if len(paragraphs) % 40 == 0 else paragraph)
         length += len(paragraph) + 2
-    return "\n\n".join(paragraphs)
+    return "\n\n".join(paragraphs)[:size]
