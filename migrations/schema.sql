@@ -297,7 +297,6 @@ text_statistics pk_text_statistics PRIMARY KEY (user_id, config)
 
 -- indexes
 CREATE INDEX ix_audit_log_user_id_at ON stepwell.audit_log USING btree (user_id, at)
-CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gin (tsv)
 CREATE INDEX ix_chunks_user_id_embedding_key ON stepwell.chunks USING btree (user_id, embedding_key)
 CREATE INDEX ix_documents_metadata ON stepwell.documents USING gin (metadata jsonb_path_ops)
 CREATE INDEX ix_documents_names_version ON stepwell.documents USING btree (names_version)

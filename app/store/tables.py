@@ -107,7 +107,6 @@ chunks = Table(
     ),
     Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
     Index(None, "user_id", "embedding_key"),
-    Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
 )
 
 

@@ -137,7 +137,7 @@ async def test_the_verdict_agrees_with_the_search_and_the_changes_bring_the_pass
     ("body", "without", "verdict"),
     [
         (
-            {"query": "battery of the buoy", "mode": "lexical", "limit": 4, "rerank": "cosine"},
+            {"query": "sync interval of the Gannet", "mode": "lexical", "limit": 4, "rerank": "cosine"},
             {"rerank": "none"},
             "reranked_out",
         ),

@@ -80,7 +80,8 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     owner = await address.connect()
     await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0000'")
     await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
-    await owner.execute("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_chunks_tsv'::regclass")
+    invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass"
+    await owner.execute(invalid)
     await owner.execute("ALTER FUNCTION pg_catalog.jsonb_contains(jsonb, jsonb) NOT LEAKPROOF")
     await owner.execute("UPDATE stepwell.lexemes SET df = df + 1 WHERE lexeme = 'mortar'")
     await owner.execute("UPDATE stepwell.text_statistics SET tokens = tokens + 7")
@@ -91,7 +92,7 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     assert "fake (64 dimensions)" in findings["embedding"].message
     assert "STEPWELL_EMBEDDER" in findings["embedding"].fix
     assert "ix_embeddings_embedding is missing" in findings["schema"].message
-    assert "REINDEX INDEX stepwell.ix_chunks_tsv" in findings["schema"].message
+    assert "REINDEX INDEX stepwell.ix_documents_metadata" in findings["schema"].message
     assert findings["leakproof"].level == "warning"
     assert "ALTER FUNCTION pg_catalog.jsonb_contains(jsonb,jsonb) LEAKPROOF;" in findings["leakproof"].fix
     assert findings["statistics"].level == "error"

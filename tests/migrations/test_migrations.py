@@ -193,7 +193,7 @@ SPOILED = [
     ("ALTER TABLE stepwell.documents DROP COLUMN uri", "column documents.uri is missing"),
     ("ALTER TABLE stepwell.chunks RENAME COLUMN length TO size", "column chunks.length is missing"),
     ("DROP TABLE stepwell.mentions", "column mentions.chunk_no is missing"),
-    ("DROP INDEX stepwell.ix_chunks_tsv", "index ix_chunks_tsv is missing"),
+    ("DROP INDEX stepwell.ix_documents_metadata", "index ix_documents_metadata is missing"),
     ("DROP INDEX stepwell.ix_embeddings_embedding", "index ix_embeddings_embedding is missing"),
     (
         "CREATE INDEX ix_embeddings_embedding ON stepwell.embeddings USING hnsw (embedding halfvec_cosine_ops) "
@@ -214,12 +214,12 @@ SPOILED = [
         "index ix_embeddings_embedding is ivfflat, expected hnsw",
     ),
     (
-        "CREATE INDEX ix_chunks_tsv ON stepwell.chunks USING gist (tsv)",
-        "index ix_chunks_tsv is gist, expected gin",
+        "CREATE INDEX ix_documents_metadata ON stepwell.documents USING hash (metadata)",
+        "index ix_documents_metadata is hash, expected gin",
     ),
     (
-        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_chunks_tsv'::regclass",
-        "index ix_chunks_tsv is invalid",
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass",
+        "index ix_documents_metadata is invalid",
     ),
     (
         "UPDATE stepwell.embedding_identity SET model = 'other'",

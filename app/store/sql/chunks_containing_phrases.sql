@@ -1,5 +1,4 @@
--- Finds the chunks that contain each of some phrases. Candidates are the postings of the phrase's rarest lexeme, because
--- `@@` may not use an index under row-level security.
+-- Finds the chunks that contain each of some phrases. Candidates are the postings of the phrase's rarest lexeme.
 -- Columns: place (of the phrase, from 1 on), chunk_no, document_id, content.
 -- :user_id text  owner of the rows
 -- :document_ids uuid[]  documents that are excluded

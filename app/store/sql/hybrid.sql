@@ -109,7 +109,7 @@ scope AS MATERIALIZED (
 ),
 -- end
 -- phrases and required words: the user's postings nominate the chunks that have all of the words, and the text leg tests
--- these in the order of their scores, because `@@` reads the index entries of all users, or none under row-level security
+-- these in the order of their scores; an index of the tsvectors would hold those of all users
 -- if strict
 strict_queries AS MATERIALIZED (
     SELECT p.config, CAST(string_agg('(' || CAST(p.query AS text) || ')', ' & ') AS tsquery) AS query
