@@ -18,9 +18,10 @@ from typing import Any
 from app import errors, samples
 from app.pipelines import model_switch
 from app.pipelines.services import Services
+from app.providers import base
 from app.providers.base import Embedder
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors
-from benchmarks.speed.corpus import BenchmarkQuestion, Progress
+from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.http_latency import ServiceFigures
 from benchmarks.speed.owner import Disk, Owner, owning
 from benchmarks.speed.timings import Name, Target, Timing
@@ -157,7 +158,8 @@ async def _measured(
     latencies = await timings.latencies(questions, target.statements(), progress=progress)
     few = questions[:EXACT_QUESTIONS]
     matches_or, matches_and = await quality.matches(few, target)
-    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), _embedder(services))
+    embedder = base.for_user(_embedder(services), USER)
+    first, again = await timings.embedding(_distinct_questions(EMBEDDED_QUESTIONS), embedder)
     return SpeedReport(
         chunks=parameters.chunks,
         questions=len(questions),
