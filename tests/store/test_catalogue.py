@@ -348,23 +348,3 @@ def test_a_section_is_left_out_unless_one_of_its_parts_is_requested() -> None:
     source = f"{header}SELECT 1\n-- if a or b\n, 2\n-- unless b\n, 3\n-- end\n-- end\n-- unless a\n, 4\n-- end"
     shown = {parts: "".join(str(sql.compiled(source, *parts)).split()) for parts in ((), ("a",), ("b",), ("a", "b"))}
     assert shown == {(): "SELECT1,4", ("a",): "SELECT1,2,3", ("b",): "SELECT1,2,4", ("a", "b"): "SELECT1,2"}
-
-
-SEVERAL_WAYS = """
-SELECT r.relname, r.reloptions
-FROM pg_index AS x
-JOIN pg_class AS r ON r.oid = x.indrelid
-WHERE r.relnamespace = CAST('stepwell' AS regnamespace) AND pg_get_indexdef(x.indexrelid, 1, true) = 'user_id'
-  AND r.relname = ANY (CAST($1 AS text[]))
-GROUP BY r.oid
-HAVING count(*) > 1
-"""
-RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
-"""Tables with several indexes by user of which ingest looks nothing up by another key than the first."""
-
-
-async def test_new_users_become_known_to_the_planner_before_they_have_many_rows(owner: asyncpg.Connection) -> None:
-    found = await owner.fetch(SEVERAL_WAYS, sorted(TENANT - RARELY_READ))
-    assert {"chunks", "documents", "entity_names", "mentions"} <= {row["relname"] for row in found}
-    wanted = {"autovacuum_analyze_scale_factor=0", "autovacuum_analyze_threshold=2000"}
-    assert [row["relname"] for row in found if not wanted <= set(row["reloptions"] or ())] == []

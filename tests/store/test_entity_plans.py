@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from app.pipelines import entities
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, LinkRequest
-from app.store import headings, links, mentions, sql
+from app.store import headings, links, mentions, sql, tables
 from app.store.db import Database
 from app.store.headings import HeadingChunk
 from app.store.mentions import Mention
@@ -131,3 +131,23 @@ def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for child in plan.get("Plans", ()):
         yield from _nodes(child)
+
+
+SEVERAL_WAYS = """
+SELECT r.relname, r.reloptions
+FROM pg_index AS x
+JOIN pg_class AS r ON r.oid = x.indrelid
+WHERE r.relnamespace = CAST('stepwell' AS regnamespace) AND pg_get_indexdef(x.indexrelid, 1, true) = 'user_id'
+  AND r.relname = ANY (CAST($1 AS text[]))
+GROUP BY r.oid
+HAVING count(*) > 1
+"""
+RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
+"""Tables with several indexes by user of which ingest looks nothing up by another key than the first."""
+
+
+async def test_new_users_become_known_to_the_planner_before_they_have_many_rows(owner: asyncpg.Connection) -> None:
+    found = await owner.fetch(SEVERAL_WAYS, sorted({table.name for table in tables.TENANT_TABLES} - RARELY_READ))
+    assert {"chunks", "documents", "entity_names", "mentions"} <= {row["relname"] for row in found}
+    wanted = {"autovacuum_analyze_scale_factor=0", "autovacuum_analyze_threshold=2000"}
+    assert [row["relname"] for row in found if not wanted <= set(row["reloptions"] or ())] == []
