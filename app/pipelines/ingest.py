@@ -89,7 +89,8 @@ async def many(
 ) -> AsyncGenerator[IngestOutcome, None]:
     """Store several documents in their order, each stored or rejected on its own, while the next ones are embedded.
 
-    The result is the same as that of storing them one by one, also if a document comes several times.
+    The result is the same as that of storing them one by one, also if a document comes several times, once new names in
+    metadata have been matched in the texts before them, which a job does.
     While the database is unavailable, each step is retried for `retry_s` seconds. Large documents are stored by jobs;
     without `wait` they are only queued. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
     Outcomes that were yielded before stay stored.

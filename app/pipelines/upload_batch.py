@@ -7,6 +7,7 @@ open while the model computes vectors.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -29,6 +30,8 @@ from app.store.document_puts import PutDocument
 from app.store.document_rows import VectorValue
 from app.store.documents import StoredVersion
 from app.text import names
+
+log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -178,7 +181,8 @@ class UploadBatch:
             return await model_switch.run(services.embedder, services.db, work)
         except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
             raise
-        except Exception:
+        except Exception as error:
+            log.info("documents are stored one by one: %s", type(error).__name__, extra={"action": "stored_singly"})
             self.pace.documents = 1
             return []
 

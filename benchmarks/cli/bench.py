@@ -25,17 +25,9 @@ MIN_CHUNKS = 100
 def bench(
     chunks: Annotated[list[str] | None, typer.Option(help="Numbers of chunks, separated by commas.")] = None,
     questions: Annotated[int, typer.Option("--queries", help="Number of questions.", min=10)] = 100,
-    passages: Annotated[
-        Path | None,
-        typer.Option(
-            help="Source of the vectors: BEIR layout, or .txt and .md files.",
-            show_default="sample notes",
-        ),
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the corpora for another run.")] = False,
+    passages: corpora.Passages = None,
+    data_dir: corpora.DataDir = None,
+    keep: corpora.Keep = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Build synthetic corpora in an embedded Postgres, time every statement and compare with exact results."""

@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Annotated, Protocol, TypeVar
 
+import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as ProgressBars
 
@@ -20,6 +21,13 @@ from benchmarks import folders
 from benchmarks.speed.corpus import Progress
 
 T = TypeVar("T")
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the corpora for another run.")]
+Chunks = Annotated[int, typer.Option(help="Number of chunks.", min=100)]
+Passages = Annotated[
+    Path | None,
+    typer.Option(help="Source of the vectors: BEIR layout, or .txt and .md files.", show_default="sample notes"),
+]
 
 
 class NamedCorpus(Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,12 +19,10 @@ from benchmarks.speed.guided_latency import GuidedLatency
 
 
 def guided(
-    chunks: Annotated[int, typer.Option(help="Number of chunks.", min=100)] = 20_000,
+    chunks: corpora.Chunks = 20_000,
     questions: Annotated[int, typer.Option("--queries", help="Number of questions of each kind.", min=10)] = 100,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the corpus for another run.")] = False,
+    data_dir: corpora.DataDir = None,
+    keep: corpora.Keep = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Time searches that name no entity, or one with few to 14,000 mentions, with and without entities."""

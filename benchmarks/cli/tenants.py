@@ -26,14 +26,9 @@ def tenants(
     questions: Annotated[
         int, typer.Option("--queries", help="Number of questions of each kind of user.", min=10)
     ] = 100,
-    passages: Annotated[
-        Path | None,
-        typer.Option(help="Source of the vectors: BEIR layout, or .txt and .md files.", show_default="sample notes"),
-    ] = None,
-    data_dir: Annotated[
-        Path | None, typer.Option("--data-dir", help="Folder of the corpora.", show_default="temporary")
-    ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the corpora for another run.")] = False,
+    passages: corpora.Passages = None,
+    data_dir: corpora.DataDir = None,
+    keep: corpora.Keep = False,
 ) -> None:
     """Time searches of users of very different size, and check that each kind keeps its plans beside the other."""
     parameters = Parameters(chunks, questions, real_passages.load(passages))

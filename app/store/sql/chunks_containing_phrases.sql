@@ -14,17 +14,8 @@ WITH queries AS MATERIALIZED (
     WHERE s.user_id = :user_id AND s.chunks > 0 AND numnode(q.query) > 0
 ),
 rarest AS MATERIALIZED (
-    SELECT q.place, q.config, q.query, r.lexeme
+    SELECT q.place, q.config, q.query, {{rarest_lexeme q.config, q.phrase}} AS lexeme
     FROM queries AS q
-    CROSS JOIN LATERAL (
-        SELECT w.lexeme
-        FROM unnest(tsvector_to_array(to_tsvector(CAST(q.config AS regconfig), q.phrase))) AS w (lexeme)
-        LEFT JOIN LATERAL (
-            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
-        ) AS l ON true
-        ORDER BY coalesce(l.df, 0), w.lexeme
-        LIMIT 1
-    ) AS r
 ),
 places AS MATERIALIZED (SELECT DISTINCT r.place FROM rarest AS r)
 SELECT p.place, f.chunk_no, f.document_id, f.content

@@ -7,20 +7,9 @@ WITH configs AS MATERIALIZED (
     SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 rarest AS MATERIALIZED (
-    SELECT DISTINCT r.lexeme
+    SELECT DISTINCT {{rarest_lexeme s.config, g.name}} AS lexeme
     FROM unnest(:names) AS g (name)
     CROSS JOIN configs AS s
-    CROSS JOIN LATERAL (
-        SELECT (
-            SELECT w.lexeme
-            FROM unnest(tsvector_to_array(to_tsvector(CAST(s.config AS regconfig), g.name))) AS w (lexeme)
-            LEFT JOIN LATERAL (
-                SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
-            ) AS l ON true
-            ORDER BY coalesce(l.df, 0), w.lexeme
-            LIMIT 1
-        ) AS lexeme
-    ) AS r
     WHERE s.config IN ('english', 'simple')
 ),
 candidates AS (

@@ -1,0 +1,11 @@
+-- Selects the lexeme of a text that the fewest of the user's chunks contain; null for a text without lexemes.
+-- $config  text-search configuration
+-- $text  the text
+-- :user_id text  owner of the rows
+(SELECT w.lexeme
+         FROM unnest(tsvector_to_array(to_tsvector(CAST($config AS regconfig), $text))) AS w (lexeme)
+         LEFT JOIN LATERAL (
+             SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+         ) AS l ON true
+         ORDER BY coalesce(l.df, 0), w.lexeme
+         LIMIT 1)
