@@ -2,7 +2,7 @@
 
 benchmarks/
 ├── __main__.py      python -m benchmarks
-├── cli/             bench, world, bm25, citus, volumes, attacks, load, peers, providers, …: one file a command
+├── cli/             bench, world, noise, bm25, citus, volumes, attacks, load, peers, providers, …: one file a command
 ├── speed/           statement latency, recall and request latency over a synthetic corpus of a given size
 ├── peers/           other retrieval libraries and engines on the same chunks, vectors and questions
 ├── company/         generated evaluation set about a fictional company
@@ -16,6 +16,7 @@ benchmarks/
 ├── provider_faults.py  searches while the remote embedder fails
 ├── provider_outage.py  searches, uploads and a job during a long outage of the remote embedder
 ├── vector_types.py  size, recall and speed of vectors of 32 and 16 bits a number
+├── noise.py         random authors, teams and tags for the documents of an evaluation set
 ├── bm25.py          compares the text leg with bm25s
 └── volumes.py       measures multi-hop search on documents bound into volumes with headings
 """

@@ -14,6 +14,7 @@ from benchmarks.cli import (
     guided,
     ingest,
     load,
+    noise,
     peers,
     providers,
     relevance,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command("bench")(bench.bench)
 app.command("world")(world.world)
+app.command("noise")(noise.noise)
 app.command("bm25")(bm25.bm25)
 app.command("ingest")(ingest.ingest)
 app.command("chunk-sizes")(chunk_sizes.chunk_sizes)

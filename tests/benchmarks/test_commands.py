@@ -11,6 +11,7 @@ import pytest
 
 from app.evaluation import beir
 from benchmarks.cli import root
+from benchmarks.noise import FIRST
 from benchmarks.volumes import Binding, bind
 
 
@@ -44,3 +45,26 @@ def test_every_document_becomes_one_section_of_one_volume(tmp_path: Path) -> Non
     assert sorted(documents for section in bound.sections.values() for documents in section) == [
         str(n) for n in range(10)
     ]
+
+
+def test_noise_gives_every_document_names_of_the_questions_and_leaves_its_text(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    texts = {"q1": "Which kiln did Ana Silva repair in Porto?", "q2": "what heats a second kiln slowly"}
+    rows = [{"_id": str(n), "title": f"Title {n}", "text": f"Lime {n}.", "team": "Masons"} for n in range(12)]
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = "".join(json.dumps({"_id": name, "text": text}) + "\n" for name, text in texts.items())
+    (tmp_path / "queries.jsonl").write_text(asked, encoding="utf-8")
+    (tmp_path / "qrels.tsv").write_text("q1\t1\t1\nq2\t2\t1\n", encoding="utf-8")
+    clean = beir.load(tmp_path)
+    for save in ("first", "second"):
+        assert run(monkeypatch, "noise", tmp_path, "--level", "harsh", "--lower", "--save", tmp_path / save) == 0
+    harsh = beir.load(tmp_path / "first")
+    assert harsh == beir.load(tmp_path / "second")
+    assert [upload.content for upload in harsh.documents] == [upload.content for upload in clean.documents]
+    assert {upload.metadata["author"] for upload in harsh.documents} == {"Ana Silva", "Porto", "Second Kiln"}
+    assert {tag for upload in harsh.documents for tag in upload.metadata["tags"]} >= {"repair", "heats"}
+    assert {upload.metadata["team"] for upload in harsh.documents} == {"Masons"}, "a document's own fields stay"
+    assert [question.text for question in harsh.questions] == [text.lower() for text in texts.values()]
+    assert run(monkeypatch, "noise", tmp_path, "--save", tmp_path / "plain") == 0
+    assert {upload.metadata["author"].split()[0] for upload in beir.load(tmp_path / "plain").documents} <= set(FIRST)

@@ -226,6 +226,32 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
     assert "Line 2" in broken.err
 
 
+def test_an_evaluation_names_the_questions_that_entities_help_harm_and_lose(stepwell: Stepwell, tmp_path: Path) -> None:
+    about = ["copper", "granite", "willow", "barley", "lantern", "anchor", "saddle", "pottery", "glacier", "violin"]
+    tagged = [{"_id": f"t{n}", "text": f"Notes on a {word}.", "author": "Ana Silva"} for n, word in enumerate(about)]
+    plain = [{"_id": f"p{n}", "text": f"Ana Silva and a {word} on a shelf."} for n, word in enumerate(about)]
+    kiln = {"_id": "kiln", "text": "The lime kiln burns for nine days."}
+    _write_lines(tmp_path / "corpus.jsonl", [*tagged, *plain, kiln])
+    questions = {"tags": "Ana Silva", "kiln": "lime kiln of Ana Silva", "anchor": "anchor notes of Ana Silva"}
+    _write_lines(tmp_path / "queries.jsonl", [{"_id": name, "text": text} for name, text in questions.items()])
+    (tmp_path / "qrels.tsv").write_text("tags\tt3\t1\nkiln\tkiln\t1\nanchor\tt5\t1\n", encoding="utf-8")
+
+    def changed(*given: object) -> dict[str, list[str]]:
+        found = stepwell("eval", tmp_path, "--compare", "--json", *given).json
+        return {name: found[name] for name in ("helped", "harmed", "lost")}
+
+    none: dict[str, list[str]] = {"helped": [], "harmed": [], "lost": []}
+    guided = {"helped": ["tags", "anchor"], "harmed": ["kiln"], "lost": ["kiln"]}
+    assert changed("--hierarchy", "force", "--alpha", 0) == guided
+    assert changed("--hierarchy", "force", "--alpha", 1, "--no-boost") == none
+    assert changed("--hierarchy", "off", "--no-boost") == none
+    boosted = changed("--hierarchy", "force", "--alpha", 1)
+    assert (boosted["helped"], boosted["lost"]) == (["anchor"], []), "the author counts three mentions, the text one"
+    shown = stepwell("eval", tmp_path, "--compare", "--hierarchy", "force", "--alpha", 0).out
+    assert "lost against flat" in shown
+    assert "1: kiln" in shown
+
+
 def _write_lines(path: Path, rows: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
