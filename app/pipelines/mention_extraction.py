@@ -54,12 +54,12 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class _ChunkNames:
-    """The names in a chunk: capitalised ones, all sequences of words with counts, and entities of the gazetteer."""
+    """The names in a chunk: capitalised ones, its words, and entities of the gazetteer."""
 
     chunk: ChunkText
     matcher: Matcher
     capitalised: list[Name]
-    sequences: Counter[str]
+    words: Sequence[str]
     entities: Counter[UUID]
 
 
@@ -249,7 +249,7 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
             chunk,
             matcher,
             names.find(chunk.content),
-            names.sequences(chunk.content),
+            names.words(chunk.content),
             text_mentions(chunk, matcher.gazetteer),
         )
         for chunk, matcher in placed
@@ -258,22 +258,27 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
 
 async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames]) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
-    any_case = await mentions.known_titles(db, user_id, {key for one in extracted for key in one.sequences})
+    openings = {opening for one in extracted for opening in names.openings(one.words)}
+    known = await mentions.known_openings(db, user_id, openings)
+    sequences = [names.sequences_after(known, one.words) for one in extracted]
+    any_case = await mentions.known_titles(db, user_id, {key for counts in sequences for key in counts})
     found: dict[tuple[UUID, int, str], Mention] = {}
-    for one in extracted:
-        for mention in _chunk_mentions(one, any_case):
+    for one, counts in zip(extracted, sequences, strict=True):
+        in_any_case = {entity: counts[key] for key in any_case.keys() & counts.keys() for entity in any_case[key]}
+        for mention in _chunk_mentions(one, in_any_case):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
-    return [found[key] for key in sorted(found)]
+    return [found[key] for key in sorted(found, key=lambda key: (key[0].int, *key[1:]))]
 
 
-def _chunk_mentions(one: _ChunkNames, any_case: Mapping[str, Sequence[UUID]]) -> Iterator[Mention]:
-    """The mentions in one chunk; `any_case` has the entities whose names are matched in any case, by key.
+def _chunk_mentions(one: _ChunkNames, in_any_case: Mapping[UUID, int]) -> Iterator[Mention]:
+    """The mentions in one chunk; `in_any_case` counts the entities whose names were matched in any case.
 
     A later mention of the same entity, chunk and kind replaces an earlier one.
     """
     chunk, matcher, gazetteer = one.chunk, one.matcher, one.matcher.gazetteer
-    counts = {n.entity_id: n.count for n in one.capitalised if not is_metadata_entity(n.key, n.entity_id, gazetteer)}
-    counts |= {entity: one.sequences[key] for key in any_case.keys() & one.sequences.keys() for entity in any_case[key]}
+    found = ((name.entity_id, name) for name in one.capitalised)
+    counts = {entity: name.count for entity, name in found if not is_metadata_entity(name.key, entity, gazetteer)}
+    counts |= in_any_case
     counts |= one.entities
     for entity, count in counts.items():
         yield Mention(entity, chunk.chunk_no, chunk.document_id, "text", count)

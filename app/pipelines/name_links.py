@@ -169,7 +169,7 @@ def _phrase(name: Name) -> IndexText:
 
 def _found(some: Sequence[Name], chunks: Iterable[tuple[int, ChunkText]]) -> list[Mention]:
     """The mentions of names in the chunks that contain the phrase of the name at this place."""
-    counts = [(some[place], chunk, names.sequences(chunk.content)[some[place].key]) for place, chunk in chunks]
+    counts = [(some[place], chunk, names.count(some[place].key, chunk.content)) for place, chunk in chunks]
     return [
         Mention(name.entity_id, chunk.chunk_no, chunk.document_id, "text", count)
         for name, chunk, count in counts

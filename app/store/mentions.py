@@ -119,6 +119,17 @@ async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, orig
     return set(rows.scalars())
 
 
+async def known_openings(db: Reading, user_id: str, openings: Iterable[str]) -> set[str]:
+    """Those sequences of one or two words that are names, or that are two words with which longer names begin."""
+    found = sorted(openings)
+    binds = {
+        "words": [opening.encode() for opening in found if " " not in opening],
+        "pairs": [opening.encode() for opening in found if " " in opening],
+    }
+    rows = await db.execute(sql.statement("openings_of_names"), {"user_id": user_id, **binds})
+    return {row.opening.decode() for row in rows}
+
+
 async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The entities of the keys that are titles or multi-word headings, which match in any case."""
     rows = await db.execute(

@@ -196,11 +196,15 @@ def clean(text: str) -> Cleaned:
     words hyphenated at a line end are joined in prose; spaces at line ends are removed; at most two blank lines
     remain in a row. Takes linear time.
     """
+    if text.isascii() and text.isprintable():  # a line without anything to remove inside
+        return Cleaned(text.rstrip())
     noted: list[str] = []
-    text = _repaired(_with_line_feeds(text), noted)
+    before = _with_line_feeds(text)
+    text = _repaired(before, noted)
     cleaned = _once(text, noted)
-    while (repaired := _repaired(cleaned, noted)) != cleaned:  # what was removed had separated them
-        cleaned = _once(repaired, noted)
+    # What was removed may have separated characters that are to be repaired.
+    while cleaned != before and (repaired := _repaired(cleaned, noted)) != cleaned:
+        before, cleaned = cleaned, _once(repaired, noted)
     return Cleaned(cleaned, tuple(note for note in _NOTES if note in noted))
 
 
@@ -221,9 +225,13 @@ def _repaired(text: str, noted: list[str]) -> str:
     if text.isascii():
         return text
     from ftfy import fix_encoding  # takes a while to import, and few texts need it
+    from ftfy.badness import is_bad
+
+    def fixed(piece: str) -> str:
+        return fix_encoding(piece) if is_bad(piece) else piece  # what it would return, after more steps
 
     lines = [
-        line if line.isascii() else "".join(map(fix_encoding, _pieces(line, _between_lines, REPAIRED)))
+        line if line.isascii() else "".join(map(fixed, _pieces(line, _between_lines, REPAIRED)))
         for line in text.split("\n")
     ]
     repaired = "\n".join(lines)

@@ -6,12 +6,15 @@ punctuation; names with equal keys are the same. The word sequences of a text ca
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 from app.text import characters, cleaning, stop_words
@@ -50,12 +53,16 @@ class Name:
     @property
     def entity_id(self) -> UUID:
         """The id of the entity that is derived from the key alone, equal for all documents and processes."""
-        return UUID(bytes=hashlib.sha256(self.key.encode("utf-8", "surrogatepass")).digest()[:16])
+        return _entity_id(self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word with its offsets; `opens` is set if it starts a sentence, `capital` if it starts with a capital."""
+@functools.lru_cache(maxsize=4_096)
+def _entity_id(key: str) -> UUID:
+    return UUID(bytes=hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:16])
+
+
+class _Word(NamedTuple):
+    """A word with its offsets; `capital` if it starts with a capital, `opens` if it also starts a sentence."""
 
     text: str
     start: int
@@ -72,6 +79,7 @@ def words(text: str) -> list[str]:
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
 
 
+@functools.lru_cache(maxsize=1_024)
 def tidy(text: str) -> str:
     """Returns a name as it is stored: cleaned, on one line, with single spaces."""
     return " ".join(cleaning.clean(text).text.split())
@@ -132,6 +140,35 @@ def sequences(text: str) -> Counter[str]:
     return counted
 
 
+def openings(found: Sequence[str]) -> set[str]:
+    """Returns the word sequences of one word, without function words, and of two, with which every longer one begins.
+
+    `found` are the `words` of a text.
+    """
+    pairs = {f"{first} {second}" for first, second in itertools.pairwise(found)}
+    return {word for word in found if word not in stop_words.FUNCTION_WORDS} | pairs
+
+
+def sequences_after(known: Collection[str], found: Sequence[str]) -> Counter[str]:
+    """Returns those of the `sequences` of a text, given by its words, that are or begin with a known opening."""
+    counted: Counter[str] = Counter()
+    for start, word in enumerate(found):
+        if word in known:
+            counted[word] += 1
+        sequence = " ".join(found[start : start + 2])
+        if sequence in known and start + 1 < len(found):
+            counted[sequence] += 1
+            for following in found[start + 2 : start + MAX_WORDS]:
+                sequence = f"{sequence} {following}"
+                counted[sequence] += 1
+    return counted
+
+
+def count(name: str, text: str) -> int:
+    """Returns the number of occurrences of the name with this key in a text, as `sequences` counts them."""
+    return sequences_after({" ".join(name.split(" ")[:2])}, words(text))[name]
+
+
 def find(text: str) -> list[Name]:
     """Returns the names in a text in the order of their first occurrence.
 
@@ -166,10 +203,10 @@ def _tokens(text: str) -> Iterator[_Word]:
         word = match[0]
         if word[-1] == "." and not _is_short_form(word):
             word = word[:-1]
-        start = match.start()
-        opens = start == 0 or (not shortened and bool(_SENTENCE_END.search(text, max(0, start - 12), start)))
+        start, capital = match.start(), word[0].isupper()
+        opens = capital and (start == 0 or (not shortened and _SENTENCE_END.search(text, max(0, start - 12), start)))
         shortened = word[-1] == "."
-        yield _Word(word, start, start + len(word), opens, word[0].isupper())
+        yield _Word(word, start, start + len(word), bool(opens), capital)
 
 
 def _is_short_form(word: str) -> bool:
@@ -182,7 +219,7 @@ def _runs(tokens: Sequence[_Word], text: str) -> Iterator[list[_Word]]:
     run: list[_Word] = []
     for token in tokens:
         joined = bool(run) and bool(_JOINT.fullmatch(text, run[-1].end, token.start))
-        if run and not (joined and not (token.opens and token.capital)):
+        if run and not (joined and not token.opens):
             yield run
             run = []
         if token.capital or (run and (token.text in stop_words.NAME_PARTICLES or _NUMERAL.fullmatch(token.text))):

@@ -88,3 +88,17 @@ def test_every_sequence_of_up_to_eight_words_is_looked_up() -> None:
 def test_every_name_that_is_found_is_one_of_the_texts_sequences(text: str) -> None:
     found = names.sequences(text)
     assert all(name.key in found for name in names.find(text))
+
+
+@given(st.lists(st.sampled_from(["a", "of", "b", "new", "york", "Å", "x1"]), max_size=14), st.data())
+def test_a_name_is_counted_alike_among_all_sequences_and_among_those_after_known_openings(
+    written: list[str], data: st.DataObject
+) -> None:
+    text = " ".join(written)
+    every = names.sequences(text)
+    stored = data.draw(st.lists(st.sampled_from(sorted(every)), max_size=4)) if every else []
+    begun = {opening for key in stored for opening in (key, " ".join(key.split(" ")[:2]))}
+    found = names.sequences_after(begun & names.openings(names.words(text)), names.words(text))
+    assert {key: found[key] for key in stored} == {key: every[key] for key in stored}
+    assert found.items() <= every.items()
+    assert all(names.count(key, text) == every[key] for key in stored)
