@@ -80,12 +80,13 @@ _Cursor = Annotated[str | None, Query(max_length=cursors.MAX_LENGTH, description
 async def add(
     body: Annotated[EntityInput | _Several, Body(openapi_examples=_EXAMPLES)], user_id: auth.Writer, use: auth.Use
 ) -> Any:
-    """Store one entity, or a list of them atomically.
+    """Store one entity, or a list of them atomically; namesakes of one type need an `entity_id` of your own.
 
     Stored texts that mention them are linked in the background.
     """
-    drafts = [entity.shape() for entity in (body if isinstance(body, list) else [body])]
-    stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder)
+    given = body if isinstance(body, list) else [body]
+    drafts, ids = [entity.shape() for entity in given], [entity.entity_id for entity in given]
+    stored = await entities.add(drafts, user_id, db=use.db, embedder=use.embedder, ids=ids)
     if isinstance(body, list):
         return await replies.json(_size(stored), lambda: _listed(stored), status=201)
     return StoredEntity.of(stored[0])
@@ -100,7 +101,7 @@ async def add(
     openapi_extra=_NDJSON,
 )
 async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Response:
-    """Store entities from JSON lines; an entity with the same id, or the same type and name, is replaced.
+    """Store entities from JSON lines; an entity with the same id, or without one the same type and name, is replaced.
 
     `members` may contain names. An invalid line is refused with its error; the others are stored.
     """

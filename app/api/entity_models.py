@@ -52,7 +52,9 @@ Aliases = Annotated[list[NameText], *wire.at_most(50)]
 Facts = Annotated[list[FactText], *wire.at_most(200)]
 
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
-_NAME = "Name of 1 to 200 characters; unique per type, ignoring case, accents and punctuation."
+_NAME = "Name of 1 to 200 characters, compared without case, accents and punctuation."
+_NEW_ID = "UUID of your choice, for a namesake of an entity of this type; by default it follows from type and name."
+_LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default the entity of this type and name."
 _ALIASES = "Other names used in texts; several entities may share one."
 _FACTS = "Sentences about the entity; two-pass search matches their words."
 _DESCRIPTION = "Description in one or more sentences; embedded, so that queries match it by meaning."
@@ -74,6 +76,7 @@ class EntityFields(wire.WireModel):
 class EntityInput(EntityFields):
     """An entity to store: a person, project, team, vendor, product or place that documents mention."""
 
+    entity_id: UUID | None = Field(None, description=_NEW_ID)
     members: wire.IdList = Field(default_factory=list, description=_MEMBERS)
 
     def shape(self) -> EntityDraft:
@@ -105,7 +108,7 @@ class EntityChange(wire.WireModel):
 class EntityLine(EntityFields):
     """One line of a bulk upsert."""
 
-    entity_id: UUID | None = Field(None, description="Entity to replace; by default the one of this type and name.")
+    entity_id: UUID | None = Field(None, description=_LINE_ID)
     members: Annotated[list[Annotated[str, Field(max_length=4 * MAX_NAME_LENGTH)]], *wire.at_most(wire.MAX_IDS)] = (
         Field(
             default_factory=list,

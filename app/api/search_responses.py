@@ -37,11 +37,15 @@ class MatchedEntity(BaseModel):
     type: str = Field(description="Type of the entity, such as `person`.")
     score: float = Field(description="Match score, 0 to 1.")
     matched_by: MatchedBy = Field(description="Field of the entity that matched the query; `fuzzy` is a similar name.")
+    role: str | None = Field(None, description="Role of the entity.")
+    teams: list[str] = Field(
+        description="Names of the entities that contain it; only if the query matches several entities of its name."
+    )
 
     @classmethod
     def of(cls, match: EntityMatch) -> MatchedEntity:
         """The response model of a match."""
-        return cls(**{name: getattr(match, name) for name in cls.model_fields})
+        return cls(**{**{name: getattr(match, name) for name in cls.model_fields}, "teams": list(match.teams)})
 
 
 class HopSummary(BaseModel):

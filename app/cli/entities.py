@@ -34,7 +34,7 @@ def bring(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Add or replace entities by type and name, and link stored documents to them."""
+    """Add or replace entities by id, or by type and name, and link stored documents to them."""
     read = entity_lines.read(_bytes(file))
     answer = options.run(_bring(read, options.checked_user(user), options.settings(data_dir)))
     if as_json:
@@ -71,9 +71,10 @@ def listed(
     if as_json:
         typer.echo(json.dumps([StoredEntity.of(entity).model_dump(mode="json") for entity in shown]))
         return
-    table = options.table("name", "type", "aliases", "origin", "id", ids=("id",))
+    table = options.table("name", "type", "role", "aliases", "origin", "id", ids=("id",))
     for e in shown:
-        table.add_row(escape(e.name), e.type, escape(", ".join(e.aliases)), e.origin, str(e.entity_id))
+        aliases = escape(", ".join(e.aliases))
+        table.add_row(escape(e.name), e.type, escape(e.role or ""), aliases, e.origin, str(e.entity_id))
     options.print_table(table)
 
 
@@ -130,9 +131,13 @@ async def _resolved(name_or_id: str, user_id: str, db: Database) -> Entity:
     try:
         return await pipeline.get(UUID(name_or_id), user_id, db=db)
     except ValueError:
-        found = await pipeline.find(name_or_id, user_id, db=db, limit=1)
+        found = await pipeline.find(name_or_id, user_id, db=db, limit=MOST_SHOWN)
     if not found:
         raise errors.NotFound("No entity has this name or a similar one.")
+    namesakes = [entity for entity in found if (entity.type, entity.name) == (found[0].type, found[0].name)]
+    if len(namesakes) > 1:
+        known = ", ".join(f"{entity.entity_id} ({entity.role or entity.type})" for entity in namesakes)
+        raise errors.Conflict(f"Several entities have this name, show one by its id: {known}.")
     return found[0]
 
 

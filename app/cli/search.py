@@ -91,7 +91,10 @@ def show(answer: Answer, query: str) -> None:
     notes = [f"{answer.query_type} query", f"{answer.fusion} fusion", f"{answer.timings.get('total', 0):.0f} ms"]
     notes += [f"degraded: {code}" for code in answer.degraded] + [f"relaxed: {name}" for name in answer.relaxed]
     if answer.pass1_entities:
-        named = ", ".join(f"{match.name} ({match.type}, {match.score:.2f})" for match in answer.pass1_entities)
+        named = ", ".join(
+            f"{match.name} ({', '.join((match.role or match.type, *match.teams))}, {match.score:.2f})"
+            for match in answer.pass1_entities
+        )
         notes.append(f"{answer.search_mode.replace('_', '-')} search; entities: {named}")
     options.out.print(f"[dim]{escape(', '.join(notes))}[/]")
 

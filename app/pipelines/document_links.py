@@ -79,7 +79,8 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
     async for done, some in _slices(linking, resumed.get("done", 0)):
         async with run.db.writing(user_id) as writing:
             await linking.begin(writing)
-            matcher = Matcher(title, (await gazetteers.uncommitted(writing, user_id)).gazetteer, keys)
+            known = (await gazetteers.uncommitted(writing, user_id)).gazetteer
+            matcher = Matcher.of(opening[0].opening, known, keys)
             await mention_extraction.link_chunks(writing, user_id, [(chunk, matcher) for chunk in some])
             await linking.advance(writing, done=done, total=total)
     async with run.db.writing(user_id) as writing:

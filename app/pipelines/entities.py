@@ -6,7 +6,7 @@ linked to new names in the background by `mention_refresh`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,27 +23,42 @@ from app.text import gazetteer
 
 MAX_SIMILAR_NAMES = 200
 """Names of similar spelling that a search by name looks up."""
+_NAMESAKE = "To store a namesake, give it an `entity_id` of your own, such as a random UUID."
 
 
 @model_switch.repeated
-async def add(drafts: Sequence[EntityDraft], user_id: str, *, db: Database, embedder: Embedder) -> list[Entity]:
+async def add(
+    drafts: Sequence[EntityDraft],
+    user_id: str,
+    *,
+    db: Database,
+    embedder: Embedder,
+    ids: Sequence[UUID | None] = (),
+) -> list[Entity]:
     """Store new entities, all or none.
 
-    Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if the model fails.
+    `ids` are those that the caller has chosen, in the order of the drafts: an entity with one may have the type and
+    name of another. Raises BadRequest and Conflict naming the field (`[1].name` if there are several), Unavailable if
+    the model fails.
     """
+    chosen = list(ids) or [None] * len(drafts)
     size = entity_records.work_size(drafts)
     keyed_names = await offload.run(size, _keyed_names, drafts)
     computed = await entity_records.description_vectors(drafts, embedder)
-    named = zip(drafts, keyed_names, strict=True)
-    ids = [entity_records.new_id(user_id, draft.type, next(iter(keys))) for draft, keys in named]
-    new = await offload.run(size, _records, ids, drafts, keyed_names, computed)
+    named = zip(chosen, drafts, keyed_names, strict=True)
+    new_ids = [given or entity_records.new_id(user_id, draft.type, next(iter(keys))) for given, draft, keys in named]
+    new = await offload.run(size, _records, new_ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)
-        await _check_unique(writing, user_id, drafts, keyed_names)
-        await _check_members(writing, user_id, drafts)
+        await _check_ids(writing, user_id, chosen, keyed_names)
+        await _check_unique(writing, user_id, drafts, keyed_names, chosen)
+        await _check_members(writing, user_id, drafts, added=filter(None, chosen))
         # An entity that was renamed keeps the id of its first name.
-        renamed = await entities.existing(writing, user_id, ids)
-        new = [replace(one, entity_id=uuid4()) if one.entity_id in renamed else one for one in new]
+        taken = {*await entities.existing(writing, user_id, new_ids), *filter(None, chosen)}
+        new = [
+            replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
+            for given, one in zip(chosen, new, strict=True)
+        ]
         await entities.save(writing, user_id, new)
         await name_changes.record(writing, user_id, {key: name for names in keyed_names for key, name in names.items()})
         return await entities.of_ids(writing, user_id, [one.entity_id for one in new])
@@ -77,7 +92,6 @@ async def change(
         before = entity_records.draft_of(await _added_by_user(writing, user_id, entity_id))
         draft = replace(before, **changed)
         keyed = entity_records.name_keys(draft)
-        await _check_unique(writing, user_id, [draft], [keyed], ignored=entity_id)
         await _check_members(writing, user_id, [draft])
         keeps = entity_records.description_text(draft) == entity_records.description_text(before)
         await entities.save(
@@ -152,8 +166,8 @@ async def documents(
         return await entities.documents(reading, user_id, entity_id, limit=limit, after=after)
 
 
-def _field_prefix(index: int, drafts: Sequence[EntityDraft]) -> str:
-    return f"[{index}]." if len(drafts) > 1 else ""
+def _field_prefix(index: int, several: Sequence[object]) -> str:
+    return f"[{index}]." if len(several) > 1 else ""
 
 
 async def _added_by_user(db: Reading, user_id: str, entity_id: UUID) -> Entity:
@@ -165,30 +179,53 @@ async def _added_by_user(db: Reading, user_id: str, entity_id: UUID) -> Entity:
     return found
 
 
+async def _check_ids(
+    db: Writing, user_id: str, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]
+) -> None:
+    """Raises Conflict if a chosen id is that of another entity, of the user or found in documents."""
+    origins = await entities.origins(db, user_id, filter(None, chosen))
+    for index, (entity_id, names) in enumerate(zip(chosen, keyed_names, strict=True)):
+        if entity_id is None:
+            continue
+        at = _field_prefix(index, chosen)
+        entity_records.check_id(entity_id, names, at=at)
+        if entity_id in chosen[:index]:
+            raise errors.Conflict("Another entity of this request has this id.", field=f"{at}entity_id")
+        if origins.get(entity_id) == "user":
+            raise errors.Conflict(
+                "An entity has this id: change that one, or choose another id.", field=f"{at}entity_id"
+            )
+        if entity_id in origins:
+            raise errors.Conflict(entity_records.EXTRACTED_ID, field=f"{at}entity_id")
+
+
 async def _check_unique(
     db: Writing,
     user_id: str,
     drafts: Sequence[EntityDraft],
     keyed_names: Sequence[Mapping[str, str]],
-    *,
-    ignored: UUID | None = None,
+    chosen: Sequence[UUID | None],
 ) -> None:
-    """Raises Conflict if an entity other than `ignored` has the type and name of a draft, or two drafts share them."""
-    pairs = [(draft.type, next(iter(keys))) for draft, keys in zip(drafts, keyed_names, strict=True)]
-    taken = await entities.own(db, user_id, pairs)
+    """Raises Conflict if an entity has the type and name of a draft without an id, or two such drafts share them."""
+    given = enumerate(zip(chosen, drafts, keyed_names, strict=True))
+    pairs = {index: (draft.type, next(iter(keys))) for index, (chosen_id, draft, keys) in given if chosen_id is None}
+    taken = await entities.own(db, user_id, pairs.values())
     seen: set[tuple[str, str]] = set()
-    for index, pair in enumerate(pairs):
+    for index, pair in pairs.items():
         field = f"{_field_prefix(index, drafts)}name"
         if pair in seen:
-            raise errors.Conflict("Another entity of this request has this type and name.", field=field)
+            raise errors.Conflict(f"Another entity of this request has this type and name. {_NAMESAKE}", field=field)
         seen.add(pair)
-        if taken.get(pair, ignored) != ignored:
-            raise errors.Conflict(f"The entity {taken[pair]} has this type and name.", field=field)
+        if pair in taken:
+            raise errors.Conflict(f"The entity {taken[pair][0]} has this type and name. {_NAMESAKE}", field=field)
 
 
-async def _check_members(db: Writing, user_id: str, drafts: Sequence[EntityDraft]) -> None:
-    """Raises BadRequest if a member does not exist."""
+async def _check_members(
+    db: Writing, user_id: str, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()
+) -> None:
+    """Raises BadRequest if a member does not exist and is not `added` by the same request."""
     existing = await entities.existing(db, user_id, {member for draft in drafts for member in draft.members})
+    existing.update(added)
     for index, draft in enumerate(drafts):
         for number, member in enumerate(draft.members):
             if member not in existing:

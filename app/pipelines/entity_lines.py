@@ -1,14 +1,16 @@
 """Adds or replaces many entities, one per line of a request.
 
-A line replaces the entity with its id, else the entity that the user added with its type and name, else it adds one.
-The result is that of the lines one by one, except that only one line may add or replace an entity. All valid lines are
-stored in one transaction; each other line is rejected with an error. Members are given by id or by name. Planning is
-linear in the size of the lines; large requests are planned outside the event loop.
+A line with an id replaces the entity with that id or adds one, even if others have its type and name. A line without
+one replaces the entity that the user added with its type and name, of several the one whose id follows from these, or
+adds one. The result is that of the lines one by one, except that only one line may add or replace an entity. All valid
+lines are stored in one transaction; each other line is rejected with an error. Members are given by id or by name.
+Planning is linear in the size of the lines; large requests are planned outside the event loop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID, uuid4
@@ -24,11 +26,12 @@ from app.text import gazetteer
 
 MAX_LINES = 10_000
 """Lines of one request."""
+NAMESAKES = "Lines about namesakes need an `entity_id` each: any UUID of your own, or that of a stored entity."
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entity to add or to replace, by id if it has one; `members` are ids or names."""
+    """An entity to add or to replace, with an id if the caller has chosen one; `members` are ids or names."""
 
     number: int
     draft: EntityDraft
@@ -77,7 +80,7 @@ class _KeyedLines:
     refused: Mapping[int, errors.StepwellError]
 
     def pair(self, line: Line) -> tuple[str, str]:
-        """The type and the key of the name; a user's entities differ in this pair."""
+        """The type and the key of the name, by which entities are found without an id."""
         return line.draft.type, next(iter(self.names[line.number]))
 
 
@@ -134,7 +137,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """Members as given in lines: the key of each name, the entities with each key, and the ids that exist."""
+    """Members as given in lines: the key of each name, the entities with each key, and the ids that may be members."""
 
     keys: Mapping[str, str]
     named: Mapping[str, Sequence[UUID]]
@@ -159,36 +162,47 @@ async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Key
     own = await entities.own(db, user_id, pairs)
     given = {line.entity_id for line in valid if line.entity_id is not None}
     new_ids = {pair: entity_records.new_id(user_id, *pair) for pair in pairs}
-    ids = {*own.values(), *given, *new_ids.values()}
+    ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
     before = {entity.entity_id: entity for entity in await entities.of_ids(db, user_id, list(ids))}
-    plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before))
+    extracted = {one for one, origin in (await entities.origins(db, user_id, given)).items() if origin != "user"}
+    plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
     wanted = {member for step in plan.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, user_id, keys.values())
     stored = await entities.existing(db, user_id, [member for member in wanted if isinstance(member, UUID)])
+    stored |= {step.entity_id for step in plan.steps.values() if step.line.entity_id is not None}
     await offload.run(size, _resolve_members, plan, _Members(keys, named, stored))
     return plan
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids."""
+    """The ids of stored and of new entities by type and key of name, and the stored entities with any of these ids.
 
-    own: Mapping[tuple[str, str], UUID]
+    `extracted` are the given ids that belong to entities found in documents.
+    """
+
+    own: Mapping[tuple[str, str], Sequence[UUID]]
     new_ids: Mapping[tuple[str, str], UUID]
     before: Mapping[UUID, Entity]
+    extracted: Set[UUID]
 
 
 def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _Plan:
     """A plan with a step for each line; the members are not resolved yet."""
     plan = _Plan(refused=dict(keyed.refused))
-    by_pair, before = dict(known.own), known.before
+    by_pair, before = {pair: set(ids) for pair, ids in known.own.items()}, known.before
     taken: set[UUID] = set()
     for line in lines:
         pair = keyed.pair(line)
         try:
-            entity_id = _matched(line, by_pair.get(pair), before, taken)
-            entity_id = entity_id or _new_id(known.new_ids[pair], before, taken)
+            if line.entity_id is not None:
+                entity_id = _given(line.entity_id, keyed.names[line.number], known.extracted)
+            else:
+                found = _same(by_pair.get(pair, set()), known.new_ids[pair])
+                entity_id = found or _new_id(known.new_ids[pair], before, taken)
+            if entity_id in taken:
+                raise errors.Conflict(f"An earlier line adds or replaces the same entity. {NAMESAKES}", field="name")
         except errors.StepwellError as error:
             plan.refuse(line.number, error)
             continue
@@ -196,8 +210,8 @@ def _match_lines(lines: Sequence[Line], keyed: _KeyedLines, known: _Known) -> _P
         stored = before.get(entity_id)
         stored_names = entity_records.name_keys(entity_records.draft_of(stored)) if stored is not None else {}
         if stored is not None:
-            by_pair.pop((stored.type, next(iter(stored_names))), None)
-        by_pair[pair] = entity_id
+            by_pair.get((stored.type, next(iter(stored_names))), set()).discard(entity_id)
+        by_pair.setdefault(pair, set()).add(entity_id)
         names = keyed.names[line.number]
         plan.steps[line.number] = _Step(line, entity_id, line.draft, names, stored, stored_names)
     return plan
@@ -208,20 +222,19 @@ def _new_id(wanted: UUID, before: Mapping[UUID, Entity], taken: set[UUID]) -> UU
     return uuid4() if wanted in before or wanted in taken else wanted
 
 
-def _matched(line: Line, same: UUID | None, before: Mapping[UUID, Entity], taken: set[UUID]) -> UUID | None:
-    """The id of the entity that a line replaces, None if it adds one; `same` has its type and name.
+def _given(entity_id: UUID, names: Mapping[str, str], extracted: Set[UUID]) -> UUID:
+    """The id that a line has. Raises Conflict if it is that of an entity found in documents."""
+    entity_records.check_id(entity_id, names)
+    if entity_id in extracted:
+        raise errors.Conflict(entity_records.EXTRACTED_ID, field="entity_id")
+    return entity_id
 
-    Raises NotFound, Conflict.
-    """
-    if line.entity_id is not None:
-        if line.entity_id not in before or before[line.entity_id].origin != "user":
-            raise errors.NotFound("You have added no such entity.", field="entity_id")
-        if same not in (None, line.entity_id):
-            raise errors.Conflict(f"The entity {same} has this type and name.", field="name")
-    found = line.entity_id or same
-    if found in taken:
-        raise errors.Conflict("An earlier line adds or replaces the same entity.", field="name")
-    return found
+
+def _same(ids: Set[UUID], usual: UUID) -> UUID | None:
+    """The entity of a type and name, None if there is none; of several the one with the usual id. Raises Conflict."""
+    if len(ids) > 1 and usual not in ids:
+        raise errors.Conflict(f"{len(ids)} entities have this type and name. {NAMESAKES}", field="name")
+    return usual if usual in ids else next(iter(ids), None)
 
 
 def _member_keys(members: set[UUID | str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.pipelines import gazetteers, offload
+from app.pipelines import gazetteers, namesakes, offload
 from app.pipelines.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
 from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Query, Vector
@@ -110,7 +110,8 @@ async def _matches(
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    return entity_scores.best(usable, limit=limit)
+    told_apart = await namesakes.told_apart(db, user_id, usable, parsed.words, vector)
+    return entity_scores.best(told_apart, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,9 @@ def _scored(match: Match, query_names: _QueryNames, text: QueryText) -> EntityMa
     key = match.key if match.by in ("name", "fuzzy") else None
     use = _use(match, query_names, text)
     score = _score(match, query_names, use)
-    return EntityMatch(match.entity_id, match.name, match.type, match.origin, score, match.by, key, use)
+    return EntityMatch(
+        match.entity_id, match.name, match.type, match.origin, score, match.by, key, use, role=match.role
+    )
 
 
 def _use(match: Match, query_names: _QueryNames, text: QueryText) -> NameUse:

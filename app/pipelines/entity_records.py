@@ -14,6 +14,7 @@ from app.store import vectors
 from app.store.entities import EntityRecord
 from app.text import gazetteer, lexical, names
 
+EXTRACTED_ID = "This is the id of an entity that is found in documents: choose another one, such as a random UUID."
 CHARACTERS_PER_NUMBER = 10
 """Length of one number of a vector when it is written as text."""
 
@@ -38,6 +39,12 @@ def name_keys(draft: EntityDraft, *, at: str = "") -> dict[str, str]:
 def new_id(user_id: str, type: str, name_key: str) -> UUID:
     """The id of an entity that a user adds: equal for equal types and keys of one user's names, in every database."""
     return uuid5(NAMESPACE_URL, f"urn:stepwell:entity:{type}:{name_key}:{user_id}")
+
+
+def check_id(entity_id: UUID, name_keys: Iterable[str], *, at: str = "") -> None:
+    """Raises Conflict, with the prefix `at`, for an id that entities extracted from documents have by these names."""
+    if entity_id in {names.Name(key, key).entity_id for key in name_keys}:
+        raise errors.Conflict(EXTRACTED_ID, field=f"{at}entity_id")
 
 
 def draft_of(entity: Entity) -> EntityDraft:

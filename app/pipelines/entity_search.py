@@ -226,7 +226,21 @@ def _with_mentions(guided: GuidedResult, query: Query, links: EntityLinks) -> Gu
         for chunk_id, every in links.mentions.items()
         if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
     }
-    return replace(guided, mentions=mentions)
+    by_id = {match.entity_id: match for match in guided.effective}
+    return replace(guided, mentions={chunk_id: _once(counts, by_id) for chunk_id, counts in mentions.items()})
+
+
+def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
+    """The mentions of entities in a chunk; of namesakes, whom one name means, those of the best one."""
+    if len(counts) == 1:
+        return counts
+    best: dict[tuple[str, str | None], UUID] = {}
+    for entity_id in counts:
+        match = matches[entity_id]
+        other = best.setdefault((match.type, match.key), entity_id)
+        if (match.fit, counts[entity_id]) > (matches[other].fit, counts[other]):
+            best[match.type, match.key] = entity_id
+    return {entity_id: counts[entity_id] for entity_id in best.values()}
 
 
 def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> list[Hit]:
@@ -249,7 +263,10 @@ def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], guidance:
     """How much each entity that a chunk mentions lifts it."""
     usual = (blending.LIFT_PER_MENTION, blending.MAX_LIFT)
     return [
-        Lift((match.aboutness or 0.0) * counts[match.entity_id], *guidance.boost_by_type.get(match.type, usual))
+        Lift(
+            (match.aboutness or 0.0) * match.fit * counts[match.entity_id],
+            *guidance.boost_by_type.get(match.type, usual),
+        )
         for match in matches
         if match.entity_id in counts
     ]
@@ -289,6 +306,7 @@ def _explained(matches: Iterable[EntityMatch], guided: GuidedResult) -> dict[str
             "type": match.type,
             "score": match.score,
             "matched_by": match.matched_by,
+            **({} if match.fit == 1 else {"fit": round(match.fit, 6)}),
             "aboutness": None if match.aboutness is None else round(match.aboutness, 6),
         }
         for match in matches

@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 from uuid import UUID
 
 from app import errors
@@ -28,7 +29,7 @@ from app.store.document_puts import PutDocument
 from app.store.headings import HeadingChunk
 from app.store.mentions import ChunkText, DocumentHead, Mention, NameEntity
 from app.text import names, tags
-from app.text.gazetteer import Gazetteer
+from app.text.gazetteer import Gazetteer, NameMatch
 from app.text.names import Name
 
 log = logging.getLogger(__name__)
@@ -41,15 +42,26 @@ BATCH = 500
 """Documents that the backfill lists at once."""
 RETRY_S = 30.0
 """Pause of the background backfill after a failure."""
+Excluded = frozenset[tuple[str, UUID]]
+"""Keys of names with the entities that one document does not mean by them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata."""
+    """What the chunks of one document are matched with: its title, the user's names, and the keys of metadata.
+
+    `excluded` are the namesakes that the document does not mean.
+    """
 
     title: Name | None
     gazetteer: Gazetteer
     keys: Sequence[str]
+    excluded: Excluded
+
+    @classmethod
+    def of(cls, head: DocumentHead, gazetteer: Gazetteer, keys: Sequence[str]) -> Self:
+        """What the chunks of the document with this head are matched with."""
+        return cls(names.title_name(head.title), gazetteer, keys, excluded(head.metadata, gazetteer, keys))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +85,7 @@ class DocumentToLink:
 
     def placed(self, gazetteer: Gazetteer, keys: Sequence[str]) -> list[tuple[ChunkText, Matcher]]:
         """Its chunks with what they are matched with."""
-        matcher = Matcher(names.title_name(self.head.title), gazetteer, keys)
+        matcher = Matcher.of(self.head, gazetteer, keys)
         return [(chunk, matcher) for chunk in self.chunks]
 
 
@@ -137,8 +149,7 @@ async def expected(
     chunks = await mentions.chunk_texts(db, user_id, document_id)
     if not chunks or chunks[0].opening is None:
         return None
-    title = names.title_name(chunks[0].opening.title)
-    matcher = Matcher(title, (await gazetteers.current(db, user_id)).gazetteer, keys)
+    matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db, user_id)).gazetteer, keys)
     expected_mentions: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
@@ -147,7 +158,7 @@ async def expected(
     return expected_mentions, {
         HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
         for one in in_sections
-        if not is_title(one.name, title)
+        if not is_title(one.name, matcher.title)
     }
 
 
@@ -211,21 +222,47 @@ async def backfill_with_retries(owner: Database, *, keys: Sequence[str], db: Dat
         await asyncio.sleep(RETRY_S)
 
 
-def text_mentions(chunk: ChunkText, gazetteer: Gazetteer) -> Counter[UUID]:
-    """How often a chunk's text contains names of each entity; the first chunk's text includes the document's title."""
+def excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:
+    """The entities that a document does not mean by a name, each with the name's key.
+
+    Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
+    """
+    found: set[tuple[str, UUID]] = set()
+    for tag in tags.from_metadata(metadata, keys):
+        named = set(gazetteer.named(tag.text)) if tag.meant else set()
+        if named & tag.meant:
+            found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}
+    return frozenset(found)
+
+
+def text_mentions(chunk: ChunkText, gazetteer: Gazetteer, without: Excluded = frozenset()) -> Counter[UUID]:
+    """How often a chunk's text contains names of each entity; the first chunk's text includes the document's title.
+
+    `without` are the namesakes that the document does not mean.
+    """
     text = f"{chunk.opening.title}\n{chunk.content}" if chunk.opening else chunk.content
-    return Counter(entity for match in gazetteer.find(text) for entity in match.entity_ids)
+    return Counter(entity for match in gazetteer.find(text) for entity in _meant(match, without))
+
+
+def _meant(match: NameMatch, without: Excluded) -> Iterable[UUID]:
+    """The entities of a name that a document means."""
+    if not without:
+        return match.entity_ids
+    found = (match.key, *match.others)
+    return [entity for entity in match.entity_ids if not any((key, entity) in without for key in found)]
 
 
 def document_mentions(chunk: ChunkText, gazetteer: Gazetteer, keys: Sequence[str]) -> Iterator[Mention]:
     """Mentions in a document's first chunk of the user's own entities that its metadata or its title names."""
     if chunk.opening is None:
         return
+    without = excluded(chunk.opening.metadata, gazetteer, keys)
     for tag in tags.from_metadata(chunk.opening.metadata, keys):
         for entity in gazetteer.named(tag.text):
-            if entity != tag.entity_id:
+            if entity != tag.entity_id and (tag.key, entity) not in without:
                 yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
-    in_title = {entity: match.key for match in gazetteer.find(chunk.opening.title) for entity in match.entity_ids}
+    found = gazetteer.find(chunk.opening.title)
+    in_title = {entity: match.key for match in found for entity in _meant(match, without)}
     for entity, key in in_title.items():
         if entity != names.Name(key, key).entity_id:
             yield Mention(entity, chunk.chunk_no, chunk.document_id, "title", 1)
@@ -250,7 +287,7 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
             matcher,
             names.find(chunk.content),
             names.words(chunk.content),
-            text_mentions(chunk, matcher.gazetteer),
+            text_mentions(chunk, matcher.gazetteer, matcher.excluded),
         )
         for chunk, matcher in placed
     ]

@@ -17,8 +17,9 @@ from functools import partial
 from uuid import UUID
 
 from app.pipelines import gazetteers, mention_extraction, workers
+from app.pipelines.mention_extraction import Excluded
 from app.pipelines.workers import Handler, Run
-from app.store import headings, jobs, mentions, name_changes, stale_mentions
+from app.store import entities, headings, jobs, mentions, name_changes, stale_mentions
 from app.store.db import Database, Reading, Writing
 from app.store.mentions import ChunkText, Mention
 from app.store.name_changes import NameChange
@@ -123,7 +124,7 @@ async def _plan(db: Database, user_id: str) -> _Refresh:
         gazetteer = (await gazetteers.current(reading, user_id)).gazetteer
         lowered = {_derived_id(change.key): change.key for change in changed if change.lowered}
         lost = _without_metadata(lowered, gazetteer)
-        no_metadata = {entity: lost[entity] for entity in await stale_mentions.origins(reading, user_id, list(lost))}
+        no_metadata = {entity: lost[entity] for entity in await entities.origins(reading, user_id, list(lost))}
         chunk_nos = await _chunks_to_match(reading, user_id, changed)
     return _Refresh(changed, version, chunk_nos, no_metadata)
 
@@ -170,7 +171,10 @@ async def _refresh_slice(
         plain = await _plain_names(writing, user_id, _without_metadata(no_metadata, gazetteer))
         plain_ids = [name.entity_id for name in plain]
         chunks = await mentions.chunk_texts_of(writing, user_id, chunk_nos)
-        wanted = await asyncio.to_thread(_wanted, chunks, gazetteer, plain, keys)
+        documents = {chunk.document_id for chunk in chunks}
+        with_ids = await mentions.metadata_with_ids(writing, user_id, documents)
+        excluded = {one: mention_extraction.excluded(found, gazetteer, keys) for one, found in with_ids.items()}
+        wanted = await asyncio.to_thread(_wanted, chunks, _Names(gazetteer, plain, excluded), keys)
         stored = await stale_mentions.stored_mentions(writing, user_id, chunk_nos, besides=plain_ids)
         old = [mention for mention in stored if mention not in wanted]
         new = sorted(wanted - stored.keys(), key=_order)
@@ -185,21 +189,29 @@ async def _plain_names(db: Writing, user_id: str, lost: Mapping[UUID, str]) -> l
         return []
     several_words = [entity for entity, key in lost.items() if text_headings.matches_any_case(Name(key, key))]
     heading = await headings.heading_entities(db, user_id, several_words)
-    origins = await stale_mentions.origins(db, user_id, list(lost))
+    origins = await entities.origins(db, user_id, list(lost))
     return [
         _PlainName(entity, lost[entity], origin == "title" or entity in heading) for entity, origin in origins.items()
     ]
 
 
-def _wanted(
-    chunks: Sequence[ChunkText], gazetteer: Gazetteer, plain: Sequence[_PlainName], keys: Sequence[str]
-) -> set[Mention]:
-    """The mentions that the chunks would have, of entities of the gazetteer and of these names, if stored now."""
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names that chunks are matched with; `excluded` are the namesakes that some documents do not mean."""
+
+    gazetteer: Gazetteer
+    plain: Sequence[_PlainName]
+    excluded: Mapping[UUID, Excluded]
+
+
+def _wanted(chunks: Sequence[ChunkText], known: _Names, keys: Sequence[str]) -> set[Mention]:
+    """The mentions that the chunks would have, of entities of the gazetteer and of plain names, if stored now."""
     found: dict[tuple[UUID, int, str], Mention] = {}
     for chunk in chunks:
-        counts = mention_extraction.text_mentions(chunk, gazetteer) + _counts(chunk, plain)
+        without = known.excluded.get(chunk.document_id, frozenset())
+        counts = mention_extraction.text_mentions(chunk, known.gazetteer, without) + _counts(chunk, known.plain)
         new = [Mention(entity, chunk.chunk_no, chunk.document_id, "text", count) for entity, count in counts.items()]
-        for mention in (*new, *mention_extraction.document_mentions(chunk, gazetteer, keys)):
+        for mention in (*new, *mention_extraction.document_mentions(chunk, known.gazetteer, keys)):
             found[mention.entity_id, mention.chunk_no, mention.kind] = mention
     return set(found.values())
 

@@ -23,6 +23,10 @@ FULL_SCORE_TERMS = 3
 """Terms of a query that facts must cover for the full score: a single common word is weak evidence."""
 MIN_COSINE, MIN_DESCRIPTION, MAX_DESCRIPTION = 0.37, 0.5, 0.8
 """The smallest cosine of a question with role, description and facts that counts, its score, the largest score."""
+MIN_FIT, WEAK_SUPPORT = 0.5, 0.1
+"""The factor of a namesake for which nothing speaks and much for another, and the support that makes half of that."""
+UNRELATED_COSINE = 0.2
+"""Cosine of a query with role, description and facts up to which they are taken to be unrelated."""
 MIN_SPREAD = 0.1
 """Smallest difference between the first and last score of a full list that is not too broad, if the same words of the
 query refer to all of its entities."""
@@ -49,6 +53,22 @@ def fact(covered: float, terms: int) -> float:
 def description(cosine: float) -> float:
     """Scores a similarity of meaning: `0.5 + (cos − 0.37)`, which `best` caps at 0.8; 0 below a cosine of 0.37."""
     return MIN_DESCRIPTION + (cosine - MIN_COSINE) if cosine >= MIN_COSINE else 0.0
+
+
+def support(covered: float, cosine: float | None) -> float:
+    """Scores how far the rest of a query speaks for one of several namesakes.
+
+    `covered` is the share of its idf that texts about the entity contain; a cosine counts above UNRELATED_COSINE.
+    """
+    return covered + max(0.0, (cosine or 0.0) - UNRELATED_COSINE)
+
+
+def fit(support: float, best: float) -> float:
+    """Returns the factor of a namesake's score, 0.5 to 1: `0.5 + 0.5 · (support + 0.1) / (best + 0.1)`.
+
+    The one with the best support has 1; little evidence makes little difference.
+    """
+    return MIN_FIT + (1 - MIN_FIT) * (support + WEAK_SUPPORT) / (best + WEAK_SUPPORT)
 
 
 def best(matches: Iterable[EntityMatch], *, limit: int) -> list[EntityMatch]:

@@ -14,7 +14,9 @@ class EntityMatch:
     """An entity matched by a query: score (0 to 1), kind of match, and the key of its name if the query contains it.
 
     `use` is how the query refers to it, `aboutness` (0 to 1) the probability that the query is about it; None until it
-    is computed.
+    is computed. `teams` are the names of the entities that contain it, only of namesakes: other entities of the same
+    type and name that the query matches too. `fit` (0.5 to 1) is how well the rest of the query fits it, relative to
+    the namesake that it fits best; the score is multiplied by it.
     """
 
     entity_id: UUID
@@ -26,6 +28,9 @@ class EntityMatch:
     key: str | None = None
     use: NameUse = field(default_factory=lambda: NameUse("topic"))
     aboutness: float | None = None
+    role: str | None = None
+    teams: tuple[str, ...] = ()
+    fit: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

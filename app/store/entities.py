@@ -107,14 +107,15 @@ async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, lis
     return found
 
 
-async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], UUID]:
-    """The user's own entities by type and key of their name, for the pairs that exist."""
-    found: dict[tuple[str, str], UUID] = {}
+async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[UUID]]:
+    """The user's own entities by type and key of their name, for the pairs that exist; namesakes by id."""
+    found: dict[tuple[str, str], list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
         rows = await db.execute(sql.statement("own_entities_by_name"), {"user_id": user_id, **binds})
-        found |= {(row.type, row.name_key.decode()): row.entity_id for row in rows}
-    return found
+        for row in rows:
+            found.setdefault((row.type, row.name_key.decode()), []).append(row.entity_id)
+    return {pair: sorted(ids) for pair, ids in found.items()}
 
 
 async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
@@ -124,6 +125,15 @@ async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set
         among = _e.entity_id == _any(wanted, sa.Uuid)
         known = await db.scalars(sa.select(_e.entity_id).where(_e.user_id == user_id, among, _e.origin != "text"))
         found.update(known)
+    return found
+
+
+async def origins(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """The origins of the entities that exist, of every origin."""
+    found: dict[UUID, str] = {}
+    for wanted in _slices(list(entity_ids)):
+        query = sa.select(_e.entity_id, _e.origin).where(_e.user_id == user_id, _e.entity_id == _any(wanted, sa.Uuid))
+        found |= {row.entity_id: row.origin for row in await db.execute(query)}
     return found
 
 

@@ -37,6 +37,7 @@ class Match:
     name: str
     type: str
     origin: Origin
+    role: str | None
     value: float | None
     terms: int | None
 
@@ -72,6 +73,37 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
     }
     rows = await db.execute(sql.statement("matching_entities"), binds)
     return [Match(**row._mapping) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Namesake:
+    """What tells an entity from others of its name; `similarity` is the cosine of the query and its description."""
+
+    entity_id: UUID
+    role: str | None
+    description: str | None
+    teams: tuple[str, ...]
+    similarity: float | None
+
+
+async def namesakes(
+    db: Reading, user_id: str, entity_ids: Collection[UUID], vector: Vector | None
+) -> dict[UUID, Namesake]:
+    """What tells entities of one name apart."""
+    embedding = None if vector is None else vectors.as_text(vector)
+    binds = {"entity_ids": list(entity_ids), "embedding": embedding, "most": MAX_MATCHES}
+    rows = await db.execute(sql.statement("namesakes"), {"user_id": user_id, **binds})
+    return {r.entity_id: Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows}
+
+
+async def covered(db: Reading, user_id: str, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
+    """The share of the words' idf, 0 to 1, that the facts of entities, or these texts about them, cover.
+
+    Words and texts are as the English text index reads them.
+    """
+    binds = {"words": words, "entity_ids": list(texts), "texts": list(texts.values())}
+    rows = await db.execute(sql.statement("covered_words"), {"user_id": user_id, **binds})
+    return {row.entity_id: row.covered for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

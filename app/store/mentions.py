@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONPATH
 
 from app.shapes import IndexText
 from app.store import entities, headings, name_changes, sql, tables
@@ -93,6 +94,14 @@ async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) ->
     """The chunks among these that still exist."""
     wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
     return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
+
+
+async def metadata_with_ids(db: Reading, user_id: str, document_ids: Iterable[UUID]) -> dict[UUID, Mapping[str, Any]]:
+    """The metadata of those of the documents whose metadata gives an `entity_id` beside a name."""
+    wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    has_id = sa.func.jsonb_path_exists(_d.metadata, sa.cast("$.*.entity_id", JSONPATH))
+    query = sa.select(_d.document_id, _d.metadata).where(_d.user_id == user_id, wanted, has_id)
+    return {row.document_id: row.metadata for row in await db.execute(query)}
 
 
 async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:

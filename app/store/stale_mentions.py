@@ -13,7 +13,6 @@ from app.store.db import Reading, Writing
 from app.store.mentions import Mention
 
 _c = tables.chunks.c
-_e = tables.entities.c
 _m = tables.mentions.c
 
 
@@ -39,12 +38,6 @@ async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -
 async def chunks(db: Reading, user_id: str) -> list[int]:
     """The numbers of all of the user's chunks."""
     return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == user_id)))
-
-
-async def origins(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The origins of the entities that exist."""
-    query = sa.select(_e.entity_id, _e.origin).where(_e.user_id == user_id, _e.entity_id == _any(entity_ids, sa.Uuid))
-    return {row.entity_id: row.origin for row in await db.execute(query)}
 
 
 async def stored_mentions(

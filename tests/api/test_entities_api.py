@@ -129,12 +129,68 @@ async def test_a_patch_changes_what_it_names_and_nothing_else(caller: Caller) ->
         assert_problem(await caller.client.patch(path, json={field: None}), 422, "not_null", field)
 
 
-async def test_a_rename_to_a_taken_name_is_409_and_to_its_own_is_not(caller: Caller) -> None:
-    await _added(caller, name="Ana")
-    ben = await _added(caller, name="Ben")
-    path = f"{ENTITIES}/{ben['entity_id']}"
-    assert_problem(await caller.client.patch(path, json={"name": "ana"}), 409, "conflict", "name")
-    assert (await caller.client.patch(path, json={"name": "BEN"})).json()["name"] == "BEN"
+async def test_namesakes_with_ids_are_stored_changed_and_deleted_apart(caller: Caller) -> None:
+    first, chosen = await _added(caller, name="John Smith", role="mason"), str(uuid4())
+    clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "john smith"})
+    assert_problem(clash, 409, "conflict", "name")
+    assert "`entity_id`" in clash.json()["detail"], "the error says how to store a namesake"
+    second = await _added(caller, name="John Smith", role="accountant", entity_id=chosen)
+    assert second["entity_id"] == chosen
+    assert_problem(await caller.client.post(ENTITIES, json=second_again(second)), 409, "conflict", "entity_id")
+    paths = [f"{ENTITIES}/{entity['entity_id']}" for entity in (first, second)]
+    assert (await caller.client.patch(paths[1], json={"role": "auditor"})).json()["role"] == "auditor"
+    assert (await caller.client.get(paths[0])).json() == first
+    assert await _names(caller, q="jon smith") == ["John Smith"] * 2
+    team = {"type": "team", "name": "Roads", "members": [chosen]}
+    together = await caller.client.post(
+        ENTITIES,
+        json=[{**team, "members": [str(new := uuid4())]}, {"type": "person", "name": "Ana", "entity_id": str(new)}],
+    )
+    assert together.status_code == 201, "an entity of the same request is a member by its chosen id"
+    assert (await caller.client.delete(paths[0])).json()["entities_deleted"] == 1
+    assert (await caller.client.get(paths[1])).json()["role"] == "auditor"
+    renamed = await caller.client.patch(f"{ENTITIES}/{new}", json={"name": "John Smith"})
+    assert renamed.json()["name"] == "John Smith", "a change gives the id, so the name need not be unique"
+    assert_problem(
+        await caller.client.post(ENTITIES, json={"type": "person", "name": "John Smith"}), 409, "conflict", "name"
+    )
+
+
+def second_again(stored: dict[str, Any]) -> dict[str, Any]:
+    """A request to add an entity that is stored."""
+    return {name: stored[name] for name in ("type", "name", "role", "entity_id")}
+
+
+async def test_lines_with_ids_keep_namesakes_apart_and_are_idempotent(caller: Caller) -> None:
+    other, john = str(uuid4()), {"type": "person", "name": "John Smith"}
+    lines = [{**john, "role": "mason"}, {**john, "role": "accountant", "entity_id": other}]
+    team = {"type": "team", "name": "Roads", "members": [other]}
+    first = await _bulk(caller, team, *lines)
+    assert [line["status"] for line in first["lines"]] == ["added"] * 3
+    assert (await _bulk(caller, team, *lines))["unchanged"] == 3
+    by_name = await _bulk(caller, {"type": "team", "name": "Masons", "members": ["John Smith"]}, john, john)
+    assert [line["field"] for line in by_name["lines"]] == ["members[0]", None, "name"]
+    assert by_name["lines"][1]["entity_id"] == first["lines"][1]["entity_id"], "without an id: the one of type and name"
+    await caller.client.delete(f"{ENTITIES}/{first['lines'][1]['entity_id']}")
+    (alone,) = (await _bulk(caller, {**john, "role": "auditor"}))["lines"]
+    assert (alone["status"], alone["entity_id"]) == ("updated", other), "as long as there is one of type and name"
+    third = (await _bulk(caller, {**john, "entity_id": str(uuid4())}))["lines"]
+    (unclear,) = (await _bulk(caller, john))["lines"]
+    assert (third[0]["status"], unclear["status"], unclear["field"]) == ("added", "refused", "name")
+    assert "`entity_id`" in unclear["detail"]
+
+
+async def test_the_id_of_an_entity_found_in_documents_cannot_be_chosen(caller: Caller) -> None:
+    await caller.client.post("/api/rag/documents", json={"content": "Stone.", "metadata": {"author": "Ana Silva"}})
+    (found,) = (await caller.client.get(ENTITIES, params={"origin": "metadata"})).json()["entities"]
+    for name in ("Ana Silva", "Somebody else"):
+        person = {"type": "person", "name": name, "entity_id": found["entity_id"]}
+        assert_problem(await caller.client.post(ENTITIES, json=person), 409, "conflict", "entity_id")
+        (line,) = (await _bulk(caller, person))["lines"]
+        assert (line["code"], line["field"]) == ("conflict", "entity_id")
+    reserved = {"type": "person", "name": "Ana Silva", "entity_id": found["entity_id"]}
+    await caller.client.delete("/api/rag/documents", params={"all": "true"})
+    assert_problem(await caller.client.post(ENTITIES, json=reserved), 409, "conflict", "entity_id")
 
 
 async def test_entities_contain_entities_even_in_a_circle(caller: Caller) -> None:
@@ -215,7 +271,7 @@ async def test_a_bad_line_is_reported_and_the_others_are_stored(caller: Caller) 
         {"type": "person", "name": "!!"},
         {"type": "team", "name": "T", "members": ["Nobody"]},
         {"type": "team", "name": "U", "members": ["T"]},
-        {"type": "person", "name": "Ana", "entity_id": str(uuid4())},
+        {"type": "person", "name": "Ana", "entity_id": "ana"},
         {"type": "person", "name": "Ben"},
         {"type": "person", "name": "BEN"},
         '{"type": "person", "name": "\\ud800"}',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -165,18 +166,20 @@ async def test_a_list_of_entities_equals_its_entities_one_by_one(
     assert await _stored_entities(listed, owner) == await _stored_entities(single, owner)
 
 
-_REPEATED = "An earlier line adds or replaces the same entity."
+_REPEATED = f"An earlier line adds or replaces the same entity. {entity_lines.NAMESAKES}"
 
 
 async def _numbered(tenant: Tenant, lines: Any) -> list[Line]:
-    ids = {entity.name: entity.entity_id for entity in await _own_entities(tenant)}
+    known = await _own_entities(tenant)
+    count = Counter(entity.name for entity in known)
+    ids = {entity.name: entity.entity_id for entity in known if count[entity.name] == 1}
     return [Line(number, draft, ids.get(replaced)) for number, (replaced, draft) in enumerate(lines)]
 
 
 async def _own_entities(tenant: Tenant) -> list[Entity]:
     only = EntityFilter(origin="user")
     found = await entities.page(tenant.user_id, db=tenant.db, limit=50, only=only)
-    return sorted(found, key=lambda entity: (entity.name, entity.type))
+    return sorted(found, key=lambda one: (one.name, one.type, one.role or "", one.facts, one.description or ""))
 
 
 async def _upsert(tenant: Tenant, lines: list[Line]) -> list[tuple[int, str, str | None]]:

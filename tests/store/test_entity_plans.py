@@ -72,6 +72,8 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
                 "most": 50,
             },
         ),
+        "namesakes": ((), {"entity_ids": ids[:5], "embedding": None, "most": 50}),
+        "covered_words": ((), {"words": "note w3", "entity_ids": ids[:5], "texts": ["mason"] * 5}),
         "names_of_chunks": ((), {"chunk_ids": chunks, "counted": 2_000}),
         "links": (
             (),

@@ -4,7 +4,7 @@
 -- query's rarest lexemes, without which no entity covers half of the query's idf. An automatic entity is omitted if the
 -- user has an own entity of the same name. A fuzzy match has value 0 if the documents contain all of the similar words,
 -- which are then no misspelling, and 1 otherwise.
--- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, value (covered share of the
+-- Columns: by, key (the name; for members, the team's name), entity_id, name, type, origin, role, value (covered share of the
 --   idf, 0 to 1, for a fact; cosine similarity for a description; otherwise null), terms (number of lexemes covered by
 --   facts); one row per match.
 -- :user_id text  owner of the rows
@@ -19,21 +19,21 @@ query_vector AS MATERIALIZED (
     {{query_vector}}
 ),
 named AS MATERIALIZED (
-    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin
+    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin, e.role
     FROM unnest(:keys) AS k (name_key)
     CROSS JOIN LATERAL (
         SELECT o.name_key, o.entity_id FROM stepwell.entity_names AS o
         WHERE o.user_id = :user_id AND o.name_key = k.name_key LIMIT :most
     ) AS n
     CROSS JOIN LATERAL (
-        SELECT o.entity_id, o.name, o.type, o.origin
+        SELECT o.entity_id, o.name, o.type, o.origin, o.role
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
     WHERE e.origin <> 'text'
     LIMIT 4 * :most
 ),
 near AS MATERIALIZED (
-    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin, CASE WHEN g.known THEN 0 ELSE 1 END AS misspelt
+    SELECT n.name_key, e.entity_id, e.name, e.type, e.origin, e.role, CASE WHEN g.known THEN 0 ELSE 1 END AS misspelt
     FROM (
         SELECT o.name_key, NOT EXISTS (
                    SELECT FROM unnest(tsvector_to_array(to_tsvector('english', o.words))) AS w (lexeme)
@@ -46,7 +46,7 @@ near AS MATERIALIZED (
         WHERE o.user_id = :user_id AND o.name_key = g.name_key LIMIT :most
     ) AS n
     CROSS JOIN LATERAL (
-        SELECT o.entity_id, o.name, o.type, o.origin
+        SELECT o.entity_id, o.name, o.type, o.origin, o.role
         FROM stepwell.entities AS o WHERE o.user_id = :user_id AND o.entity_id = n.entity_id LIMIT 1
     ) AS e
     WHERE e.origin <> 'text'
@@ -107,12 +107,12 @@ described AS MATERIALIZED (
     LIMIT :most
 ),
 matches AS (
-    SELECT 'name' AS by, n.name_key, n.entity_id, n.name, n.type, n.origin, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms
+    SELECT 'name' AS by, n.name_key, n.entity_id, n.name, n.type, n.origin, n.role, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms
     FROM named AS n
     UNION ALL
-    SELECT 'fuzzy', n.name_key, n.entity_id, n.name, n.type, n.origin, n.misspelt, NULL FROM near AS n
+    SELECT 'fuzzy', n.name_key, n.entity_id, n.name, n.type, n.origin, n.role, n.misspelt, NULL FROM near AS n
     UNION ALL
-    SELECT o.by, o.name_key, e.entity_id, e.name, e.type, e.origin, o.value, o.terms
+    SELECT o.by, o.name_key, e.entity_id, e.name, e.type, e.origin, e.role, o.value, o.terms
     FROM (
         SELECT 'team' AS by, t.name_key, t.entity_id, CAST(NULL AS float8) AS value, CAST(NULL AS bigint) AS terms FROM teams AS t
         UNION ALL SELECT 'role', NULL, r.entity_id, NULL, NULL FROM roles AS r
@@ -120,11 +120,11 @@ matches AS (
         UNION ALL SELECT 'description', NULL, d.entity_id, 1 - d.distance, NULL FROM described AS d WHERE d.distance IS NOT NULL
     ) AS o
     CROSS JOIN LATERAL (
-        SELECT i.entity_id, i.name, i.type, i.origin
+        SELECT i.entity_id, i.name, i.type, i.origin, i.role
         FROM stepwell.entities AS i WHERE i.user_id = :user_id AND i.entity_id = o.entity_id LIMIT 1
     ) AS e
 )
-SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.value, m.terms
+SELECT m.by, convert_from(m.name_key, 'UTF8') AS key, m.entity_id, m.name, m.type, m.origin, m.role, m.value, m.terms
 FROM matches AS m
 WHERE m.origin = 'user' OR m.by NOT IN ('name', 'fuzzy') OR NOT EXISTS (
     SELECT FROM (
