@@ -36,16 +36,16 @@ async def best_of_documents(
 
     Documents that do not pass the filters and excluded chunks are left out.
     """
+    filtering = filters.binds(request.filters)
     binds = {
         "user_id": request.user_id,
         "linked_ids": list(document_ids),
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
         "embedding": None if request.vector is None else vectors.as_text(request.vector),
         "limit": limit,
-        **filters.binds(request.filters),
+        **filtering,
     }
-    parts = ("filtered",) if request.filters else ()
-    rows = await db.execute(sql.statement("best_chunks_of_documents", *parts), binds)
+    rows = await db.execute(sql.statement("best_chunks_of_documents", *filtering), binds)
     found = (_with_similarity(row) for row in rows)
     return [replace(candidate, vector_score=similarity, cosine=similarity) for candidate, similarity in found]
 

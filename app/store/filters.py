@@ -1,4 +1,4 @@
-"""Translates filters to the binds of the fragment `passes_filters`.
+"""Translates filters to the parts and binds of the fragment `passes_filters`.
 
 Containment (`@>`) uses the GIN index on metadata and JSON paths do not. So a condition is expressed as a list of JSON
 objects of which the metadata must contain one, if it implies such a list: `{"team": "tide"}` as `{"team": "tide"}` and
@@ -28,8 +28,8 @@ class _Condition:
     """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
 
     `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
-    the predicate uses the variables of a document. `of_moments`: the predicate on the dates in the metadata alone,
-    which is faster, if there is one.
+    the predicate uses variables. `of_moments`: the predicate on the dates in the metadata alone, which is faster, if
+    there is one.
     """
 
     predicate: str
@@ -63,24 +63,31 @@ def _whole_path(filters: Filters) -> str:
     return json_paths.path([_all(filters).predicate])
 
 
+def parts(filters: Filters) -> tuple[str, ...]:
+    """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
+    return ("filtered", *binds(filters)) if filters else ()
+
+
 def binds(filters: Filters) -> dict[str, Any]:
-    """The binds of `passes_filters`."""
+    """The binds of `passes_filters` that the filters need; each has a part of its name."""
+    if not filters:
+        return {}
     metadata = filters.metadata or {}
     contained = {key: value for key, value in metadata.items() if _is_contained(value)}
     others = {key: value for key, value in metadata.items() if key not in contained}
     lists, rest = _indexed([*_metadata(others), *_groups(filters)])
-    on_metadata = [each.predicate for each in rest if not (each.of_document or each.of_moments)]
-    return {
+    found = {
         "document_ids": None if filters.document_ids is None else list(filters.document_ids),
         "source_ids": None if filters.source_ids is None else list(filters.source_ids),
         "containing": json.dumps(contained) if contained else None,
-        **{f"containing_{place + 1}": lists[place] if place < len(lists) else None for place in range(MAX_LISTS)},
-        "matching": _path(on_metadata),
+        **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
+        "matching": _path([each.predicate for each in rest if not (each.of_document or each.of_moments)]),
         "matching_moments": _path([each.of_moments for each in rest if each.of_moments]),
-        "matching_document": _path([each.predicate for each in rest if each.of_document]),
+        "matching_document": _path([each.predicate for each in rest if each.of_document and not each.of_moments]),
         "created_after": filters.created_after,
         "created_before": filters.created_before,
     }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
@@ -114,7 +121,7 @@ def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
     bounds = {operator: bound for operator, bound in given.items() if operator in _RANGE}
     if bounds:
         of_moments = json_paths.moments_in_range(key, bounds)
-        yield _Condition(json_paths.in_range(key, bounds), of_moments=of_moments)
+        yield _Condition(json_paths.in_range(key, bounds), of_moments=of_moments, of_document=bool(of_moments))
     for operator, operand in given.items():
         if operator == "in":
             yield _equal(key, operand)

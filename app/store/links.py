@@ -28,7 +28,7 @@ SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
 
 async def follow(db: Reading, request: LinkRequest) -> list[LinkedChunk]:
     """The chunks linked by names in the source chunks and in the query, with their similarity to the query vector."""
-    rows = await db.execute(sql.statement("links"), binds(request))
+    rows = await db.execute(sql.statement("links", *filters.parts(request.filters)), binds(request))
     return [LinkedChunk(**row._mapping) for row in rows]
 
 
@@ -52,14 +52,13 @@ def binds(request: LinkRequest) -> dict[str, Any]:
         "second_steps": SECOND_STEPS,
         "second_weight": SECOND_WEIGHT,
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        "filtered": bool(request.filters),
         **filters.binds(request.filters),
     }
 
 
 async def by_rare_words(db: Reading, request: RareWordRequest) -> list[RareLink]:
     """The chunks that share a rare word with the sources, with their similarity to the query vector."""
-    rows = await db.execute(sql.statement("rare_words"), rare_binds(request))
+    rows = await db.execute(sql.statement("rare_words", *filters.parts(request.filters)), rare_binds(request))
     return [RareLink(**row._mapping) for row in rows]
 
 
@@ -79,7 +78,6 @@ def rare_binds(request: RareWordRequest) -> dict[str, Any]:
         "most_chunks": MAX_RARE_CHUNKS,
         "embedding": None if request.vector is None else vectors.as_text(request.vector),
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        "filtered": bool(request.filters),
         **filters.binds(request.filters),
     }
 

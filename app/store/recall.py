@@ -39,11 +39,21 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
-    parts = (*needed_parts(request), *(("hidden",) if has_hidden(db) else ()))
-    if not PLAIN.issuperset(parts):
+    hidden = ("hidden",) if has_hidden(db) else ()
+    if hidden or not PLAIN.issuperset(needed_parts(request)):
         await use_custom_plans(db)
-    result = await db.execute(sql.statement("hybrid", *parts), binds(request, stored=graph_rows(db)))
-    return _result(list(result), request)
+    statement, binds = prepared(request, *hidden, stored=graph_rows(db))
+    return _result(list(await db.execute(statement, binds)), request)
+
+
+def prepared(request: HybridRequest, *parts: str, stored: int = 0) -> tuple[sa.TextClause, dict[str, Any]]:
+    """The statement with the parts that the request needs and the given ones, and its binds.
+
+    `stored` is the number of rows in the HNSW graph.
+    """
+    filtering = filters.binds(request.filters)
+    statement = sql.statement("hybrid", *needed_parts(request), *filtering, *parts)
+    return statement, {**_binds(request, stored), **filtering}
 
 
 async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
@@ -63,7 +73,7 @@ async def containing_excluded(db: Reading, user_id: str, chunk_ids: Sequence[UUI
 
 
 def needed_parts(request: HybridRequest) -> tuple[str, ...]:
-    """The parts of the statement that a query needs: a leg of weight 0 or without input is not run."""
+    """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
     lexical = request.lexical
     parts = {
         "vector": request.vector is not None and request.weights.vector > 0,
@@ -84,8 +94,8 @@ def effective_weights(request: HybridRequest) -> Weights:
     )
 
 
-def binds(request: HybridRequest, *, stored: int = 0) -> dict[str, Any]:
-    """The statement's binds; those of parts that are left out are ignored. `stored` is the rows of the HNSW graph."""
+def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
+    """The statement's binds without those of filters; binds of parts that are left out are ignored."""
     parts, weights = needed_parts(request), effective_weights(request)
     return {
         "user_id": request.user_id,
@@ -98,7 +108,6 @@ def binds(request: HybridRequest, *, stored: int = 0) -> dict[str, Any]:
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        **filters.binds(request.filters),
         "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
         "weight_vector": weights.vector,
         "weight_text": weights.text,

@@ -24,8 +24,9 @@ class BlockKey(NamedTuple):
 
 async def page(db: Reading, user_id: str, filters: Filters, *, after: UUID | None, limit: int) -> list[UUID]:
     """The next documents by id that pass the filters."""
-    binds = {"user_id": user_id, "after": after, "limit": limit, **conditions.binds(filters)}
-    return list((await db.execute(sql.statement("documents_by_filter"), binds)).scalars())
+    filtering = conditions.binds(filters)
+    binds = {"user_id": user_id, "after": after, "limit": limit, **filtering}
+    return list((await db.execute(sql.statement("documents_by_filter", *filtering), binds)).scalars())
 
 
 async def count(db: Reading, user_id: str, document_ids: Sequence[UUID]) -> tuple[RowCounts, str]:

@@ -107,9 +107,9 @@ async def cancel_selected(db: Writing, user_id: str, filters: Filters) -> None:
     """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == user_id))
     are_open = await jobs.open_among(db, user_id, list(staged))
-    binds = {"user_id": user_id, "job_ids": list(are_open), "created": list(are_open.values())}
-    binds |= conditions.binds(filters)
-    for job_id in list(await db.scalars(sql.statement("staged_by_filter"), binds)):
+    filtering = conditions.binds(filters)
+    binds = {"user_id": user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
+    for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
         await cancel(db, user_id, job_id)
 
 

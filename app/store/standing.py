@@ -63,10 +63,10 @@ async def chunk_ids(
 
 async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Standing:
     """The chunk's standing among the chunks in the request's scope; the chunk itself need not be in it."""
-    parts = (*recall.needed_parts(request), *(("hidden",) if has_hidden(db) else ()))
+    parts = ("standing", "hidden") if has_hidden(db) else ("standing",)
+    statement, binds = recall.prepared(request, *parts, stored=graph_rows(db))
     await use_custom_plans(db)
-    binds = {**recall.binds(request, stored=graph_rows(db)), "chunk_id": chunk_id, "most_compared": MOST_COMPARED}
-    row = (await db.execute(sql.statement("hybrid", *parts, "standing"), binds)).one()
+    row = (await db.execute(statement, {**binds, "chunk_id": chunk_id, "most_compared": MOST_COMPARED})).one()
     return Standing(
         vector_score=row.vector_score,
         vector_rank=None if row.vector_score is None else row.vector_rank,

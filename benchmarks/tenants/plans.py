@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.shapes import HybridRequest
-from app.store import recall, sql
+from app.store import recall
 from app.store.db import Database, graph_rows
 
 GRAPH = "ix_embeddings_embedding"
@@ -25,10 +25,10 @@ Node = dict[str, Any]
 
 async def violations(db: Database, asked: HybridRequest, *, graph: bool) -> list[str]:
     """Returns what is wrong with the plan of a search that is to use the HNSW graph, or an exact scan."""
-    statement = sql.statement("hybrid", *recall.needed_parts(asked)).text
     async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
-        binds = recall.binds(asked, stored=graph_rows(reading))
-        found = (await reading.execute(sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement}"), binds)).scalar_one()
+        statement, binds = recall.prepared(asked, stored=graph_rows(reading))
+        explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
+        found = (await reading.execute(explained, binds)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
     return sorted(set(_violations(plan, graph=graph)))
 

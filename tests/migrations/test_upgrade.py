@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkRequest, Weights
-from app.store import db, entities, links, recall, reembedding, schema, sql
+from app.store import db, entities, links, recall, reembedding, schema
 
 MODEL, DIMENSION = "fake", 64
 REVISIONS = [script.revision for script in ScriptDirectory(str(schema.scripts())).walk_revisions()][::-1]
@@ -164,11 +164,11 @@ INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' 
 async def _indexes_of_hybrid(database: db.Database, vector: Sequence[float] = SIXTY) -> set[str]:
     """The HNSW indexes in the plan of the hybrid statement where no table may be scanned."""
     asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
-    statement = sa.text(f"EXPLAIN {sql.statement('hybrid', *recall.needed_parts(asked)).text}")
+    statement, binds = recall.prepared(asked)
     async with database.reading("ana") as reading:
         await reading.execute(sa.text("SET LOCAL enable_seqscan = off"))
         await reading.execute(sa.text("SET LOCAL enable_sort = off"))
-        plan = (await reading.execute(statement, recall.binds(asked))).scalars().all()
+        plan = (await reading.execute(sa.text(f"EXPLAIN {statement.text}"), binds)).scalars().all()
     return set(re.findall(r"ix_\w+_embedding\b", "\n".join(plan)))
 
 

@@ -51,11 +51,12 @@ async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbed
 
 async def _explain(database: Database, asked: HybridRequest, *settings: str) -> Plan:
     """The plan of the very statement that recall runs, with what really ran."""
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(asked)).text}")
+    statement, binds = recall.prepared(asked)
     async with database.reading(asked.user_id) as reading:
         for setting in settings:
             await reading.execute(sa.text(f"SET LOCAL {setting}"))
-        found = (await reading.execute(statement, recall.binds(asked))).scalar_one()
+        explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
+        found = (await reading.execute(explained, binds)).scalar_one()
     return (json.loads(found) if isinstance(found, str) else found)[0]
 
 
@@ -307,11 +308,10 @@ async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, 
 
 async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
     ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
-    statement = sa.text(
-        f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {sql.statement('hybrid', *recall.needed_parts(ask)).text}"
-    )
+    statement, binds = recall.prepared(ask)
     async with database.searching(big) as reading:
-        found = (await reading.execute(statement, recall.binds(ask))).scalar_one()
+        explained = sa.text(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.text}")
+        found = (await reading.execute(explained, binds)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]
     planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
     assert GRAPH in _indexes(planned["CTE nearest_by_index"])

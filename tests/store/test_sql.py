@@ -40,9 +40,11 @@ def test_an_undeclared_part_is_refused_when_it_is_requested():
 
 
 def test_a_fragment_adds_its_binds_and_replaces_its_arguments():
-    compiled = str(sql.compiled("-- A.\n-- :user_id text\nSELECT :user_id, {{document_passes e}}"))
+    source = "-- A.\n-- :user_id text\nSELECT :user_id, {{document_passes e}}"
+    compiled = str(sql.compiled(source, "matching"))
     assert "d.document_id = e.document_id" in compiled
     assert "CAST(:matching AS jsonpath)" in compiled
+    assert "CAST(:matching AS jsonpath)" not in str(sql.compiled(source))
     assert "$" not in compiled
     assert "{{" not in compiled
 

@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
-from app.store import recall, sql
+from app.store import recall
 from app.store.db import Database
 
 OWN, OTHERS = 120, 900
@@ -87,8 +87,8 @@ async def test_only_chunks_with_all_words_are_looked_up_by_their_numbers(
     database, gannets, leakproof, strict, tested
 ) -> None:
     ask = hybrid.request(gannets, "gannet outage", strict=strict, limit=5)
-    statement = sql.statement("hybrid", *recall.needed_parts(ask)).text
-    scans = await _scans(database, gannets, statement, recall.binds(ask))
+    statement, binds = recall.prepared(ask)
+    scans = await _scans(database, gannets, statement.text, binds)
     chunks = [scan for scan in scans if scan.get("Relation Name") == "chunks"]
     assert {scan["Index Name"] for scan in chunks} <= {BY_NUMBER, "pk_chunks"}
     assert sum(map(_rows, chunks)) == tested + min(tested, 5)

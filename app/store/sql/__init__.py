@@ -7,9 +7,9 @@ A file begins with comments: what the statement does, its columns, and one decla
     -- $name  meaning            an argument, in fragments only
 
 Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the statement where one of the parts is
-asked for (or none is). `{{name argument, argument}}` includes `fragments/name.sql`, whose binds become the statement's.
-A declaration that is missing, unused or contradictory, an unknown part or fragment, and a section without end are
-errors.
+asked for (or none is). `{{name argument, argument}}` includes `fragments/name.sql`, whose binds and parts become the
+statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a section without
+end are errors.
 """
 
 from __future__ import annotations
@@ -115,29 +115,28 @@ def _expanded(source: str, depth: int) -> StatementSource:
     begin = next((place for place, line in enumerate(lines) if not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
     binds = {match[1]: match[2] for line in header if (match := _BIND.match(line))}
+    parts = {match[1] for line in header if (match := _PART.match(line))}
     body_lines: list[str] = []
     for line in body:
         if _is_comment(line):
             body_lines.append(line)
             continue
-        body_lines += _INCLUDE.sub(lambda call: _included(call, binds, depth), line).splitlines()
+        body_lines += _INCLUDE.sub(lambda call: _included(call, binds, parts, depth), line).splitlines()
     return StatementSource(
         binds=binds,
-        parts=frozenset(match[1] for line in header if (match := _PART.match(line))),
+        parts=frozenset(parts),
         arguments=tuple(match[1] for line in header if (match := _ARGUMENT.match(line))),
         lines=tuple(body_lines),
     )
 
 
-def _included(call: re.Match[str], binds: dict[str, str], depth: int) -> str:
-    """The text of a fragment with its arguments filled in; its binds are added to `binds`."""
+def _included(call: re.Match[str], binds: dict[str, str], parts: set[str], depth: int) -> str:
+    """The text of a fragment with its arguments filled in; its binds and parts are added to `binds` and `parts`."""
     name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
     path = FRAGMENTS / f"{name}.sql"
     if not path.is_file() or depth >= DEEPEST:
         raise ValueError(f"no such fragment, or included too deeply: {name}")
     fragment = _expanded(path.read_text(encoding="utf-8"), depth + 1)
-    if fragment.parts or any(_directive(line) for line in fragment.lines):
-        raise ValueError(f"the fragment {name} has parts")
     if len(given) != len(fragment.arguments):
         raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
     _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
@@ -145,8 +144,12 @@ def _included(call: re.Match[str], binds: dict[str, str], depth: int) -> str:
     for bind, kind in fragment.binds.items():
         if binds.setdefault(bind, kind) != kind:
             raise ValueError(f"the bind {bind} is {binds[bind]}, and {kind} in the fragment {name}")
+    parts |= fragment.parts
     values = dict(zip(fragment.arguments, given, strict=True))
-    text = "\n".join(line for line in fragment.lines if not _is_comment(line))
+    lines = [line for line in fragment.lines if _directive(line) or not _is_comment(line)]
+    if not lines or _is_comment(lines[0]) or _is_comment(lines[-1]):
+        raise ValueError(f"the fragment {name} does not begin and end with SQL")
+    text = "\n".join(lines)
     return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], text)
 
 

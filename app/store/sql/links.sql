@@ -12,6 +12,7 @@
 -- chunk.
 -- Columns: chunk_id, document_id, similarity (null without a vector); for each of named, linked and shared the name,
 --   heading, weight, chunks, steps and source of the link that apply (null without such a link).
+-- part filtered  filters on documents
 -- :user_id text  owner of the rows
 -- :source_chunk_ids uuid[]  ids of the source chunks
 -- :weights float8[]  weights of the source chunks, 0 to 1
@@ -26,7 +27,6 @@
 -- :counted bigint  limit of counting the mentions of a title
 -- :second_steps bigint  number of chunks from which the second step starts
 -- :second_weight float8  factor of the weights in the second step
--- :filtered boolean  whether the request has filters
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}
@@ -66,7 +66,9 @@ named_chunks AS MATERIALIZED (
             CROSS JOIN LATERAL (
                 {{chunk_vector m}}
             ) AS v
-            WHERE (NOT :filtered OR {{document_passes m}})
+-- if filtered
+            WHERE {{document_passes m}}
+-- end
         ) AS r
         WHERE r.place <= 3
         ORDER BY r.chunk_no, r.heading, r.entity_id
@@ -103,7 +105,9 @@ linked_once AS MATERIALIZED (
     CROSS JOIN LATERAL (
         {{chunk_vector m}}
     ) AS v
-    WHERE (NOT :filtered OR {{document_passes m}})
+-- if filtered
+    WHERE {{document_passes m}}
+-- end
     ORDER BY m.chunk_no, s.weight * m.share DESC, s.entity_id, s.chunk_no, m.heading
 ),
 second_sources AS MATERIALIZED (
@@ -192,5 +196,7 @@ LEFT JOIN named_chunks AS t ON t.chunk_no = f.chunk_no
 LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no
 LEFT JOIN shared AS s ON s.chunk_no = f.chunk_no
 WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
-  AND (NOT :filtered OR {{document_passes c}})
+-- if filtered
+  AND {{document_passes c}}
+-- end
 ORDER BY c.chunk_id

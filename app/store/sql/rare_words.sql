@@ -9,6 +9,7 @@
 -- source with the rarest words are compared with the query, and only the :most_chunks best chunks are returned.
 -- Columns: chunk_id, document_id, similarity (null without a vector), rare (the weight), lexeme, chunks (that contain
 --   it), source (the source's chunk_id).
+-- part filtered  filters on documents
 -- :user_id text  owner of the rows
 -- :source_chunk_ids uuid[]  ids of the source chunks
 -- :weights float8[]  weights of the source chunks, 0 to 1
@@ -21,7 +22,6 @@
 -- :most_compared bigint  maximum number of pairs that are compared
 -- :most_chunks bigint  maximum number of chunks
 -- :embedding text::vector  query vector; null: none
--- :filtered boolean  whether the request has filters
 -- :exclude_chunk_ids uuid[]  chunks to exclude
 WITH query_vector AS MATERIALIZED (
     {{query_vector}}
@@ -75,7 +75,10 @@ linked AS MATERIALIZED (
                (SELECT sum(s.lacked_weights[array_position(s.lacked, t.lexeme)]) FROM unnest(o.tsv) AS t WHERE t.lexeme = ANY (s.lacked)) AS covered
         FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = p.chunk_no AND o.tsv @@ s.any_lacked LIMIT 1
     ) AS c
-    WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids) AND (NOT :filtered OR {{document_passes c}})
+    WHERE NOT c.chunk_id = ANY (:exclude_chunk_ids)
+-- if filtered
+      AND {{document_passes c}}
+-- end
     ORDER BY p.chunk_no, p.weight * c.covered / s.lacking DESC, p.lexeme, s.chunk_no
 )
 SELECT c.chunk_id, c.document_id, v.similarity, c.weight AS rare, c.lexeme, CAST(c.chunks AS integer) AS chunks, c.source

@@ -1,29 +1,64 @@
--- Tests whether a document passes the filters. The variable $moments of JSON paths is an object of the dates in the
--- metadata. The last path also has $document and $source, the ids of the document and of its source, and $created, its
--- creation time in microseconds since 1970.
+-- Tests whether a document passes the filters, each of which is a part of the statement. JSON paths of `matching_document`
+-- have the variables $moments, an object of the dates in the metadata, $document and $source, the ids of the document and
+-- of its source, and $created, its creation time in microseconds since 1970.
 -- $document  alias of a row of documents
--- :document_ids uuid[]  ids of documents; null: any
--- :source_ids uuid[]  ids of sources; null: any
--- :containing jsonb  metadata that must be contained; null: any
--- :containing_1 jsonb[]  metadata of which one must be contained; null: any
--- :containing_2 jsonb[]  metadata of which one must be contained; null: any
--- :containing_3 jsonb[]  metadata of which one must be contained; null: any
--- :matching jsonpath  a JSON path on metadata; null: any
--- :matching_moments jsonpath  a JSON path on the dates in the metadata; null: any
--- :matching_document jsonpath  a JSON path on metadata with variables of the document; null: any
--- :created_after timestamptz  inclusive; null: any
--- :created_before timestamptz  exclusive; null: any
-((:document_ids IS NULL OR $document.document_id = ANY (:document_ids))
-        AND (:source_ids IS NULL OR $document.source_id = ANY (:source_ids))
-        AND (:containing IS NULL OR $document.metadata @> :containing)
-        AND (:containing_1 IS NULL OR $document.metadata @> ANY (:containing_1))
-        AND (:containing_2 IS NULL OR $document.metadata @> ANY (:containing_2))
-        AND (:containing_3 IS NULL OR $document.metadata @> ANY (:containing_3))
-        AND (:matching IS NULL OR jsonb_path_exists($document.metadata, :matching, $document.moments, true))
-        AND (:matching_moments IS NULL OR jsonb_path_exists($document.moments, :matching_moments, '{}', true))
-        AND (:matching_document IS NULL OR jsonb_path_exists(
-          $document.metadata, :matching_document,
-          $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
-                             'created', extract(epoch FROM $document.created_at) * 1000000), true))
-        AND (:created_after IS NULL OR $document.created_at >= :created_after)
-        AND (:created_before IS NULL OR $document.created_at < :created_before))
+-- part document_ids  ids of documents
+-- part source_ids  ids of sources
+-- part containing  metadata that must be contained
+-- part containing_1  metadata of which one must be contained
+-- part containing_2  the same
+-- part containing_3  the same
+-- part matching  a JSON path on metadata
+-- part matching_moments  a JSON path on the dates in the metadata
+-- part matching_document  a JSON path on metadata with variables
+-- part created_after  creation time, inclusive
+-- part created_before  creation time, exclusive
+-- :document_ids uuid[]  ids of documents
+-- :source_ids uuid[]  ids of sources
+-- :containing jsonb  metadata that must be contained
+-- :containing_1 jsonb[]  metadata of which one must be contained
+-- :containing_2 jsonb[]  the same
+-- :containing_3 jsonb[]  the same
+-- :matching jsonpath  a JSON path on metadata
+-- :matching_moments jsonpath  a JSON path on the dates in the metadata
+-- :matching_document jsonpath  a JSON path on metadata with variables
+-- :created_after timestamptz  creation time, inclusive
+-- :created_before timestamptz  creation time, exclusive
+(true
+-- if document_ids
+          AND $document.document_id = ANY (:document_ids)
+-- end
+-- if source_ids
+          AND $document.source_id = ANY (:source_ids)
+-- end
+-- if containing
+          AND $document.metadata @> :containing
+-- end
+-- if containing_1
+          AND $document.metadata @> ANY (:containing_1)
+-- end
+-- if containing_2
+          AND $document.metadata @> ANY (:containing_2)
+-- end
+-- if containing_3
+          AND $document.metadata @> ANY (:containing_3)
+-- end
+-- if matching
+          AND jsonb_path_exists($document.metadata, :matching, '{}', true)
+-- end
+-- if matching_moments
+          AND jsonb_path_exists($document.moments, :matching_moments, '{}', true)
+-- end
+-- if matching_document
+          AND jsonb_path_exists(
+              $document.metadata, :matching_document,
+              $document.moments || jsonb_build_object('document', $document.document_id, 'source', $document.source_id,
+                                                      'created', extract(epoch FROM $document.created_at) * 1000000), true)
+-- end
+-- if created_after
+          AND $document.created_at >= :created_after
+-- end
+-- if created_before
+          AND $document.created_at < :created_before
+-- end
+         )
