@@ -72,7 +72,7 @@ class DocumentChange(wire.WireModel):
     content: Annotated[Annotated[str, AfterValidator(_not_blank)] | None, BeforeValidator(wire.not_null)] = Field(
         None, description="New text; values of its frontmatter are added to the metadata."
     )
-    title: Title | None = Field(None, description="New title; null: the first heading of the text.")
+    title: Title | None = Field(None, description="New title; null: the first heading, else the file's name.")
     uri: Uri | None = Field(None, description="New URI; null: the text identifies the document.")
     metadata: wire.Metadata | None = Field(
         None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
@@ -95,7 +95,7 @@ class DocumentForm(wire.WireModel):
     )
     title: Title | None = Field(
         None,
-        description="Title of the one file; by default that of the frontmatter, else the first heading, else its name.",
+        description="Title of the one file; by default its own, such as its first heading, else its name.",
     )
     metadata: wire.Metadata | None = Field(
         None, description="JSON object that searches can filter by, added to the metadata of every file."

@@ -171,7 +171,7 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
 async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload]:
     """The documents of a file. Raises BadRequest."""
     name = path.rpartition("/")[2][-200:]
-    named = NamedFile(await file.read(), name, uri=uri, default_title=name, text_field=form.fields.text_field)
+    named = NamedFile(await file.read(), name, uri=uri, text_field=form.fields.text_field)
     found: list[Upload] = []
     async with aclosing(form.reader.uploads(named)) as uploads:
         async for upload in uploads:

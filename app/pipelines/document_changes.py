@@ -25,7 +25,7 @@ from app.pipelines import (
 )
 from app.pipelines.document_drafts import CleanDocument
 from app.pipelines.services import Services
-from app.shapes import DocumentDraft, IngestResult, Json, Upload
+from app.shapes import Document, DocumentDraft, IngestResult, Json, Upload
 from app.store import documents, mentions
 from app.store.documents import DocumentSource
 from app.text import structure
@@ -113,13 +113,20 @@ def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
         metadata = {} if patch["metadata"] is None else merged(document.metadata, patch["metadata"])
         document = dataclasses.replace(document, metadata=metadata)
     if "title" in patch:
-        title = patch["title"] or (structure.title(document.content) if document.markdown else None) or ""
+        title = patch["title"] or _default_title(document)
         document = dataclasses.replace(document, title=document_drafts.clean_title(title))
     if "language" in patch:
         language = patch["language"]
         config = document_drafts.DEFAULT_CONFIG if language is None else document_drafts.config_for(language)
         document = dataclasses.replace(document, config=config)
     return dataclasses.replace(document, **{name: patch[name] for name in ("uri", "created_at") if name in patch})
+
+
+def _default_title(document: CleanDocument) -> str:
+    """The first heading of a document, else the name of its file."""
+    filename = document.metadata.get("filename")
+    heading = structure.title(document.content) if document.markdown else None
+    return heading or (filename if isinstance(filename, str) else "")
 
 
 async def _store(
@@ -129,14 +136,20 @@ async def _store(
     draft = document_drafts.hashed(patched)
     if (draft.identity, draft.attributes_hash, draft.content_hash) == source.version[:3]:
         return _result(source, draft, "unchanged", 0)
-    if (draft.title, draft.config, draft.content, draft.markdown) == (
-        source.document.title,
-        source.document.language,
-        source.document.content,
+    stored = source.document
+    if (_titles(draft), draft.config, draft.content, draft.markdown) == (
+        _titles(stored),
+        stored.language,
+        stored.content,
         source.markdown,
     ):
         return await _store_attributes(source, draft, user_id, services)
     return await _store_text(source, draft, user_id, services)
+
+
+def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
+    """The title of a document as it is indexed, and as it is embedded."""
+    return document.title, document_drafts.embedded_title(document.title, document.metadata.get("filename"))
 
 
 async def _store_attributes(

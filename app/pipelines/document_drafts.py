@@ -135,9 +135,11 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
 
 def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
     """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
-    text = embedded_text(draft.title, passage.heading_path, passage.content)
+    title = embedded_title(draft.title, draft.metadata.get("filename"))
+    text = text_below(title, passage.heading_path, passage.content)
+    whole = text if title == draft.title else text_below(draft.title, passage.heading_path, passage.content)
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
-    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(text, draft.config), embedding_key=key)
+    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(whole, draft.config), embedding_key=key)
 
 
 def uri_identity(uri: str) -> bytes:
@@ -178,8 +180,13 @@ def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
     return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
 
 
-def embedded_text(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk that is embedded and indexed: the document's title, the heading path and the content."""
+def embedded_title(title: str, filename: object) -> str:
+    """The title as it is embedded: empty if it is the file's name, so that a renamed file is not embedded again."""
+    return "" if isinstance(filename, str) and title == clean_title(filename) else title
+
+
+def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
+    """The text of a chunk below the document's title and the heading path, as it is indexed, or embedded."""
     headings = [heading for heading in heading_path if heading != title]
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 

@@ -36,16 +36,14 @@ def is_binary(name: str) -> bool:
 class NamedFile:
     """A file to read: its content, its name, and the uri of its document.
 
-    `default_title` is the title of a text without one; other formats then have the file's name, if `titled_by_name`.
-    `text_field` is the field of a record that holds its text (None: chosen by name).
+    The name is the title of a document without one. `text_field` is the field of a record that holds its text (None:
+    chosen by name).
     """
 
     raw: bytes
     name: str
     uri: str | None = None
-    default_title: str = ""
     text_field: str | None = None
-    titled_by_name: bool = True
 
 
 @asynccontextmanager
@@ -100,7 +98,7 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: Sniffed) -> Upload:
         markdown=format in ("markdown", "rst"),
         frontmatter=format == "markdown",
         metadata={**fields, **_named(file)},
-        default_title=file.default_title,
+        default_title=file.name,
         warnings=decoded.warnings,
     )
 
@@ -118,7 +116,7 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
         metadata={**metadata, **_named(file)},
         language=document.language if known else None,
         created_at=document.created_at,
-        default_title=document.title or file.default_title or (file.name if file.titled_by_name else ""),
+        default_title=document.title or file.name,
         warnings=(*notes, *document.warnings, *problems),
     )
 

@@ -226,9 +226,10 @@ async def _embed(storing: _Storing) -> None:
             texts = await staging.texts(reading, user_id, job_id, first=first, limit=EMBEDDED)
         if not texts:
             return
-        title = storing.staged.draft.title
+        draft = storing.staged.draft
+        title = document_drafts.embedded_title(draft.title, draft.metadata.get("filename"))
         wanted = {
-            text.embedding_key: document_drafts.embedded_text(title, text.heading_path, text.content) for text in texts
+            text.embedding_key: document_drafts.text_below(title, text.heading_path, text.content) for text in texts
         }
         found = await chunk_vectors.find(wanted, user_id, services)
         embedded = storing.progress.get("embedded", 0) + len(found.computed)

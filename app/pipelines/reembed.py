@@ -26,7 +26,7 @@ from app.providers.base import Embedder
 from app.store import jobs, mentions, reembedding, vector_tables
 from app.store.db import Database, Writing
 from app.store.document_rows import VectorValue
-from app.store.reembedding import Corpus, StoredModel
+from app.store.reembedding import ChunkToEmbed, Corpus, StoredModel
 
 CHUNKS = 128
 """Chunks that are embedded and stored at once."""
@@ -226,12 +226,17 @@ async def _fill_chunks(filling: _Filling) -> int:
         if not found and not after:
             return embedded
         after = found[-1].chunk_no if found else 0
-        texts = {one.chunk_no: document_drafts.embedded_text(one.title, one.heading_path, one.content) for one in found}
+        texts = {one.chunk_no: _embedded_text(one) for one in found}
         vectors = await filling.vectors(texts)
         if vectors:
             async with filling.writing(len(vectors)) as writing:
                 await reembedding.add(writing, filling.user_id, vectors)
             embedded += len(vectors)
+
+
+def _embedded_text(one: ChunkToEmbed) -> str:
+    title = document_drafts.embedded_title(one.title, one.filename)
+    return document_drafts.text_below(title, one.heading_path, one.content)
 
 
 async def _fill_entities(filling: _Filling) -> None:

@@ -162,7 +162,7 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 
 def _indexed(text: Text) -> str:
-    return lexical.index_text(document_drafts.embedded_text(text.title, text.heading_path, text.content), text.config)
+    return lexical.index_text(document_drafts.text_below(text.title, text.heading_path, text.content), text.config)
 
 
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
@@ -223,7 +223,11 @@ async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> 
 async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
     if not texts:
         return {}
-    whole = [document_drafts.embedded_text(text.title, text.heading_path, text.content) for text in texts]
+    titles = [document_drafts.embedded_title(text.title, text.filename) for text in texts]
+    whole = [
+        document_drafts.text_below(title, text.heading_path, text.content)
+        for title, text in zip(titles, texts, strict=True)
+    ]
     computed = await embedder.embed_documents(whole)
     usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
     # Rounded to 32 bits first, as at ingest.

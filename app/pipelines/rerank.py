@@ -123,7 +123,7 @@ def is_wanted(query: Query) -> bool:
 
 def text_of(candidate: Candidate) -> str:
     """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
-    return document_drafts.embedded_text(candidate.title, candidate.heading_path, candidate.content)
+    return document_drafts.text_below(candidate.title, candidate.heading_path, candidate.content)
 
 
 async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:

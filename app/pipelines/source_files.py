@@ -99,7 +99,7 @@ class SourceReader:
             version.content_hash = await asyncio.to_thread(source_scan.content_hash, raw)
             name = version.path.rpartition("/")[2]
             uri, text_field = (folder / version.path).as_uri(), self.source.draft.text_field
-            file = NamedFile(raw, name, uri=uri, text_field=text_field, titled_by_name=False)
+            file = NamedFile(raw, name, uri=uri, text_field=text_field)
             async with aclosing(self.reader.uploads(file)) as found:
                 async for upload in found:
                     version.expected += 1

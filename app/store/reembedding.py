@@ -43,10 +43,11 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class ChunkToEmbed:
-    """A chunk without a vector of the other model, and what its text is made of."""
+    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata."""
 
     chunk_no: int
     title: str
+    filename: str | None
     heading_path: tuple[str, ...]
     content: str
 
@@ -119,7 +120,7 @@ async def _lock(db: Reading) -> VectorTables:
 async def texts(db: Reading, user_id: str, *, after: int, limit: int) -> list[ChunkToEmbed]:
     """Some chunks without a vector of the other model, in the order of their numbers, after a number."""
     rows = await db.execute(sql.statement("reembed_texts"), {"user_id": user_id, "after": after, "limit": limit})
-    return [ChunkToEmbed(row.chunk_no, row.title, tuple(row.heading_path), row.content) for row in rows]
+    return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
 
 
 async def descriptions(db: Reading, user_id: str, *, limit: int) -> list[EntityToEmbed]:

@@ -29,12 +29,13 @@ _t = tables.tenants.c
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored chunk with the input of its derived rows."""
+    """A stored chunk with the input of its derived rows; `filename` is in the document's metadata."""
 
     chunk_no: int
     embedding_key: UUID
     config: str
     title: str
+    filename: str | None
     heading_path: tuple[str, ...]
     content: str
 
@@ -202,9 +203,11 @@ async def sample_lexemes(
 
 def _texts(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
-    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, _c.heading_path, _c.content)
+    filename = _d.metadata["filename"].as_string().label("filename")
+    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, filename, _c.heading_path, _c.content)
     return sa.select(*columns).join_from(tables.chunks, tables.documents, document).where(_c.user_id == user_id)
 
 
 def _text(row: sa.Row[Any]) -> Text:
-    return Text(row.chunk_no, row.embedding_key, row.config, row.title, tuple(row.heading_path), row.content)
+    heading_path = tuple(row.heading_path)
+    return Text(row.chunk_no, row.embedding_key, row.config, row.title, row.filename, heading_path, row.content)

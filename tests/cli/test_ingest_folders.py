@@ -154,12 +154,18 @@ def test_files_of_every_format_are_ingested_and_each_failure_is_one_line(stepwel
     assert again.out.startswith("0 added, 0 replaced, 13 unchanged, 2 failed")
     assert [line.split(" ")[0] for line in again.err.splitlines() if line.strip()].count("failed") == 2
     assert "Traceback" not in again.err
-    listed = {
-        document["uri"].rpartition("/")[2] for document in stepwell("documents", "list", "--user", user, "--json").json
-    }
-    assert listed == {*TEXTS, *BINARY, "e.csv#id=1", "e.csv#id=2", "f.jsonl#line=1", "k.xlsx#row=2&sheet=Stone"} - {
-        *("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")
-    }
+    documents = stepwell("documents", "list", "--user", user, "--json").json
+    listed = {document["uri"].rpartition("/")[2]: document["title"] for document in documents}
+    assert listed.keys() == {
+        *TEXTS,
+        *BINARY,
+        "e.csv#id=1",
+        "e.csv#id=2",
+        "f.jsonl#line=1",
+        "k.xlsx#row=2&sheet=Stone",
+    } - {*("e.csv", "f.jsonl", "k.xlsx", "m.pdf", "n.docx")}
+    own_titles = {"d.rst": "Slate", "g.eml": "Stone", "l.epub": "Stone"}
+    assert listed == {name: own_titles.get(name, name.partition("#")[0]) for name in listed}
 
 
 def test_several_refused_rows_of_a_file_are_one_failure() -> None:

@@ -88,6 +88,8 @@ async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing
     after = await source_folder.ids(tenant)
     assert sorted(before.values()) == sorted(after.values())
     assert before.keys().isdisjoint(after)
+    titles = {uri.rpartition("/")[2]: stored[0] for uri, stored in (await source_folder.stored(tenant)).items()}
+    assert (titles["other%200.md"], titles["other%201.txt"]) == ("Note 0", "other 1.txt")
     await _assert_as_fresh(tenant, folder)
 
 

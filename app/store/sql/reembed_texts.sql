@@ -1,9 +1,9 @@
 -- Reads chunks without a vector of the model that is to replace the one in use.
--- Columns: chunk_no, title, heading_path, content.
+-- Columns: chunk_no, title, filename (in the metadata, or null), heading_path, content.
 -- :user_id text  owner of the rows
 -- :after bigint  number after which to begin
 -- :limit bigint  maximum number of rows
-SELECT c.chunk_no, d.title, c.heading_path, c.content
+SELECT c.chunk_no, d.title, d.metadata ->> 'filename' AS filename, c.heading_path, c.content
 FROM (
     SELECT o.chunk_no, o.document_id, o.heading_path, o.content
     FROM stepwell.chunks AS o
