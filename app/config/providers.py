@@ -123,6 +123,12 @@ class ProviderSettings(BaseSettings):
         0, ge=0, description="Maximum number of calls per minute to the language model, in each process; 0: no limit."
     )
 
+    llm_entities: bool = Field(
+        False,
+        description="Whether the language model is asked for the entities of each stored document, in the background; "
+        "applies to documents that are stored afterwards.",
+    )
+
     reranker: Literal["cosine", "onnx", "cohere", "jina", "tei"] = Field(
         "cosine",
         description="Cross-encoder for `rerank: provider`; onnx: a model in a folder on this machine; cosine: none, "
@@ -181,6 +187,8 @@ class ProviderSettings(BaseSettings):
     def _llm_is_complete(self) -> Self:
         if self.llm == "openai" and not (self.llm_url and self.llm_model):
             raise ValueError("STEPWELL_LLM=openai needs STEPWELL_LLM_URL and STEPWELL_LLM_MODEL")
+        if self.llm == "none" and self.llm_entities:
+            raise ValueError("STEPWELL_LLM_ENTITIES needs STEPWELL_LLM")
         if self.llm == "gemini" and not (self.llm_api_key or self.gemini_api_key):
             raise ValueError("STEPWELL_LLM=gemini needs GEMINI_API_KEY or STEPWELL_LLM_API_KEY")
         return self

@@ -9,8 +9,12 @@ from app.text import tags
 
 @dataclass(frozen=True, slots=True)
 class ChunkingOptions:
-    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities."""
+    """The size and the overlap of chunks in tokens, and the metadata keys whose values name entities.
+
+    With `llm_entities` the language model is asked for the entities of a document once it is stored.
+    """
 
     target: int = 160
     overlap: int = 24
     entity_keys: tuple[str, ...] = tags.KEYS
+    llm_entities: bool = False

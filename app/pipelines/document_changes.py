@@ -20,6 +20,7 @@ from app.pipelines import (
     document_links,
     gazetteers,
     large_documents,
+    llm_entities,
     mention_extraction,
     model_switch,
 )
@@ -185,6 +186,7 @@ async def _store_text(
             return None
         await chunk_vectors.store_target(writing, user_id, [document_id], found.target)
         await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
+        await llm_entities.enqueue(writing, user_id, [document_id], services.chunking_options)
     return _result(source, draft, "changed", len(found.computed))
 
 

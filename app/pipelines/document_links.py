@@ -118,7 +118,7 @@ async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) ->
         await linking.begin(writing)
         before = await mentions.of_document(writing, user_id, document_id)
         opening = await mentions.begin(writing, user_id, document_id, version=names.VERSION)
-        found = tags.from_metadata(opening.metadata, linking.keys)
+        found = tags.of_document(opening.metadata, opening.extracted, linking.keys)
         await name_links.store(writing, user_id, [DocumentNames(document_id, title, found)])
         if title is not None:
             await mentions.add(writing, user_id, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])

@@ -20,6 +20,7 @@ from app.pipelines import (
     document_drafts,
     gazetteers,
     large_documents,
+    llm_entities,
     mention_extraction,
     model_switch,
     upload_batch,
@@ -76,6 +77,7 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
         if status != "unchanged":
             await chunk_vectors.store_target(writing, user_id, [document_id], batch.target)
             await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
+            await llm_entities.enqueue(writing, user_id, [document_id], services.chunking_options)
     return batch.result(document_id, status, draft)
 
 

@@ -16,7 +16,15 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines import cancellable, chunk_vectors, document_drafts, document_links, model_switch, workers
+from app.pipelines import (
+    cancellable,
+    chunk_vectors,
+    document_drafts,
+    document_links,
+    llm_entities,
+    model_switch,
+    workers,
+)
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
@@ -275,6 +283,7 @@ async def _publish(storing: _Storing) -> None:
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
         await staging.finish_publishing(writing, user_id, staged, staged.draft, names_version=names.VERSION)
+        await llm_entities.enqueue(writing, user_id, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
         if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):

@@ -31,6 +31,7 @@ from app.store.mentions import ChunkText, DocumentHead, Mention, NameEntity
 from app.text import names, tags
 from app.text.gazetteer import Gazetteer, NameMatch
 from app.text.names import Name
+from app.text.tags import Tag
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +121,12 @@ def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[
     for one in documents:
         title = names.title_name(one.head.title)
         sections = [chunk for chunk in name_links.section_chunks(one.chunks) if not is_title(chunk.name, title)]
-        found.append(DocumentNames(one.document_id, title, tags.from_metadata(one.head.metadata, keys), sections))
+        found.append(DocumentNames(one.document_id, title, _tags(one.head, keys), sections))
     return found
+
+
+def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
+    return tags.of_document(head.metadata, head.extracted, keys)
 
 
 async def link_chunks(db: Writing, user_id: str, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
@@ -257,7 +262,7 @@ def document_mentions(chunk: ChunkText, gazetteer: Gazetteer, keys: Sequence[str
     if chunk.opening is None:
         return
     without = excluded(chunk.opening.metadata, gazetteer, keys)
-    for tag in tags.from_metadata(chunk.opening.metadata, keys):
+    for tag in _tags(chunk.opening, keys):
         for entity in gazetteer.named(tag.text):
             if entity != tag.entity_id and (tag.key, entity) not in without:
                 yield Mention(entity, chunk.chunk_no, chunk.document_id, tag.kind, 1)
@@ -276,7 +281,7 @@ def is_metadata_entity(key: str, entity_id: UUID, gazetteer: Gazetteer) -> bool:
 def tag_mentions(chunk: ChunkText, keys: Sequence[str]) -> Iterator[Mention]:
     """Mentions of the entities that are made from a document's metadata, in its first chunk."""
     if chunk.opening is not None:
-        for tag in tags.from_metadata(chunk.opening.metadata, keys):
+        for tag in _tags(chunk.opening, keys):
             yield Mention(tag.entity_id, chunk.chunk_no, chunk.document_id, tag.kind, 1)
 
 

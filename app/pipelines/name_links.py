@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from app.shapes import IndexText
-from app.store import headings, mentions, name_changes
+from app.store import entities as stored_entities
+from app.store import extracted_names, headings, mentions, name_changes
 from app.store.db import Writing
 from app.store.headings import HeadingChunk
 from app.store.mentions import ChunkText, Mention, NameEntity
@@ -123,6 +124,12 @@ async def _store_tags(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
     entities = [NameEntity(entity, tag.key, tag.text, tag.type) for entity, tag in tags.items()]
     new = await mentions.ensure(db, user_id, entities, origin="metadata")
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
+    aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
+    changed |= await extracted_names.add_aliases(db, user_id, [(*one, alias) for one, alias in aliases.items()])
+    roles = {tag.entity_id: (tag.role, role_key) for tag in found if tag.role and (role_key := names.key(tag.role))}
+    await extracted_names.add_roles(
+        db, user_id, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
+    )
     await name_changes.record(db, user_id, changed)
 
 

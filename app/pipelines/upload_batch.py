@@ -19,8 +19,9 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines import chunk_vectors, gazetteers, large_documents, mention_extraction, model_switch
+from app.pipelines import chunk_vectors, gazetteers, large_documents, llm_entities, mention_extraction, model_switch
 from app.pipelines.chunk_vectors import ChunkVectors, TargetVectors
+from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
@@ -202,8 +203,8 @@ class UploadBatch:
     async def _write(self, drafts: Sequence[DocumentDraft], user_id: str, services: Services) -> list[IngestResult]:
         await self.embed(drafts, user_id, services)
         found = ChunkVectors(self.vectors, frozenset(), self.target)
-        keys = services.chunking_options.entity_keys
-        written, seconds = await self._retried(_put, drafts, user_id, found, db=services.db, keys=keys)
+        options = services.chunking_options
+        written, seconds = await self._retried(_put, drafts, user_id, found, db=services.db, options=options)
         self.pace.note(len(drafts), seconds)
         self.is_outdated = True
         results = [self.result(put.document_id, put.status, put.draft) for put in written]
@@ -251,7 +252,7 @@ async def _put(
     found: ChunkVectors,
     *,
     db: Database,
-    keys: Sequence[str],
+    options: ChunkingOptions,
 ) -> tuple[list[PutDocument], float]:
     """Store drafts in one transaction; returns what was stored, and the duration of the transaction."""
     async with db.writing(user_id) as writing:
@@ -263,5 +264,6 @@ async def _put(
         if written:
             await chunk_vectors.store_target(writing, user_id, [put.document_id for put in written], found.target)
             linked = [mention_extraction.put_document(put) for put in written]
-            await mention_extraction.link_all(writing, user_id, linked, keys=keys)
+            await mention_extraction.link_all(writing, user_id, linked, keys=options.entity_keys)
+            await llm_entities.enqueue(writing, user_id, [put.document_id for put in written], options)
     return stored, time.monotonic() - began

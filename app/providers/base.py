@@ -120,7 +120,7 @@ class Proposal:
 
 
 class Llm(Protocol):
-    """A language model that reads passages and proposes what to search for next.
+    """A language model that reads passages, and proposes what to search for next or names the entities in them.
 
     Passages are passed as data, not as instructions. The caller must check the proposal: a passage may have influenced
     it. Raises ProviderError when the model fails or its answer is unusable.
@@ -133,6 +133,13 @@ class Llm(Protocol):
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose up to 5 terms from the passages, and up to 2 questions that are still open, for a further search."""
+        ...
+
+    async def entities(self, text: str) -> Sequence[object]:
+        """Name the entities in a text, as objects with `type`, `name`, `aliases` and `role`; unchecked.
+
+        A call in bulk, which may take longer than one for a query.
+        """
         ...
 
 

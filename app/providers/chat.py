@@ -1,4 +1,4 @@
-"""Asks a chat model what to search for next over HTTP: any OpenAI-compatible endpoint, or Ollama."""
+"""Asks a chat model what to search for next, or for entities, over HTTP: any OpenAI-compatible endpoint, or Ollama."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from app.providers import endpoint, prompts
 from app.providers.base import Proposal
 from app.providers.breaker import ProviderModel
 from app.providers.policy import CallLimits, CallPolicy
+from app.providers.prompts import Task
 
 log = logging.getLogger(__name__)
 
-OPENAI_OPTIONS: tuple[dict[str, Any], ...] = (
-    {"temperature": 0, "max_tokens": prompts.MAX_TOKENS, "response_format": {"type": "json_object"}},
-    {"temperature": 0, "max_tokens": prompts.MAX_TOKENS},
-    {"max_completion_tokens": prompts.MAX_REASONING_TOKENS, "response_format": {"type": "json_object"}},
-    {},
-)
-"""Options of a request, tried in this order: servers refuse what their model does not support with status 400."""
-OLLAMA_OPTIONS: tuple[dict[str, Any], ...] = (
-    {"stream": False, "format": prompts.SCHEMA, "options": {"temperature": 0, "num_predict": prompts.MAX_TOKENS}},
-    {"stream": False},
-)
+Kind = Literal["openai", "ollama"]
+
+
+def _options(kind: Kind, task: Task) -> tuple[dict[str, Any], ...]:
+    """Options of a request, tried in this order: servers refuse what their model does not support with status 400."""
+    if kind == "ollama":
+        generated = {"temperature": 0, "num_predict": task.max_tokens}
+        return {"stream": False, "format": task.schema, "options": generated}, {"stream": False}
+    as_json = {"response_format": {"type": "json_object"}}
+    limited = {"temperature": 0, "max_tokens": task.max_tokens}
+    return {**limited, **as_json}, limited, {"max_completion_tokens": task.reasoning_tokens, **as_json}, {}
 
 
 class ChatLlm:
@@ -33,7 +34,7 @@ class ChatLlm:
     def __init__(
         self,
         *,
-        kind: Literal["openai", "ollama"],
+        kind: Kind,
         url: str,
         model: str,
         api_key: str | None = None,
@@ -42,7 +43,6 @@ class ChatLlm:
         self._kind = kind
         self._model = model
         self._path = "api/chat" if kind == "ollama" else "chat/completions"
-        self._options = OLLAMA_OPTIONS if kind == "ollama" else OPENAI_OPTIONS
         self._accepted = 0
         self._endpoint = endpoint.Endpoint("The language model", url=url, headers=endpoint.bearer(api_key))
         self.policy = CallPolicy(ProviderModel("llm", kind, model), limits)
@@ -54,23 +54,30 @@ class ChatLlm:
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions. Raises ProviderError."""
-        system, user = prompts.messages(query, passages)
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        answer = await self.policy.shared((query, *passages), lambda: self._answer(messages))
+        task = prompts.proposal_task(query, passages)
+        answer = await self.policy.shared((query, *passages), lambda: self._answer(task))
         return prompts.parse(self._content(answer))
+
+    async def entities(self, text: str) -> list[object]:
+        """Name the entities in a text. Raises ProviderError."""
+        task = prompts.entity_task(text)
+        answer = await self.policy.bulk(lambda: self._answer(task))
+        return prompts.parse_entities(self._content(answer))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _answer(self, messages: list[dict[str, str]]) -> Any:
-        """The response to the messages, with the first options that the server accepts; those are kept for later."""
-        for number in range(self._accepted, len(self._options)):
-            body = {"model": self._model, "messages": messages, **self._options[number]}
+    async def _answer(self, task: Task) -> Any:
+        """The response to a task, with the first options that the server accepts; those are kept for later."""
+        messages = [{"role": "system", "content": task.system}, {"role": "user", "content": task.user}]
+        options = _options(self._kind, task)
+        for number in range(self._accepted, len(options)):
+            body = {"model": self._model, "messages": messages, **options[number]}
             try:
                 answer = await self._endpoint.post(self._path, body)
             except errors.ProviderError as error:
-                if error.fault != "request" or number + 1 == len(self._options):
+                if error.fault != "request" or number + 1 == len(options):
                     raise
                 log.info("retrying with fewer options: %s", error, extra={"action": "llm_options_refused"})
             else:

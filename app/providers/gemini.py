@@ -1,4 +1,4 @@
-"""Proposes further searches and embeds text with Gemini."""
+"""Proposes further searches, names entities and embeds text with Gemini."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from app import errors
 from app.providers import base, breaker, endpoint, prompts
 from app.providers.base import Proposal
 from app.providers.policy import BULK_ATTEMPT_S, CallLimits, CallPolicy
+from app.providers.prompts import Task
 from app.shapes import Vector
 
 MODEL = "gemini-2.5-flash-lite"
@@ -39,25 +40,31 @@ class GeminiLlm:
 
     async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
         """Propose terms and questions. Raises ProviderError."""
-        system, user = prompts.messages(query, passages)
-        config = types.GenerateContentConfig(
-            system_instruction=system,
-            response_mime_type="application/json",
-            response_json_schema=prompts.SCHEMA,
-            temperature=0.0,
-            max_output_tokens=prompts.MAX_TOKENS,
-        )
-        answer = await self.policy.shared((query, *passages), lambda: self._generate(user, config))
+        task = prompts.proposal_task(query, passages)
+        answer = await self.policy.shared((query, *passages), lambda: self._generate(task))
         return prompts.parse(answer)
+
+    async def entities(self, text: str) -> list[object]:
+        """Name the entities in a text. Raises ProviderError."""
+        task, patience = prompts.entity_task(text), types.HttpOptions(timeout=int(BULK_ATTEMPT_S * 1000))
+        return prompts.parse_entities(await self.policy.bulk(lambda: self._generate(task, patience)))
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.aio.aclose()
 
-    async def _generate(self, contents: str, config: types.GenerateContentConfig) -> str | None:
+    async def _generate(self, task: Task, http_options: types.HttpOptions | None = None) -> str | None:
+        config = types.GenerateContentConfig(
+            system_instruction=task.system,
+            response_mime_type="application/json",
+            response_json_schema=task.schema,
+            temperature=0.0,
+            max_output_tokens=task.max_tokens,
+            http_options=http_options,
+        )
         with _translated():
             models = self._client.aio.models
-            answer = await models.generate_content(model=self._model, contents=contents, config=config)
+            answer = await models.generate_content(model=self._model, contents=task.user, config=config)
             return answer.text
 
 

@@ -203,7 +203,9 @@ def _naming_server(url: SecretStr | None, variable: str) -> Iterator[None]:
 
 def chunking_options(settings: Settings) -> ChunkingOptions:
     """Returns the options by which documents are cut and linked."""
-    return ChunkingOptions(settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings))
+    return ChunkingOptions(
+        settings.chunk_tokens, settings.chunk_overlap, entity_keys(settings), llm_entities=settings.llm_entities
+    )
 
 
 def entity_keys(settings: Settings) -> tuple[str, ...]:

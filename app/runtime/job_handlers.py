@@ -5,7 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from app.pipelines import large_documents, mention_refresh, reembed, reindex, source_sync, source_watch, workers
+from app.pipelines import (
+    large_documents,
+    llm_entities,
+    mention_refresh,
+    reembed,
+    reindex,
+    source_sync,
+    source_watch,
+    workers,
+)
 from app.pipelines.services import Services
 from app.pipelines.workers import Handler
 
@@ -18,6 +27,7 @@ def groups(services: Services) -> list[dict[str, Handler]]:
         reindex.handlers(services),
         source_sync.handlers(services),
         reembed.handlers(services),
+        llm_entities.handlers(services),
     ]
 
 

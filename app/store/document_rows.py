@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
 
 from app.shapes import DocumentDraft
 from app.store import jobs, mentions, sql, tables, vectors
@@ -104,6 +105,8 @@ async def write(
     for one in writes:
         if not one.is_new:
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
+            # A caller that links the document in this transaction has no entities that a model named.
+            values |= {"extracted": []} if names_version else {}
             await update(db, user_id, one.document_id, one.draft, values)
     await _write_chunks(db, user_id, [one for one in writes if one.draft.chunks], vectors_by_key)
 
@@ -136,7 +139,10 @@ async def _insert(db: Writing, user_id: str, new: Sequence[DocumentWrite], names
 
 
 async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
-    """Update a document; the time of its last change stays if text and attributes do."""
+    """Update a document; the time of its last change stays if text and attributes do.
+
+    The entities that a model has named in it stay if the text does.
+    """
     same = sa.and_(
         _d.identity == draft.identity,
         _d.content_hash == draft.content_hash,
@@ -144,8 +150,9 @@ async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDr
     )
     # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
+    extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
     change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
-    await db.execute(change.values(**values, updated_at=changed_at))
+    await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
 
 
 def attributes(draft: DocumentDraft) -> dict[str, Any]:

@@ -200,17 +200,20 @@ async def documents(
 
 
 async def _save_vectors(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
-    table = tables.entity_vectors
-    replaced = [one.entity_id for one in written if not one.keeps_vector]
-    deletion = sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(replaced, sa.Uuid))
-    await db.execute(deletion)
-    if vector_tables.of(db).next:
-        binds = {"user_id": user_id, "entity_ids": replaced}
-        await db.execute(sql.statement("delete_next_entity_vectors"), binds)
+    await delete_vectors(db, user_id, [one.entity_id for one in written if not one.keeps_vector])
     new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
     if new:
         binds = {"entity_ids": list(new), "vectors": list(new.values())}
         await db.execute(sql.statement("write_entity_vectors"), {"user_id": user_id, **binds})
+
+
+async def delete_vectors(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
+    """Delete the vectors of entities, of every model."""
+    table = tables.entity_vectors
+    await db.execute(sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(entity_ids, sa.Uuid)))
+    if vector_tables.of(db).next:
+        binds = {"user_id": user_id, "entity_ids": list(entity_ids)}
+        await db.execute(sql.statement("delete_next_entity_vectors"), binds)
 
 
 def _columns(written: Sequence[EntityRecord]) -> dict[str, list[Any]]:

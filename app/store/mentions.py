@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from app.shapes import IndexText
-from app.store import entities, headings, name_changes, sql, tables
+from app.store import entities, extracted_names, headings, name_changes, sql, tables
 from app.store.db import Reading, Writing, wrote
 
 _m = tables.mentions.c
@@ -49,10 +49,14 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class DocumentHead:
-    """Title and metadata of a document; the names in them count as mentions in its first chunk."""
+    """Title and metadata of a document; the names in them count as mentions in its first chunk.
+
+    So do the entities that a language model has `extracted` from its text.
+    """
 
     title: str
     metadata: Mapping[str, Any]
+    extracted: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -
     await db.execute(old)
     await headings.delete(db, user_id, document_id)
     note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
-    row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata))).one()
+    row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
     return _opening(row)
 
 
@@ -203,8 +207,9 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
     untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
     names = await entities.names_of(db, user_id, untagged)
+    await extracted_names.delete_details(db, user_id, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
-    await db.execute(lowered.values(origin="title", type="name"))
+    await db.execute(lowered.values(origin="title", type="name", role=None))
     unsaid = (~mentioned.exists(), ~headings.is_heading(user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     titled = mentioned.where(_m.kind == "title")
@@ -241,7 +246,16 @@ async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: in
 def _placed(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
     return (
-        sa.select(_c.chunk_no, _c.document_id, _c.content, _c.chunk_index, _c.heading_path, _d.title, _d.metadata)
+        sa.select(
+            _c.chunk_no,
+            _c.document_id,
+            _c.content,
+            _c.chunk_index,
+            _c.heading_path,
+            _d.title,
+            _d.metadata,
+            _d.extracted,
+        )
         .outerjoin_from(tables.chunks, tables.documents, document)
         .where(_c.user_id == user_id)
     )
@@ -253,4 +267,4 @@ def _place(row: sa.Row[Any]) -> ChunkText:
 
 
 def _opening(row: sa.Row[Any]) -> DocumentHead:
-    return DocumentHead(row.title, row.metadata)
+    return DocumentHead(row.title, row.metadata, row.extracted or ())

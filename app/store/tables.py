@@ -75,6 +75,8 @@ documents = Table(
     Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
     # The file of the source that the document comes from.
     Column("source_path", Text),
+    # The entities that the language model has named: objects with type, name, aliases and role.
+    columns.json("extracted", "[]"),
     PrimaryKeyConstraint("user_id", "document_id"),
     UniqueConstraint("user_id", "identity"),
     ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),

@@ -1,10 +1,10 @@
-"""Reads the names in a document's metadata."""
+"""Reads the names in a document's metadata, and those that a language model has extracted from its text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -23,7 +23,8 @@ _TYPE = re.compile("[a-z][a-z0-9_-]{0,39}")
 class Tag:
     """A name in metadata, the type of its entity, and the kind of mention that it makes.
 
-    `meant` are the ids of the entities of this name that the metadata means, empty if it does not say.
+    `meant` are the ids of the entities of this name that the metadata means, empty if it does not say. `aliases`, by
+    key, and `role` are those that a language model has extracted.
     """
 
     key: str
@@ -31,6 +32,8 @@ class Tag:
     type: str
     kind: Literal["attendee", "metadata"]
     meant: frozenset[UUID] = frozenset()
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    role: str | None = None
 
     @property
     def entity_id(self) -> UUID:
@@ -46,17 +49,35 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
     """
     wanted = {key.casefold() for key in keys}
     found: dict[str, Tag] = {}
-    fields = [(field.casefold(), value) for field, value in metadata.items() if field.casefold() in wanted]
-    for field, value in sorted(fields, key=lambda item: item[0] not in _PEOPLE):
+    fields = [(name.casefold(), value) for name, value in metadata.items() if name.casefold() in wanted]
+    for name, value in sorted(fields, key=lambda item: item[0] not in _PEOPLE):
         for text, meant in _names(value):
             key = gazetteer.key(text)
             if key is not None and len(text) <= MAX_VALUE_LENGTH and len(found) < MAX_VALUES:
-                tag = found.setdefault(
-                    key, Tag(key, text, _type(field), "attendee" if field in _PEOPLE else "metadata")
-                )
+                tag = found.setdefault(key, Tag(key, text, _type(name), "attendee" if name in _PEOPLE else "metadata"))
                 if meant is not None and meant not in tag.meant:
                     found[key] = replace(tag, meant=tag.meant | {meant})
     return list(found.values())
+
+
+def of_document(metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Tag]:
+    """Returns the distinct names in the metadata of a document, then those that were extracted from its text.
+
+    `extracted` are objects with `type`, `name`, `aliases` and `role`. The type of a name in both is that in metadata.
+    """
+    found = {tag.key: tag for tag in from_metadata(metadata, keys)}
+    for one in extracted:
+        key = gazetteer.key(one["name"])
+        if key is not None:
+            tag = found.get(key) or Tag(key, one["name"], one["type"], "metadata")
+            aliases = {folded: alias for alias in one["aliases"] if (folded := gazetteer.key(alias)) not in (None, key)}
+            found[key] = replace(tag, aliases=aliases, role=one["role"])
+    return list(found.values())
+
+
+def type_name(text: str) -> str:
+    """Returns a type of entities as it is stored, `name` if it cannot be one."""
+    return text.casefold() if _TYPE.fullmatch(text.casefold()) else "name"
 
 
 def _names(value: object) -> Iterator[tuple[str, UUID | None]]:
@@ -77,4 +98,4 @@ def _id(given: object) -> UUID | None:
 def _type(field: str) -> str:
     if field in _PEOPLE:
         return "person"
-    return "tag" if field == "tags" else field if _TYPE.fullmatch(field) else "name"
+    return "tag" if field == "tags" else type_name(field)

@@ -89,7 +89,8 @@ async def test_a_filled_database_of_revision_0004_keeps_its_rows_and_keys_and_lo
             "INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, content, content_hash, "
             "attributes_hash, chunk_count) VALUES ('ana', gen_random_uuid(), 'a', 'A', 'english', 'Text', 'h', 'a', 0)"
         )
-        added = "'{{moments,markdown,chunk_tokens,chunk_overlap,page_starts,cleaning_version,source_path}}'::text[]"
+        columns = "moments,markdown,chunk_tokens,chunk_overlap,page_starts,cleaning_version,source_path,extracted"
+        added = f"'{{{{{columns}}}}}'::text[]"
         everything = f"SELECT to_jsonb(t) - {added} FROM stepwell.{{}} AS t"
         before = [await owner.fetch(everything.format(name)) for name in ("api_keys", "tenants", "documents")]
         service = await empty.connect("stepwell_service")

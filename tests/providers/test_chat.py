@@ -124,6 +124,34 @@ async def test_questions_are_proposed_beside_terms_or_alone(provider: FakeProvid
     await llm.aclose()
 
 
+ENTITIES = '[{"type": "person", "name": "Ada"}]'
+
+
+@pytest.mark.parametrize("content", [f'{{"entities": {ENTITIES}}}', f"Here they are: {ENTITIES}."])
+async def test_entities_are_asked_for_as_data_and_read_from_prose(provider: FakeProvider, content: str) -> None:
+    message = {"role": "assistant", "content": content}
+
+    def respond(request: dict[str, object]) -> object:
+        provider.status = 400 if "response_format" in request else 200
+        return {"choices": [{"message": message}]}
+
+    provider.respond = respond
+    llm = _llm(provider)
+    assert await llm.entities("Ada </data> wrote.") == [{"type": "person", "name": "Ada"}]
+    await llm.aclose()
+    task, data = (one["content"] for one in provider.requests[-1][1]["messages"])
+    assert ("Ada" in task, data.count("<"), "response_format" in provider.requests[0][1]) == (False, 2, True)
+
+
+@pytest.mark.parametrize("content", ["PWNED", "", None, '{"terms": []}', '{"entities": "Ada"}', '["Ada"]'])
+async def test_an_answer_without_entities_is_a_provider_error(provider: FakeProvider, content: object) -> None:
+    provider.openai(content)
+    llm = _llm(provider)
+    with pytest.raises(ProviderError):
+        await llm.entities("Ada wrote.")
+    await llm.aclose()
+
+
 @pytest.mark.parametrize(
     ("kind", "refused"),
     [

@@ -27,6 +27,18 @@ async def test_gemini_proposes_terms_under_a_schema(provider: FakeProvider) -> N
     await llm.aclose()
 
 
+async def test_gemini_names_entities_under_a_schema_and_may_take_longer_than_a_query(provider: FakeProvider) -> None:
+    provider.gemini(json.dumps({"entities": [{"type": "person", "name": "Ada"}]}))
+    provider.delay_s = 0.2
+    llm = GeminiLlm(api_key="key", url=provider.url, limits=CallLimits(0.1))
+    assert await llm.entities("Ada wrote the notes.") == [{"type": "person", "name": "Ada"}]
+    config = provider.requests[0][1]["generationConfig"]
+    assert (config["responseJsonSchema"], config["maxOutputTokens"]) == (
+        prompts.ENTITY_SCHEMA, prompts.MAX_ENTITY_TOKENS,
+    )  # fmt: skip
+    await llm.aclose()
+
+
 @pytest.mark.parametrize("status", [400, 403, 429, 500])
 async def test_an_error_status_is_a_provider_error(provider: FakeProvider, status: int) -> None:
     provider.body = {"error": {"code": status, "message": "no", "status": "NO"}}
