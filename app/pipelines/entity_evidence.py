@@ -10,12 +10,14 @@ from app.pipelines.entity_links import EntityLinks
 from app.ranking import aboutness, entity_scores
 from app.ranking.aboutness import Evidence
 from app.shapes import EntityMatch, HybridResult, Term
-from app.text import name_uses
+from app.text import name_uses, names
 
 BEST = 5
 """Best candidates in which the case of a name is counted."""
 FEW_CANDIDATES = 20
 """Candidates from which the share of them that is linked says anything about an entity."""
+TITLE, METADATA = 4.0, 2.0
+"""Strength of a link by the title, and the smallest of one by metadata."""
 SMALL_CORPUS = 100
 """Chunks from which the share of the corpus that is linked says anything about an entity."""
 
@@ -62,18 +64,41 @@ def _evidence(
     linked = links.strengths[match.entity_id]
     namesakes: Container[UUID] = named[match.use.words] if match.use.words else linked
     namesakes_found = sum(one.document_id in namesakes for one in result.candidates)
-    inside = [one.score for one in result.candidates if one.document_id in linked]
-    outside = [one.score for one in result.candidates if one.document_id not in linked]
     return Evidence(
         use=match.use,
         automatic=entity_scores.is_automatic(match.origin, match.type),
-        lead=max(inside, default=0.0) ** exponent - max(outside, default=0.0) ** exponent,
+        lead=_lead(result, {one.document_id for one in result.candidates if one.document_id in linked}, exponent),
         share_of_query=_share_of_query(match.use.words, result.terms),
         share_of_corpus=min(1.0, links.counts[match.entity_id] / max(result.corpus_chunks, SMALL_CORPUS)),
         share_of_candidates=namesakes_found / max(len(result.candidates), FEW_CANDIDATES),
         written_small=name_uses.small_share((one.content for one in result.candidates[:BEST]), match.use.words),
         weak_meaning=entity_scores.MAX_DESCRIPTION - match.score if match.matched_by == "description" else 0.0,
+        metadata_lead=_lead(result, _named_by_metadata(match, result, linked), exponent)
+        if match.origin == "metadata"
+        else 0.0,
     )
+
+
+def _lead(result: HybridResult, documents: Container[UUID], exponent: float) -> float:
+    """The score of the best candidate of these documents minus that of the best other one."""
+    inside = max((one.score for one in result.candidates if one.document_id in documents), default=0.0)
+    outside = max((one.score for one in result.candidates if one.document_id not in documents), default=0.0)
+    return float(inside**exponent - outside**exponent)
+
+
+def _named_by_metadata(match: EntityMatch, result: HybridResult, linked: Mapping[UUID, float]) -> set[UUID]:
+    """The documents of candidates whose metadata name an entity that was made from metadata."""
+    strengths = {one.document_id: (linked.get(one.document_id, 0.0), one.title) for one in result.candidates}
+    return {
+        document_id
+        for document_id, (strength, title) in strengths.items()
+        if strength >= METADATA and (strength < TITLE or strength - TITLE >= METADATA or not _is_title(title, match))
+    }
+
+
+def _is_title(title: str, match: EntityMatch) -> bool:
+    name = names.title_name(title)
+    return name is not None and name.entity_id == match.entity_id
 
 
 def _share_of_query(words: Sequence[str], terms: Sequence[Term]) -> float:

@@ -24,6 +24,10 @@ PLACE = -2.0
 """For a person's name after a preposition of place."""
 LEAD, MAX_LEAD = 3.0, 0.25
 """Times the score of the best linked candidate minus that of the best other one, at most MAX_LEAD."""
+METADATA_LEAD, MIN_METADATA_LEAD = 24.0, -0.2
+"""Times how far the score of the best candidate whose metadata name the entity, minus that of the best other one, lies
+below MIN_METADATA_LEAD, times the share of the query's idf that the name does not have: if other documents answer the
+rest of the query, the name is probably that of somebody or something else."""
 SHARE_OF_QUERY, USUAL_SHARE, MAX_SHARE = 12.0, 0.25, 0.5
 """Times the name's share of the query's idf, at most MAX_SHARE, minus USUAL_SHARE."""
 SHARE_OF_CORPUS = -8.0
@@ -46,7 +50,8 @@ class Evidence:
     1) the name's share of the query's idf, `share_of_corpus` (0 to 1) the linked documents per chunk of the corpus,
     `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name,
     `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates, and `weak_meaning`
-    (0 to 0.3) how far a match by meaning alone is from the best possible one.
+    (0 to 0.3) how far a match by meaning alone is from the best possible one. `metadata_lead` (−1 to 1) is the lead of
+    the candidates whose metadata name an entity that was made from metadata, 0 for other entities.
     """
 
     use: NameUse
@@ -57,6 +62,7 @@ class Evidence:
     share_of_candidates: float
     written_small: float
     weak_meaning: float = 0.0
+    metadata_lead: float = 0.0
 
 
 def probability(evidence: Evidence) -> float:
@@ -73,6 +79,7 @@ def _logit(evidence: Evidence) -> float:
         + INCIDENTAL * use.is_incidental
         + PLACE * use.is_place
         + LEAD * min(evidence.lead, MAX_LEAD)
+        + METADATA_LEAD * min(evidence.metadata_lead - MIN_METADATA_LEAD, 0.0) * (1 - evidence.share_of_query)
         + SHARE_OF_QUERY * (min(evidence.share_of_query, MAX_SHARE) - USUAL_SHARE)
         + SHARE_OF_CORPUS * evidence.share_of_corpus
         + SHARE_OF_CANDIDATES * max(0.0, evidence.share_of_candidates - USUAL_SHARE_OF_CANDIDATES)

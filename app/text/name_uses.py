@@ -166,4 +166,6 @@ def is_lexeme_of(lexeme: str, word: str) -> bool:
         len(lexeme) >= MIN_STEM and word.startswith(lexeme) and len(word) - len(lexeme) <= MAX_ENDING
     ):
         return True
-    return len(lexeme) > MIN_STEM and (word.startswith(lexeme[:-1]) or lexeme.startswith(word[:-1]))
+    return len(lexeme) > MIN_STEM and (
+        word.startswith(lexeme[:-1]) or (len(lexeme) <= len(word) and lexeme.startswith(word[:-1]))
+    )

@@ -114,3 +114,23 @@ async def test_mentions_of_several_entities_add_up(tenant: Tenant) -> None:
     factors = {hit.candidate.uri: hit.boost.factor for hit in answer.hits if hit.boost}
     assert factors["both"] == pytest.approx(1.2, rel=0.01)
     assert factors["ana"] == pytest.approx(1.1, rel=0.01)
+
+
+async def test_an_author_who_is_called_like_the_subject_of_other_texts_does_not_guide(tenant: Tenant) -> None:
+    await tenant.add("Toad Hall is a residential hall of a university in Canberra.", "hall", title="Toad Hall")
+    await tenant.add("Canberra is a city with several universities and residential halls.", "city", title="Canberra")
+    notes = ("soup", "keys", "gloves", "bicycles", "candles", "paint")
+    for word in notes:
+        await tenant.add(f"The {word} are in the cellar.", word, metadata={"author": "Toad Hall", "tags": ["city"]})
+    text = "Toad Hall is a residential hall of a university in which city?"
+    flat = await asked(tenant, text, hierarchy="off", boost=False)
+    default = await asked(tenant, text)
+    assert (default.search_mode, uris(default)) == ("flat", uris(flat))
+    assert set(uris(await asked(tenant, "What did Toad Hall note?"))[:5]) & set(notes), "a question about the author"
+
+
+async def test_an_author_whose_texts_answer_the_query_guides_it(tenant: Tenant) -> None:
+    await tenant.add("Lime mortar sets slowly in the cold.", "mortar", metadata={"author": "Clara Wendt"})
+    await tenant.add("The mortar for the pier is mixed with lime.", "pier")
+    answer = await asked(tenant, "What did Clara Wendt write about lime mortar?")
+    assert (answer.search_mode, uris(answer)[0]) == ("two_pass", "mortar")

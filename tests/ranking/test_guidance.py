@@ -199,6 +199,10 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
     assert aboutness.probability(asked) == pytest.approx(1 / (1 + math.exp(-logit)))
     everywhere = replace(asked, share_of_candidates=0.9)
     assert aboutness.probability(everywhere) == pytest.approx(1 / (1 + math.exp(12.0 * (0.9 - 0.6) - logit)))
+    apart = replace(asked, metadata_lead=-0.7)
+    assert aboutness.probability(apart) == pytest.approx(1 / (1 + math.exp(24.0 * (0.7 - 0.2) * (1 - 0.9) - logit)))
+    near = replace(asked, metadata_lead=-0.2)
+    assert aboutness.probability(near) == aboutness.probability(asked)
 
 
 @pytest.mark.parametrize(
@@ -218,6 +222,7 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
         (evidence(NameUse("full")), evidence(NameUse("full"), share_of_candidates=0.9)),
         (evidence(NameUse("full")), evidence(NameUse("full"), written_small=1.0)),
         (evidence(NameUse("topic")), evidence(NameUse("topic"), weak_meaning=0.3)),
+        (evidence(NameUse("full")), evidence(NameUse("full"), metadata_lead=-0.4)),
     ],
 )
 def test_each_piece_of_evidence_changes_the_aboutness(better: Evidence, worse: Evidence) -> None:

@@ -118,6 +118,8 @@ def test_the_share_of_lower_case_occurrences_is_counted_in_texts() -> None:
         ("stori", "stories", True),
         ("an", "ana", False),
         ("harbour", "haven", False),
+        ("analysi", "ana", False),
+        ("bread", "s", False),
     ],
 )
 def test_a_lexeme_belongs_to_words_that_differ_in_their_ending(lexeme: str, word: str, same: bool) -> None:
