@@ -89,7 +89,9 @@ async def many(
     retry_s: float = BULK_RETRY_S,
     wait: bool = True,
 ) -> AsyncGenerator[IngestOutcome, None]:
-    """Store several documents in their order, each stored or rejected on its own, while the next ones are embedded.
+    """Store several documents in their order, each stored or rejected on its own.
+
+    Meanwhile the next ones are embedded, and those after them read and cut, so that the model need not wait for them.
 
     The result is the same as that of storing them one by one, also if a document comes several times, once new names in
     metadata have been matched in the texts before them, which a job does.
@@ -97,29 +99,28 @@ async def many(
     without `wait` they are only queued. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
     Outcomes that were yielded before stay stored.
     """
-    ready: asyncio.Queue[UploadBatch | None] = asyncio.Queue(maxsize=2)
     pace = WritePace()
 
-    async def embed_ahead() -> None:
+    async def prepared() -> AsyncGenerator[UploadBatch, None]:
         async for group in _groups(_each(uploads)):
             characters = sum(len(upload.content) for upload in group)
             work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
             batch = UploadBatch(await cancellable.run(characters, work), retry_s=retry_s, wait=wait, pace=pace)
             await batch.find_stored(user_id, db=services.db)
-            await batch.embed(batch.to_embed(), user_id, services)
-            await ready.put(batch)
-        await ready.put(None)
+            yield batch
 
-    ahead = asyncio.create_task(embed_ahead())
-    try:
-        while (batch := await _next(ready, ahead)) is not None:
+    async def embedded() -> AsyncGenerator[UploadBatch, None]:
+        async with aclosing(_ahead(prepared())) as batches:
+            async for batch in batches:
+                await batch.embed(batch.to_embed(), user_id, services)
+                yield batch
+
+    async with aclosing(_ahead(embedded())) as batches:
+        async for batch in batches:
             batch.is_outdated = True
             async with aclosing(batch.outcomes(user_id, services)) as outcomes:
                 async for outcome in outcomes:
                     yield outcome
-    finally:
-        ahead.cancel()
-        await asyncio.gather(ahead, return_exceptions=True)
 
 
 async def _prepared(upload: Upload, services: Services) -> DocumentDraft:
@@ -173,11 +174,30 @@ def _prepare_all(
     return prepared
 
 
-async def _next(ready: asyncio.Queue[UploadBatch | None], ahead: asyncio.Task[None]) -> UploadBatch | None:
-    """The next batch, None after the last. Raises the exception of the task that prepares them."""
+async def _ahead(batches: AsyncGenerator[UploadBatch, None]) -> AsyncGenerator[UploadBatch, None]:
+    """The batches, of which one waits and the next is made while one is used. Raises what making them raises."""
+    ready: asyncio.Queue[UploadBatch | None] = asyncio.Queue(maxsize=1)
+
+    async def make() -> None:
+        async with aclosing(batches):
+            async for batch in batches:
+                await ready.put(batch)
+        await ready.put(None)
+
+    making = asyncio.create_task(make())
+    try:
+        while (batch := await _next(ready, making)) is not None:
+            yield batch
+    finally:
+        making.cancel()
+        await asyncio.gather(making, return_exceptions=True)
+
+
+async def _next(ready: asyncio.Queue[UploadBatch | None], making: asyncio.Task[None]) -> UploadBatch | None:
+    """The next batch, None after the last. Raises the exception of the task that makes them."""
     getting = asyncio.ensure_future(ready.get())
-    await asyncio.wait({getting, ahead}, return_when=asyncio.FIRST_COMPLETED)
-    if not getting.done() and ahead.exception() is not None:
+    await asyncio.wait({getting, making}, return_when=asyncio.FIRST_COMPLETED)
+    if not getting.done() and making.exception() is not None:
         getting.cancel()
-        await ahead
+        await making
     return await getting

@@ -8,7 +8,7 @@ import os
 import random
 import time
 import zipfile
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,11 +84,16 @@ class MemoryTarget:
     postmaster: int
 
     def sizes(self) -> dict[str, float]:
-        """The memory in MB of each part; pages that processes of Postgres share count once."""
+        """The memory in MB of each part; pages that processes of Postgres share count once, or not at all."""
         postgres = _tree(self.postmaster)
         own = psutil.Process()
         parsers = [child for child in own.children(recursive=True) if child not in postgres]
-        return {"service": _resident([own]), "parser": _resident(parsers), "Postgres": _resident(postgres, shared=True)}
+        return {
+            "service": _sum([own], lambda process: process.memory_info().rss),
+            "parser": _sum(parsers, lambda process: process.memory_info().rss),
+            "Postgres": _sum(postgres, lambda process: process.memory_full_info().pss),
+            "Postgres without shared memory": _sum(postgres, _unshared),
+        }
 
 
 async def of_folder(folder: Path, megabytes: int, target: MemoryTarget) -> MemoryRun:
@@ -147,13 +152,19 @@ def _tree(pid: int) -> list[psutil.Process]:
     return [main, *main.children(recursive=True)]
 
 
-def _resident(processes: Iterable[psutil.Process], *, shared: bool = False) -> float:
-    """The resident memory of processes in MB; with `shared`, each has its share of the pages that it shares."""
+def _sum(processes: Iterable[psutil.Process], size: Callable[[psutil.Process], int]) -> float:
+    """The sum of the sizes of processes in MB, without those that have ended."""
     total = 0.0
     for process in processes:
         with suppress(psutil.Error):
-            total += (process.memory_full_info().pss if shared else process.memory_info().rss) / 1e6
+            total += size(process) / 1e6
     return total
+
+
+def _unshared(process: psutil.Process) -> int:
+    """The memory of a process without shared buffers and mapped files."""
+    memory = process.memory_info()
+    return int(memory.rss - memory.shared)
 
 
 def _fill(folder: Path, files: int) -> None:

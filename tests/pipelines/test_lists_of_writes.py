@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import linking
@@ -16,7 +17,8 @@ from sqlalchemy.exc import DBAPIError
 
 from app.pipelines import documents, entities, entity_lines, ingest
 from app.pipelines.entity_lines import Line
-from app.shapes import Entity, EntityDraft, EntityFilter, Upload
+from app.providers.fake import FakeEmbedder
+from app.shapes import Entity, EntityDraft, EntityFilter, Upload, Vector
 from app.store.db import Database
 
 TEXTS = (
@@ -59,6 +61,32 @@ async def test_a_list_of_documents_equals_its_documents_one_by_one(
             (stored.status, stored.chunk_count) for stored in one_by_one
         ]
     assert await _stored(listed, owner) == await _stored(single, owner)
+
+
+class WaitingFake(FakeEmbedder):
+    """The fake embedder, whose first call returns only after something has happened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.happened = asyncio.Event()
+
+    async def embed_documents(self, texts: Any) -> list[Vector]:
+        """The fake embedder's vectors."""
+        await asyncio.wait_for(self.happened.wait(), 20)
+        return await super().embed_documents(texts)
+
+
+async def test_the_next_documents_are_read_while_the_first_are_embedded(database: Database) -> None:
+    embedder = WaitingFake()
+    tenant = Tenant(database, embedder)
+
+    async def uploads() -> AsyncIterator[Upload]:
+        for number in range(6):
+            yield Upload(f"Note {number} on ropes.", uri=f"{number}")
+        embedder.happened.set()
+
+    outcomes = [outcome async for outcome in ingest.many(uploads(), tenant.user_id, tenant.services())]
+    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 6
 
 
 async def _delete(tenant: Tenant, uri: str) -> int:
