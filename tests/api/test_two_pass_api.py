@@ -27,7 +27,7 @@ async def test_a_search_reports_its_entities_and_their_effect_on_each_hit(crew: 
     answer = await crew.search("what did Ana Torres do with batteries?", explain=True)
     assert (answer["search_mode"], answer["fallback_reason"], answer["query_type"]) == ("two_pass", None, "entity")
     (match,) = answer["pass1_entities"]
-    assert match.keys() == {"entity_id", "name", "type", "score", "matched_by"}
+    assert match.keys() == {"entity_id", "name", "type", "role", "teams", "score", "matched_by"}
     assert (match["name"], match["type"], match["score"], match["matched_by"]) == ("Ana Torres", "person", 1.0, "name")
     assert [hit["uri"] for hit in answer["results"][:2]] == ["batteries", "lights"]
     first, last = answer["results"][0], answer["results"][-1]
