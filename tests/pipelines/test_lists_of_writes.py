@@ -207,7 +207,7 @@ async def _numbered(tenant: Tenant, lines: Any) -> list[Line]:
 async def _own_entities(tenant: Tenant) -> list[Entity]:
     only = EntityFilter(origin="user")
     found = await entities.page(tenant.user_id, db=tenant.db, limit=50, only=only)
-    return sorted(found, key=lambda one: (one.name, one.type, one.role or "", one.facts, one.description or ""))
+    return sorted(found, key=lambda e: (e.name, e.type, e.aliases, e.role or "", e.facts, e.description or ""))
 
 
 async def _upsert(tenant: Tenant, lines: list[Line]) -> list[tuple[int, str, str | None]]:
