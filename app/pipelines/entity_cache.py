@@ -54,19 +54,19 @@ async def get_or_find(
 
 
 def linked(
-    db: SearchTransaction, user_id: str, entity_ids: Collection[UUID], *, cache: EntityCache
+    db: SearchTransaction, user_id: str, entity_ids: Collection[UUID], most: int, *, cache: EntityCache
 ) -> dict[UUID, LinkedDocuments] | None:
-    """The linked documents of the entities; None if those of any entity are not cached."""
+    """The linked documents of the entities, at most so many of each; None if those of any entity are not cached."""
     stamp = version(db)
-    found = {entity_id: cache.links.get((stamp, user_id, entity_id)) for entity_id in entity_ids}
+    found = {entity_id: cache.links.get((stamp, user_id, entity_id, most)) for entity_id in entity_ids}
     known = {entity_id: documents for entity_id, documents in found.items() if documents is not None}
     return known if len(known) == len(found) else None
 
 
 def remember(
-    db: SearchTransaction, user_id: str, documents: Mapping[UUID, LinkedDocuments], *, cache: EntityCache
+    db: SearchTransaction, user_id: str, documents: Mapping[UUID, LinkedDocuments], most: int, *, cache: EntityCache
 ) -> None:
-    """Cache the linked documents by entity."""
+    """Cache the linked documents by entity, of which at most so many of each were read."""
     stamp = version(db)
     for entity_id, found in documents.items():
-        cache.links[stamp, user_id, entity_id] = found
+        cache.links[stamp, user_id, entity_id, most] = found

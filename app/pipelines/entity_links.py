@@ -11,7 +11,7 @@ from uuid import UUID
 
 from app.pipelines import entity_cache
 from app.pipelines.entity_cache import EntityCache
-from app.shapes import EntityMatch, HybridResult
+from app.shapes import EntityMatch, HybridRequest, HybridResult
 from app.store import entity_lookup
 from app.store.db import SearchTransaction
 from app.store.entity_lookup import LinkedDocuments
@@ -37,27 +37,28 @@ class EntityLinks:
 
 async def of_candidates(
     db: SearchTransaction,
-    user_id: str,
+    request: HybridRequest,
     matches: Sequence[EntityMatch],
     result: HybridResult,
     *,
     cache: EntityCache,
 ) -> EntityLinks:
-    """The links of the matched entities and of the candidates of a result.
+    """The links of the matched entities and of the candidates of a request's result.
 
     One statement reads both. With all entities in the cache, those without documents among the candidates need none.
     """
+    user_id, most = request.user_id, _documents_wanted(request, matches)
     chunks = {one.chunk_id: one.document_id for one in result.candidates}
-    cached = entity_cache.linked(db, user_id, [match.entity_id for match in matches], cache=cache)
+    cached = entity_cache.linked(db, user_id, [match.entity_id for match in matches], most, cache=cache)
     if cached is not None:
         known = set().union(*(one.strengths for one in cached.values()))
         complete = all(one.is_complete for one in cached.values())
         chunks = {chunk: document for chunk, document in chunks.items() if not complete or document in known}
     if cached is not None and not chunks:
         return EntityLinks(_counts(cached), {entity_id: one.strengths for entity_id, one in cached.items()}, {})
-    found = await entity_lookup.links(db, user_id, matches, chunks, with_documents=cached is None)
+    found = await entity_lookup.links(db, user_id, matches, chunks, documents=most if cached is None else None)
     if cached is None:
-        entity_cache.remember(db, user_id, found.documents, cache=cache)
+        entity_cache.remember(db, user_id, found.documents, most, cache=cache)
     linked = found.documents if cached is None else cached
     strengths = {
         entity_id: {
@@ -67,6 +68,17 @@ async def of_candidates(
         for entity_id, one in linked.items()
     }
     return EntityLinks(_counts(linked), strengths, _by_chunk(found.mentions))
+
+
+def _documents_wanted(request: HybridRequest, matches: Sequence[EntityMatch]) -> int:
+    """How many documents with the strongest links are read of each entity.
+
+    As many as the search may add, and as many again, because its candidates may be among them. If the request excludes
+    documents, or a document may be linked to several of the entities, all are read that a search may use.
+    """
+    if len(matches) > 1 or request.filters or request.exclude_chunk_ids:
+        return entity_lookup.MAX_DOCUMENTS
+    return min(entity_lookup.MAX_DOCUMENTS, 2 * request.limit)
 
 
 def _counts(linked: Mapping[UUID, LinkedDocuments]) -> dict[UUID, int]:

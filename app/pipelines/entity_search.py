@@ -103,7 +103,7 @@ async def run(
     result = await recall.hybrid(db, wide)
     if guidance.hierarchy != "force" and _has_literal_match(result, understood.parsed):
         return GuidedResult(result, matches.fallback_reason or "literal_match")
-    links = await entity_links.of_candidates(db, query.user_id, applied, result, cache=cache)
+    links = await entity_links.of_candidates(db, wide, applied, result, cache=cache)
     exponent = blending.EXPONENTS[request.fusion]
     weighed = entity_evidence.weighed(applied, result, links, exponent=exponent, forced=guidance.hierarchy == "force")
     guided = GuidedResult(result, matches.fallback_reason, request.fusion, weighed)
@@ -246,10 +246,7 @@ def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Ma
 def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> list[Hit]:
     """The hits boosted by what they mention, then blended with the scores of their parents."""
     if guided.mentions:
-        factors = {
-            chunk_id: blending.boost_factor(_lifts(counts, guided.effective, guidance), guided.fusion)
-            for chunk_id, counts in guided.mentions.items()
-        }
+        factors = _boost_factors(guided, guidance)
         totals = {chunk_id: sum(counts.values()) for chunk_id, counts in guided.mentions.items()}
         hits = blending.boosted(hits, totals, factors)
     if not guided.links:
@@ -257,6 +254,19 @@ def ordered(hits: Sequence[Hit], guided: GuidedResult, guidance: Guidance) -> li
     return blending.kept(
         blending.blended(hits, guided.links, weight=guided.weight, fusion=guided.fusion), guided.protected
     )
+
+
+def _boost_factors(guided: GuidedResult, guidance: Guidance) -> dict[UUID, float]:
+    """The factor of each chunk's score, computed once for equal mentions."""
+    effective = guided.effective
+    by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
+    found: dict[UUID, float] = {}
+    for chunk_id, counts in guided.mentions.items():
+        key = tuple(counts.items())
+        if key not in by_counts:
+            by_counts[key] = blending.boost_factor(_lifts(counts, effective, guidance), guided.fusion)
+        found[chunk_id] = by_counts[key]
+    return found
 
 
 def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], guidance: Guidance) -> list[Lift]:

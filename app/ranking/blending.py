@@ -13,7 +13,7 @@ and boosted by the p-th root of the factor. With p = 1 both are the formulas abo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
@@ -124,24 +124,14 @@ def boost_factor(lifts: Iterable[Lift], fusion: Literal["rrf", "convex"] = "conv
 
 def boosted(hits: Sequence[Hit], mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> list[Hit]:
     """Returns the hits by boosted score, from the mentions and factor of each chunk; ties by the score before."""
-    lifted = [_lifted(hit, mentions, factors) for hit in hits]
-    order = sorted(
-        range(len(lifted)), key=lambda index: (-round(lifted[index].candidate.score, 12), _before(lifted[index]))
-    )
-    return [_moved(lifted[old], old - new) for new, old in enumerate(order)]
+    scores = [hit.candidate.score * factors.get(hit.candidate.chunk_id, 1.0) for hit in hits]
+    order = sorted(range(len(hits)), key=lambda index: (-round(scores[index], 12), -hits[index].candidate.score))
+    return [_lifted(hits[old], mentions, factors, old - new) for new, old in enumerate(order)]
 
 
-def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float]) -> Hit:
+def _lifted(hit: Hit, mentions: Mapping[UUID, int], factors: Mapping[UUID, float], moved: int) -> Hit:
     factor, before = factors.get(hit.candidate.chunk_id, 1.0), hit.candidate.score
     if factor == 1.0:
         return hit
-    boost = Boost(factor, mentions[hit.candidate.chunk_id], before)
+    boost = Boost(factor, mentions[hit.candidate.chunk_id], before, moved)
     return hit.rescored("boost", before * factor, boost=boost, factor=factor)
-
-
-def _before(hit: Hit) -> float:
-    return -(hit.boost.score_before if hit.boost else hit.candidate.score)
-
-
-def _moved(hit: Hit, places: int) -> Hit:
-    return replace(hit, boost=replace(hit.boost, moved=places)) if hit.boost and places else hit

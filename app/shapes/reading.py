@@ -272,13 +272,17 @@ class Hit:
     ) -> Hit:
         """The hit with another score, and in `explain` the step that made it, with the values that it was made of."""
         details = {**values, "score_before": self.candidate.score, "score": score}
-        return replace(
-            self,
-            candidate=self.candidate.with_score(score),
-            explain={**(self.explain or {}), step: details},
-            parent=parent or self.parent,
-            boost=boost or self.boost,
-        )
+        values_after = list(_values_of_hit(self))
+        values_after[_CANDIDATE] = self.candidate.with_score(score)
+        values_after[_EXPLAIN] = {**(self.explain or {}), step: details}
+        values_after[_PARENT] = parent or self.parent
+        values_after[_BOOST] = boost or self.boost
+        return Hit(*values_after)
+
+
+_HIT_FIELDS = tuple(one.name for one in fields(Hit))
+_CANDIDATE, _EXPLAIN, _PARENT, _BOOST = map(_HIT_FIELDS.index, ("candidate", "explain", "parent", "boost"))
+_values_of_hit = attrgetter(*_HIT_FIELDS)
 
 
 @dataclass(frozen=True, slots=True)

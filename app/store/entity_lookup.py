@@ -20,7 +20,7 @@ N = TypeVar("N", int, float)
 MAX_MATCHES = 50
 """Entities returned for each kind of match."""
 MAX_DOCUMENTS = 400
-"""Documents with the strongest links that are returned of an entity: twice as many as a search may add."""
+"""Most documents with the strongest links that are returned of an entity: twice as many as a search may add."""
 SAMPLE = 2_000
 """Mentions of one kind that are read of an entity, so that frequent entities do not slow a search."""
 MEMBER_DECAY = 0.25
@@ -135,26 +135,31 @@ class ChunkLinks:
 
 
 async def links(
-    db: Reading, user_id: str, matches: Sequence[EntityMatch], chunk_ids: Collection[UUID], *, with_documents: bool
+    db: Reading, user_id: str, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int | None
 ) -> ChunkLinks:
-    """The links of the matched entities, or of their members, to the documents of the chunks."""
+    """The links of the matched entities, or of their members, to the documents of the chunks.
+
+    `chunks` are the documents by chunk. `documents` is how many documents with the strongest links are read of each
+    entity, at most MAX_DOCUMENTS; with None neither they nor their number are read.
+    """
     binds = {
         "user_id": user_id,
         "entity_ids": [match.entity_id for match in matches],
         "given_ids": [match.entity_id for match in matches if match.origin in ("user", "metadata")],
-        "chunk_ids": list(chunk_ids),
+        "chunk_ids": list(chunks),
+        "document_ids": list(chunks.values()),
         "decay": MEMBER_DECAY,
         "sample": SAMPLE,
-        "most": MAX_DOCUMENTS,
+        "most": documents,
     }
-    parts = ("documents",) if with_documents else ()
+    parts = () if documents is None else ("documents",)
     rows = (await db.execute(sql.statement("links_of_entities", *parts), binds)).all()
     return ChunkLinks(
         {row.entity_id: _by(row.linked_chunks, row.chunk_strengths) for row in rows},
         {row.entity_id: _by(row.linked_chunks, row.chunk_mentions) for row in rows},
-        {row.entity_id: LinkedDocuments(row.documents, _by(row.document_ids, row.strengths)) for row in rows}
-        if with_documents
-        else {},
+        {}
+        if documents is None
+        else {row.entity_id: LinkedDocuments(row.documents, _by(row.document_ids, row.strengths)) for row in rows},
     )
 
 

@@ -118,24 +118,28 @@ class FuzzyNames:
     def _within(self, text: str) -> Iterator[FuzzyMatch]:
         """Yields the matches of candidates with 2 · shared / (trigrams of name + span) ≥ 0.4.
 
-        The condition is computed in integers as 5 · shared − trigrams of span ≥ trigrams of name.
+        The first and last words of a span are distinctive. The condition is computed in integers as 5 · shared −
+        trigrams of span ≥ trigrams of name.
         """
         words = names.words(text)[:MAX_WORDS]
         margins = [
             _SHARED_WEIGHT * self._counted(trigrams) - np.int16(len(trigrams))
             for trigrams in map(_trigrams, ([w] for w in words))
         ]
-        for start in range(len(words)):
+        ends = [names.is_distinctive([word]) for word in words]
+        for start in (place for place, is_end in enumerate(ends) if is_end):
             margin = -self._sizes
             for end in range(start + 1, min(start + MAX_SPAN_WORDS, len(words)) + 1):
                 np.add(margin, margins[end - 1], out=margin)
-                if _may_name(words[start:end]):
+                if ends[end - 1]:
                     yield from self._matches(" ".join(words[start:end]), margin, start, end)
 
     def _matches(self, span: str, margin: _Counts, start: int, end: int) -> Iterator[FuzzyMatch]:
         (candidates,) = (margin >= 0).nonzero()
         lengths = self._lengths[candidates]
         candidates = candidates[(lengths >= len(span) * _MIN_LENGTH_RATIO) & (lengths <= len(span) / _MIN_LENGTH_RATIO)]
+        if not len(candidates):
+            return
         choices = {index: self._keys[index] for index in _best(candidates, margin[candidates])}
         for known, ratio, _index in process.extract(
             span, choices, scorer=fuzz.ratio, score_cutoff=100 * MIN_SIMILARITY
@@ -170,11 +174,6 @@ def _best(candidates: NDArray[Any], margins: NDArray[Any]) -> list[int]:
     if len(candidates) > _MAX_CANDIDATES:
         candidates = candidates[np.argpartition(-margins, _MAX_CANDIDATES)[:_MAX_CANDIDATES]]
     return [int(index) for index in candidates]
-
-
-def _may_name(words: Sequence[str]) -> bool:
-    """Returns whether a span could be a misspelled name: its first and last words are distinctive."""
-    return names.is_distinctive(words[:1]) and names.is_distinctive(words[-1:])
 
 
 def _trigrams(words: Iterable[str]) -> set[str]:

@@ -50,7 +50,10 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
 
     async def links() -> ChunkLinks:
         async with database.searching(user) as reading:
-            return await entity_lookup.links(reading, user, [match, team], [first_id, second_id], with_documents=True)
+            chunks = dict.fromkeys((first_id, second_id), stored)
+            return await entity_lookup.links(
+                reading, user, [match, team], chunks, documents=entity_lookup.MAX_DOCUMENTS
+            )
 
     whole = await links()
     monkeypatch.setattr(entity_lookup, "SAMPLE", 100)

@@ -29,8 +29,8 @@ Binds = dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID], list[UUID]]:
-    """A user with many entities, each mentioned once or twice, their ids, and those of two chunks."""
+async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID], dict[UUID, UUID]]:
+    """A user with many entities, each mentioned once or twice, their ids, and two chunks with their document."""
     user = f"many-{uuid4().hex}"
     document = await hybrid.store(database, user, hybrid.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
     given = [EntityDraft("person", f"Person {n}", (f"Alias {n % 300}",)) for n in range(ENTITIES)]
@@ -44,11 +44,12 @@ async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UU
         heading_chunks = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
         await headings.add(writing, user, heading_chunks)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
-    return user, ids, chunks[1:]
+    return user, ids, dict.fromkeys(chunks[1:], document)
 
 
-def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
-    """Each statement with its parts and binds."""
+def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tuple[str, ...], Binds]]:
+    """Each statement with its parts and binds; `documents` are those of some chunks."""
+    chunks = list(documents)
     keys = [f"person {n}".encode() for n in range(20)]
     return {
         "own_entities_by_name": ((), {"types": ["person"] * 20, "keys": keys}),
@@ -91,6 +92,7 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
             ("documents",),
             {
                 "chunk_ids": chunks,
+                "document_ids": list(documents.values()),
                 "entity_ids": ids[:5],
                 "given_ids": ids[:5],
                 "decay": 0.25,
@@ -103,19 +105,19 @@ def _binds(ids: list[UUID], chunks: list[UUID]) -> dict[str, tuple[tuple[str, ..
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
 @pytest.mark.parametrize("counted", [False, True], ids=["statistics of before", "statistics of now"])
-@pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)], [])))
+@pytest.mark.parametrize("name", sorted(_binds([UUID(int=1)], {})))
 async def test_no_statement_reads_all_of_a_users_rows(
     database: Database,
     owner: asyncpg.Connection,
-    many: tuple[str, list[UUID], list[UUID]],
+    many: tuple[str, list[UUID], dict[UUID, UUID]],
     name: str,
     counted: bool,
     generic: bool,
 ) -> None:
-    user, ids, chunks = many
+    user, ids, documents = many
     if counted:
         await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions, stepwell.headings")
-    parts, binds = _binds(ids, chunks)[name]
+    parts, binds = _binds(ids, documents)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
     async with database.searching(user) if generic else database.reading(user) as reading:
         explained = (await reading.execute(statement, {**binds, "user_id": user})).scalar_one()

@@ -15,6 +15,7 @@
 -- :entity_ids uuid[]  the entities
 -- :given_ids uuid[]  those whose origin is `user` or `metadata`; for others each kind of mention counts 1
 -- :chunk_ids uuid[]  the chunks
+-- :document_ids uuid[]  their documents
 -- :decay float8  factor of a link's strength for each level of membership
 -- :sample bigint  mentions of one kind that are read of an entity or member; fewer from five members on
 -- :most bigint  maximum number of documents of each entity
@@ -51,11 +52,7 @@ strengths AS MATERIALIZED (
 ),
 -- end
 passages AS MATERIALIZED (
-    SELECT c.chunk_id, c.chunk_no, c.document_id
-    FROM unnest(:chunk_ids) AS g (chunk_id)
-    CROSS JOIN LATERAL (
-        SELECT o.chunk_id, o.chunk_no, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
-    ) AS c
+    SELECT g.chunk_id, g.document_id FROM unnest(:chunk_ids, :document_ids) AS g (chunk_id, document_id)
 ),
 links AS MATERIALIZED (
     SELECT f.given_id, f.document_id, sum(stepwell.link_strength(f.kind, f.count) * power(:decay, f.level)) AS strength,
@@ -112,9 +109,12 @@ CROSS JOIN LATERAL (
            array_agg(CAST(greatest(l.of_document, t.count) AS integer)) AS chunk_mentions
     FROM links AS l
     JOIN passages AS p ON p.document_id = l.document_id
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_no FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = p.chunk_id LIMIT 1
+    ) AS n
     LEFT JOIN LATERAL (
         SELECT o.count FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no = p.chunk_no AND o.kind = 'text' LIMIT 1
+        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no = n.chunk_no AND o.kind = 'text' LIMIT 1
     ) AS t ON true
     WHERE l.given_id = g.entity_id
 ) AS c
