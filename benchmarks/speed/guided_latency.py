@@ -1,7 +1,7 @@
 """Measures what entities add to the time of a search, by how many chunks mention the entity that it names.
 
 Every question is searched without entities, guided for the first time, and guided once more with the links of its
-entities cached, in random order.
+entities cached, in random order. A second measurement sends the questions to a service, embedding included.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -19,9 +20,11 @@ from app.pipelines.entity_cache import EntityCache
 from app.pipelines.services import Services
 from app.shapes import Query
 from app.text import analysis
-from benchmarks.speed import benchmark, corpus, texts
+from benchmarks.speed import benchmark, corpus, guided_requests, texts
 from benchmarks.speed.benchmark import SEED, Parameters
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
+from benchmarks.speed.cpu import CpuClock
+from benchmarks.speed.guided_requests import Wordings
 from benchmarks.speed.owner import Owner, owning
 from benchmarks.speed.timings import WARM_UPS, FixedEmbedder, Timing
 
@@ -35,26 +38,38 @@ PEOPLE = 1_000
 """Entities that the user has, most of which no question names."""
 
 
+Variant = Literal["flat", "first", "again"]
+
+
 @dataclass(frozen=True, slots=True)
 class GuidedLatency:
-    """The latency of questions of one kind in milliseconds, and the share of them that entities guided."""
+    """The milliseconds that questions of one kind take, elapsed and of CPU, and the share that entities guided.
+
+    `request` and `request_flat` are those of HTTP requests with and without entities.
+    """
 
     kind: str
     guided: float
-    flat: Timing
-    first: Timing
-    again: Timing
-
-    @property
-    def ratios(self) -> tuple[float, float]:
-        """The time of the first guided search per time without entities, at p50 and at p95."""
-        return round(self.first.p50 / self.flat.p50, 2), round(self.first.p95 / self.flat.p95, 2)
+    elapsed: dict[Variant, Timing]
+    cpu: dict[Variant, Timing]
+    request_flat: Timing | None = None
+    request: Timing | None = None
 
 
 async def run(
-    parameters: Parameters, *, services: Services, owner_dsn: str, folder: Path, progress: Progress = lambda *_: None
+    parameters: Parameters,
+    *,
+    services: Services,
+    owner_dsn: str,
+    folder: Path,
+    with_service: bool = False,
+    progress: Progress = lambda *_: None,
 ) -> list[GuidedLatency]:
-    """Times searches of every kind. Builds the corpus or reuses that in `folder`, and adds its entities."""
+    """Times searches of every kind. Builds the corpus or reuses that in `folder`, and adds its entities.
+
+    `with_service`: also measures the requests to a `stepwell serve` on the data dir `folder`. Raises
+    EmbeddedServerError if it does not start.
+    """
     async with owning(owner_dsn) as owner:
         await benchmark.ensure_corpus(parameters, owner, services, folder, progress=progress)
         asked = await benchmark.held_out_vectors(parameters, services)
@@ -62,7 +77,21 @@ async def run(
             owner, asked, chunks=parameters.chunks, count=parameters.questions, seed=SEED
         )
         named = await _add_entities(owner, parameters.chunks)
-    return [await _measured(kind, questions, named[kind], services, progress) for kind in MENTIONED]
+    found = [await _measured(kind, questions, named[kind], services, progress) for kind in MENTIONED]
+    if not with_service:
+        return found
+    progress("measuring the service", 0, 1)
+    asked_of = {kind: [_wordings(*one) for one in _named(questions, named[kind])] for kind in MENTIONED}
+    requests = await guided_requests.measure(asked_of, services=services, data_dir=folder)
+    return [replace(one, request_flat=requests[one.kind][0], request=requests[one.kind][1]) for one in found]
+
+
+def _named(questions: Sequence[BenchmarkQuestion], names: Sequence[str]) -> list[tuple[BenchmarkQuestion, str | None]]:
+    """Returns the questions, the first ones once more before them to warm up, each with a name if there are any."""
+    return [
+        (question, names[place % len(names)] if names else None)
+        for place, question in enumerate([*questions[:WARM_UPS], *questions])
+    ]
 
 
 async def _add_entities(owner: Owner, chunks: int) -> dict[str, list[str]]:
@@ -88,31 +117,47 @@ def _rank(mentions: int, chunks: int) -> int:
 
 
 async def _measured(
-    kind: str, questions: Sequence[BenchmarkQuestion], named: Sequence[str], services: Services, progress: Progress
+    kind: str, questions: Sequence[BenchmarkQuestion], names: Sequence[str], services: Services, progress: Progress
 ) -> GuidedLatency:
     rng = np.random.default_rng(SEED)
+    clock = await CpuClock.of(services.db, USER)
     cached = EntityCache()
-    took: dict[str, list[float]] = {"flat": [], "first": [], "again": []}
+    elapsed: dict[Variant, list[float]] = {"flat": [], "first": [], "again": []}
+    cpu: dict[Variant, list[float]] = {"flat": [], "first": [], "again": []}
     guided = 0
-    for place, question in enumerate([*questions[:WARM_UPS], *questions]):
-        text = _text(question, named[place % len(named)] if named else None)
+    for place, (question, name) in enumerate(_named(questions, names)):
+        text = _text(question.words[:4], name)
         asked = _Asked(text, FixedEmbedder({analysis.parse(text).text: question.vector}, services.embedder.model))
-        await asked.search(services, cached)
+        await asked.search(services, cached, clock)
         cached.matches.clear()
-        variants: dict[str, Callable[[], EntityCache | None]] = {
+        variants: dict[Variant, Callable[[], EntityCache | None]] = {
             "flat": lambda: None,
             "first": EntityCache,
             "again": lambda: cached,
         }
         for number in rng.permutation(len(variants)).tolist():
-            name = list(variants)[number]
-            milliseconds, mode = await asked.search(services, variants[name]())
+            variant = list(variants)[number]
+            took = await asked.search(services, variants[variant](), clock)
             if place >= WARM_UPS:
-                took[name].append(milliseconds)
-                guided += name == "first" and mode == "two_pass"
+                elapsed[variant].append(took.elapsed)
+                cpu[variant].append(took.cpu)
+                guided += variant == "first" and took.mode == "two_pass"
         progress(kind, place + 1, len(questions) + WARM_UPS)
-    timings = {name: Timing.of(values) for name, values in took.items()}
-    return GuidedLatency(kind, guided / len(questions), timings["flat"], timings["first"], timings["again"])
+    return GuidedLatency(
+        kind,
+        guided / len(questions),
+        {variant: Timing.of(values) for variant, values in elapsed.items()},
+        {variant: Timing.of(values) for variant, values in cpu.items()} if clock.is_known else {},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Took:
+    """The milliseconds of a search, elapsed and of CPU, and its mode."""
+
+    elapsed: float
+    cpu: float
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,17 +165,22 @@ class _Asked:
     text: str
     embedder: FixedEmbedder
 
-    async def search(self, services: Services, cache: EntityCache | None) -> tuple[float, str]:
-        """Returns the milliseconds and the mode of a search; without a cache, of one without entities."""
+    async def search(self, services: Services, cache: EntityCache | None, clock: CpuClock) -> _Took:
+        """Returns what a search took; without a cache, one without entities."""
         query = Query(USER, self.text)
         if cache is None:
             query = replace(query, guidance=query.guidance.off)
         used = Services(services.db, self.embedder, entity_cache=cache or EntityCache())
-        start = time.perf_counter()
+        cpu, start = clock.milliseconds(), time.perf_counter()
         answer = await search.run(query, used)
-        return (time.perf_counter() - start) * 1000, answer.search_mode
+        return _Took((time.perf_counter() - start) * 1000, clock.milliseconds() - cpu, answer.search_mode)
 
 
-def _text(question: BenchmarkQuestion, name: str | None) -> str:
-    words = " ".join(question.words[:4])
-    return f"what was said about {words}" if name is None else f"what did {name} say about {words}"
+def _wordings(question: BenchmarkQuestion, name: str | None) -> Wordings:
+    words = question.words[:4]
+    return Wordings(_text(words, name), _text(words[::-1], name))
+
+
+def _text(words: Sequence[str], name: str | None) -> str:
+    about = " ".join(words)
+    return f"what was said about {about}" if name is None else f"what did {name} say about {about}"
