@@ -24,7 +24,7 @@ PLACE = -2.0
 """For a person's name after a preposition of place."""
 LEAD, MAX_LEAD = 3.0, 0.25
 """Times the score of the best linked candidate minus that of the best other one, at most MAX_LEAD."""
-METADATA_LEAD, MIN_METADATA_LEAD = 24.0, -0.2
+METADATA_LEAD, MIN_METADATA_LEAD = 32.0, -0.2
 """Times how far the score of the best candidate whose metadata name the entity, minus that of the best other one, lies
 below MIN_METADATA_LEAD, times the share of the query's idf that the name does not have: if other documents answer the
 rest of the query, the name is probably that of somebody or something else."""

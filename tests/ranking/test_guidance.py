@@ -200,7 +200,7 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
     everywhere = replace(asked, share_of_candidates=0.9)
     assert aboutness.probability(everywhere) == pytest.approx(1 / (1 + math.exp(12.0 * (0.9 - 0.6) - logit)))
     apart = replace(asked, metadata_lead=-0.7)
-    assert aboutness.probability(apart) == pytest.approx(1 / (1 + math.exp(24.0 * (0.7 - 0.2) * (1 - 0.9) - logit)))
+    assert aboutness.probability(apart) == pytest.approx(1 / (1 + math.exp(32.0 * (0.7 - 0.2) * (1 - 0.9) - logit)))
     near = replace(asked, metadata_lead=-0.2)
     assert aboutness.probability(near) == aboutness.probability(asked)
 
