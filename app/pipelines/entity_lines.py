@@ -137,10 +137,14 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Members:
-    """Members as given in lines: the key of each name, the entities with each key, and the ids that may be members."""
+    """Members as given in lines: the key of each name, the entities with each key, and the ids that may be members.
+
+    `extracted` are the entities with each key that were found in documents; only names without others mean them.
+    """
 
     keys: Mapping[str, str]
-    named: Mapping[str, Sequence[UUID]]
+    named: Mapping[str, Set[UUID]]
+    extracted: Mapping[str, Set[UUID]]
     stored: set[UUID]
 
 
@@ -169,9 +173,13 @@ async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _Key
     wanted = {member for step in plan.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
     named = await entities.named(db, user_id, keys.values())
+    found = list(itertools.chain(*named.values()))
     stored = await entities.existing(db, user_id, [member for member in wanted if isinstance(member, UUID)])
     stored |= {step.entity_id for step in plan.steps.values() if step.line.entity_id is not None}
-    await offload.run(size, _resolve_members, plan, _Members(keys, named, stored))
+    in_documents = {one for one, origin in (await entities.origins(db, user_id, found)).items() if origin != "user"}
+    own_named = {key: set(ids) - in_documents for key, ids in named.items()}
+    extracted_named = {key: set(ids) & in_documents for key, ids in named.items()}
+    await offload.run(size, _resolve_members, plan, _Members(keys, own_named, extracted_named, stored))
     return plan
 
 
@@ -244,7 +252,8 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
 def _resolve_members(plan: _Plan, known: _Members) -> None:
     """Replace the members of every step by ids; a line with an unknown member is refused.
 
-    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames.
+    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames, else
+    of one that was found in documents.
     """
     named = {key: set(ids) for key, ids in known.named.items()}
     later: dict[str, set[UUID]] = {}
@@ -274,7 +283,7 @@ def _member_id(
             raise errors.BadRequest(f"There is no entity {member}.", field=field)
         return member
     key = known.keys.get(member, "")
-    found = named.get(key) or later.get(key, set())
+    found = named.get(key) or later.get(key) or known.extracted.get(key, set())
     if len(found) != 1:
         problem = "Several entities have this name: give an id." if found else "No entity has this name."
         raise errors.BadRequest(problem, field=field)

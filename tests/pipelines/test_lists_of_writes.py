@@ -241,3 +241,17 @@ async def test_members_are_the_entities_that_have_the_names_after_the_earlier_li
     successor = Line(2, EntityDraft("person", "Ana Torres"))
     choir = Line(1, EntityDraft("team", "Choir"), members=("Ana Ruiz", "Ana Torres"))
     assert [status for _number, status, _message in await _upsert(tenant, [choir, successor])] == ["added", "added"]
+
+
+@pytest.mark.parametrize("team_first", [False, True])
+async def test_a_member_is_the_entity_of_another_line_rather_than_one_in_metadata(
+    tenant: Tenant, team_first: bool
+) -> None:
+    await tenant.add("The landing.", "note", metadata={"author": "Ana Torres"})
+    ana = Line(int(team_first), EntityDraft("person", "Ana Torres"))
+    choir = Line(int(not team_first), EntityDraft("team", "Choir"), members=("Ana Torres",))
+    outcomes = await _upsert(tenant, [choir, ana] if team_first else [ana, choir])
+    assert [status for _number, status, _message in outcomes] == ["added", "added"]
+    listed = await entities.page(tenant.user_id, db=tenant.db, limit=10, only=EntityFilter(origin="user"))
+    stored = {entity.name: entity for entity in listed}
+    assert stored["Choir"].members == (stored["Ana Torres"].entity_id,)
