@@ -252,8 +252,8 @@ def _member_keys(members: set[UUID | str]) -> dict[str, str]:
 def _resolve_members(plan: _Plan, known: _Members) -> None:
     """Replace the members of every step by ids; a line with an unknown member is refused.
 
-    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames, else
-    of one that was found in documents.
+    A name is that of an entity after the earlier lines and this one, else of one that a later line adds or renames,
+    else of one that was found in documents.
     """
     named = {key: set(ids) for key, ids in known.named.items()}
     later: dict[str, set[UUID]] = {}
