@@ -203,10 +203,14 @@ async def test_another_users_entities_are_neither_listed_nor_matched_nor_contain
         body = {"type": "team", "name": "Thieves", "members": members}
         refused = await bob.client.post("/api/rag/entities", json=body)
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "members[0]")
+    before = (await alice.client.get(f"/api/rag/entities/{theirs}")).json()
     line = f'{{"type": "person", "name": "Quibble Wort", "entity_id": "{theirs}"}}'
     headers = {"Content-Type": "application/x-ndjson"}
     answer = (await bob.client.post("/api/rag/entities/bulk", content=line, headers=headers)).json()
-    assert answer["refused"] == 1
+    assert answer["lines"][0]["status"] == "added", "an id that another user took is free"
+    assert (await bob.client.get(f"/api/rag/entities/{theirs}")).json()["facts"] == []
+    assert (await bob.client.delete(f"/api/rag/entities/{theirs}")).status_code < 300
+    assert (await alice.client.get(f"/api/rag/entities/{theirs}")).json() == before
     same = await bob.client.post("/api/rag/entities", json={"type": "person", "name": "Quibble Wort"})
     assert same.status_code == 201, "a name that another user took is free"
 
