@@ -109,7 +109,8 @@ async def _fail(client: httpx.AsyncClient, address: Any, provider: FakeProvider,
     for number in range(SEARCHES):
         assert "embedding_failed" in await _search(client, f"lime mortar {number} {fault}")
     assert await _state(client) == "open"
-    assert len(provider.requests) - sent == (1 if fault == "busy" else breaker.FAILURES)
+    # A failure that is not sent in time counts too.
+    assert 1 <= len(provider.requests) - sent <= (1 if fault == "busy" else breaker.FAILURES)
 
 
 async def test_a_burst_of_searches_meets_its_deadline_while_the_provider_hangs(
