@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 from app.cli import demo, options
 from app.config import usable_cores
+from app.pipelines import documents
 from app.pipelines.services import Services
 from app.providers.base import Embedder
 from app.providers.fake import FakeEmbedder
@@ -61,6 +62,12 @@ class DatabaseAddress:
     async def connect(self, user: str = embedded.OWNER) -> asyncpg.Connection:
         """An asyncpg connection as `user`."""
         return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
+
+
+@pytest.fixture
+def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The readiness check waits for a database longer than a busy machine stops a test."""
+    monkeypatch.setattr(documents, "READY_WAIT_S", 30.0)
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import harness
+import pytest
 from example_app import assert_problem
 from fastapi import FastAPI
 
@@ -16,6 +17,7 @@ from app.store.db import Database
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
 
+@pytest.mark.usefixtures("patient_readiness")
 async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> None:
     async with harness.client(app) as client:
         alive, ready = await client.get("/healthz"), await client.get("/readyz")

@@ -69,6 +69,7 @@ async def _metric(client: httpx.AsyncClient, *parts: str) -> float:
     return float(line.rsplit(" ", 1)[1])
 
 
+@pytest.mark.usefixtures("patient_readiness")
 @pytest.mark.parametrize(("path", "body", "code"), [MULTIHOP, RERANK])
 async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_recovers(
     client: httpx.AsyncClient, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, path: str, body: Json, code: str
@@ -84,10 +85,11 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     for _ in range(breaker.FAILURES):
         assert await _gauge(client, role) == 0
         assert code in await degraded()
-    assert len(provider.requests) == breaker.FAILURES
+    called = len(provider.requests)
+    assert 1 <= called <= breaker.FAILURES
 
     assert code in await degraded()
-    assert len(provider.requests) == breaker.FAILURES
+    assert len(provider.requests) == called
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2

@@ -151,7 +151,7 @@ async def test_a_failing_provider_leaves_the_fused_order(
         assert (uris(answer), answer.degraded) == (uris(plain), ("reranker_failed",))
         assert [h.candidate.score for h in answer.hits] == [h.candidate.score for h in plain.hits]
     if trouble != "hang_up":  # which is retried
-        assert len(provider.requests) == {"busy": 1, "missing": 0}.get(trouble, 2)
+        assert len(provider.requests) <= {"busy": 1, "missing": 0}.get(trouble, 2)
 
 
 async def test_nothing_found_is_nothing_to_rerank(
