@@ -4,16 +4,9 @@
 -- :words text  the words, accents folded
 -- :entity_ids uuid[]  the entities
 -- :texts text[]  a text about each entity, accents folded
-WITH corpus AS MATERIALIZED (
-    SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id
-),
+WITH
 terms AS MATERIALIZED (
-    SELECT w.lexeme COLLATE "C" AS lexeme, ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
-    FROM corpus AS u
-    CROSS JOIN unnest(tsvector_to_array(to_tsvector('english', :words))) AS w (lexeme)
-    LEFT JOIN LATERAL (
-        SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
-    ) AS l ON true
+    {{idf_of_words}}
 ),
 texts AS MATERIALIZED (
     SELECT g.entity_id, tsvector_to_array(to_tsvector('english', g.text)) AS lexemes

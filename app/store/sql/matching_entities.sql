@@ -63,18 +63,10 @@ teams AS MATERIALIZED (
 roles AS MATERIALIZED (
     SELECT w.entity_id FROM stepwell.entity_words AS w WHERE w.user_id = :user_id AND w.lexeme = ANY (:roles) LIMIT :most
 ),
-corpus AS MATERIALIZED (
-    SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id
-),
 terms AS MATERIALIZED (
     SELECT t.lexeme, t.idf, sum(t.idf) OVER () AS whole, sum(t.idf) OVER (ORDER BY t.idf DESC, t.lexeme) - t.idf AS rarer
     FROM (
-        SELECT w.lexeme COLLATE "C" AS lexeme, ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
-        FROM corpus AS u
-        CROSS JOIN unnest(tsvector_to_array(to_tsvector('english', :words))) AS w (lexeme)
-        LEFT JOIN LATERAL (
-            SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
-        ) AS l ON true
+        {{idf_of_words}}
     ) AS t
 ),
 nominated AS MATERIALIZED (
