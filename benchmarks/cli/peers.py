@@ -42,8 +42,9 @@ def peers(
 ) -> None:
     """Ask Stepwell and its peers the same questions over the same chunks and vectors."""
     chosen = PeerOptions(limit, rounds=rounds, environments=environments and environments.absolute(), only=_keys(only))
-    named = [NamedSet(folder.name, beir.load(folder), False) for folder in sets or []]
-    named += [NamedSet(folder.name, beir.load(folder), True) for folder in multihop or []]
+    asked_both = [folder.absolute() for folder in multihop or []]
+    every = dict.fromkeys([*(folder.absolute() for folder in sets or []), *asked_both])
+    named = [NamedSet(folder.name, beir.load(folder), multihop=folder in asked_both) for folder in every]
     if not named:
         raise errors.BadRequest("Name a folder with an evaluation set.", field="FOLDER")
     with folders.data_dir(data_dir) as data, folders.temporary() as exchanged:
