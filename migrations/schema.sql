@@ -314,6 +314,7 @@ CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
 CREATE INDEX ix_headings_user_id_document_id ON stepwell.headings USING btree (user_id, document_id)
+CREATE INDEX ix_jobs_of_document ON stepwell.jobs USING btree (user_id, kind, status, ((payload ->> 'document_id'::text)))
 CREATE INDEX ix_jobs_user_id_created_at_job_id ON stepwell.jobs USING btree (user_id, created_at, job_id)
 CREATE INDEX ix_jobs_waiting ON stepwell.jobs USING btree (run_at) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]))
 CREATE INDEX ix_mentions_user_id_chunk_no ON stepwell.mentions USING btree (user_id, chunk_no)

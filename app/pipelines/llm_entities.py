@@ -35,12 +35,8 @@ _NO_ID = UUID(int=0)
 
 async def enqueue(db: Writing, user_id: str, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
     """Queue a job for each document that is stored in this transaction, if the model is to be asked."""
-    if not options.llm_entities or not document_ids:
-        return
-    waiting = await extracted_names.queued(db, user_id, document_ids)
-    for document_id in document_ids:
-        if document_id not in waiting:
-            await jobs.add(db, user_id, extracted_names.JOB, {"document_id": str(document_id)})
+    if options.llm_entities and document_ids:
+        await extracted_names.enqueue(db, user_id, document_ids)
 
 
 def handlers(services: Services) -> dict[str, Handler]:

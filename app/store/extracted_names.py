@@ -15,7 +15,6 @@ from app.store.db import Reading, Writing
 JOB = "extract_entities"
 """The kind of jobs that ask the model."""
 _d = tables.documents.c
-_j = tables.jobs.c
 _n = tables.entity_names.c
 _w = tables.entity_words.c
 
@@ -35,12 +34,10 @@ async def save(
     return await db.scalar(change.returning(_d.document_id)) is not None
 
 
-async def queued(db: Reading, user_id: str, document_ids: Sequence[UUID]) -> set[UUID]:
-    """The documents among these for which a job waits to ask the model."""
-    document = _j.payload["document_id"].astext
-    some = document == sa.any_(sa.literal(list(map(str, document_ids)), sa.ARRAY(sa.Text)))
-    query = sa.select(document).where(_j.user_id == user_id, _j.kind == JOB, _j.status == "queued", some)
-    return set(map(UUID, await db.scalars(query)))
+async def enqueue(db: Writing, user_id: str, document_ids: Sequence[UUID]) -> None:
+    """Queue a job to ask the model about each of these documents, unless one waits already."""
+    binds = {"kind": JOB, "document_ids": list(document_ids)}
+    await db.execute(sql.statement("queue_extraction"), {"user_id": user_id, **binds})
 
 
 async def add_aliases(db: Writing, user_id: str, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:

@@ -74,6 +74,7 @@ jobs = Table(
     CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
     PrimaryKeyConstraint("job_id"),
     Index(None, "user_id", "created_at", "job_id"),
+    Index("ix_jobs_of_document", "user_id", "kind", "status", text("(payload ->> 'document_id')")),
     Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
 )
 

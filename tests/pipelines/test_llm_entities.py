@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import linking
 import pytest
+import sqlalchemy as sa
 from fake_provider import FakeProvider, serve
 from harness import Tenant
 
@@ -19,7 +20,8 @@ from app.pipelines.services import Services
 from app.providers import scope
 from app.providers.chat import ChatLlm
 from app.shapes import EntityFilter
-from app.store import extracted_names
+from app.store import extracted_names, jobs
+from app.store.db import Writing
 from app.text import tags
 
 TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed."
@@ -63,6 +65,7 @@ async def _extracted(tenant: Tenant) -> dict[str, tuple[Any, ...]]:
     return {one.name: (one.type, one.aliases, one.role) for one in found}
 
 
+QUEUED = 2_000
 STORED = {
     "Ana Silva": ("person", ("A. Silva",), "lead mason"),
     "Lundby AB": ("vendor", (), None),
@@ -168,3 +171,37 @@ async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(
     assert len(sent) == llm_entities.PARTS
     assert max(map(len, sent)) <= llm_entities.PART
     assert extracted_names.JOB == "extract_entities"
+
+
+async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_wait(
+    tenant: Tenant, owner: Any
+) -> None:
+    documents_of_jobs = [uuid4() for _ in range(QUEUED)]
+    async with tenant.db.writing(tenant.user_id) as writing:
+        await extracted_names.enqueue(writing, tenant.user_id, documents_of_jobs)
+    for statistics in ("SELECT 1", "ANALYZE stepwell.jobs"):
+        await owner.execute(statistics)
+        new = uuid4()
+        async with tenant.db.writing(tenant.user_id) as writing:
+            before = await _jobs_read(writing)
+            await extracted_names.enqueue(writing, tenant.user_id, [new, documents_of_jobs[0]])
+            await jobs.enqueue(writing, tenant.user_id, "relink")
+            await jobs.delete_finished(writing, tenant.user_id, extracted_names.JOB)
+            assert await _jobs_read(writing) - before < QUEUED / 4
+        documents_of_jobs.append(new)
+        async with tenant.db.shared() as shared:
+            before = await _jobs_read(shared)
+            claimed = await jobs.claim(shared, kinds=[extracted_names.JOB], lease_s=9, user_id=tenant.user_id)
+            assert await jobs.claim(shared, kinds=[extracted_names.JOB], lease_s=9, user_id=tenant.user_id) is None
+            assert await _jobs_read(shared) - before < 5 * QUEUED, "not each waiting job for each other one"
+            assert claimed is not None
+            assert await jobs.release(shared, claimed)
+    waiting = "SELECT payload ->> 'document_id' FROM stepwell.jobs WHERE user_id = $1 AND kind = $2"
+    found = await owner.fetch(waiting, tenant.user_id, extracted_names.JOB)
+    assert sorted(UUID(row[0]) for row in found) == sorted(documents_of_jobs), "one job waits for each document"
+
+
+async def _jobs_read(db: Writing) -> int:
+    """The rows of the table of jobs that this connection has read."""
+    query = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'jobs'"
+    return int(await db.scalar(sa.text(query)))

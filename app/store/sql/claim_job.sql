@@ -1,18 +1,21 @@
 -- Claims the job that has waited longest, including running jobs whose lease has expired. SKIP LOCKED prevents two
--- workers from claiming the same job. A user's jobs of one kind run one after the other.
+-- workers from claiming the same job. A user's jobs of one kind run one after the other; the running ones are read
+-- once, and not for each job that waits.
 -- Columns: job_id, user_id, kind, payload, progress, attempts, failures.
 -- :kinds text[]  kinds of jobs to claim
 -- :lease_s float8  duration of the lease in seconds
 -- :of_user text  only jobs of this user; null: of any user
+WITH running AS MATERIALIZED (
+    SELECT o.user_id, o.kind FROM stepwell.jobs AS o
+    WHERE o.kind = ANY (:kinds) AND o.status = 'running' AND o.leased_until >= now()
+)
 UPDATE stepwell.jobs AS j
 SET status = 'running', attempts = j.attempts + 1, leased_until = now() + make_interval(secs => :lease_s)
 WHERE j.job_id = (
     SELECT w.job_id FROM stepwell.jobs AS w
     WHERE w.kind = ANY (:kinds) AND (:of_user IS NULL OR w.user_id = :of_user)
       AND ((w.status = 'queued' AND w.run_at <= now()) OR (w.status = 'running' AND w.leased_until < now()))
-      AND NOT EXISTS (
-          SELECT FROM stepwell.jobs AS o
-          WHERE o.user_id = w.user_id AND o.kind = w.kind AND o.status = 'running' AND o.leased_until >= now())
+      AND (w.user_id, w.kind) NOT IN (SELECT r.user_id, r.kind FROM running AS r)
     ORDER BY w.run_at, w.job_id
     LIMIT 1
     FOR UPDATE SKIP LOCKED
