@@ -16,9 +16,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from app import errors, runtime
-from app.cli import options
+from app.cli import extraction, options
 from app.config import Settings
-from app.pipelines import file_reading, folders, mention_refresh, model_switch, source_folders
+from app.pipelines import file_reading, folders, model_switch, source_folders
 from app.pipelines import ingest as pipeline
 from app.pipelines.file_reading import NamedFile, ParseLimits
 from app.pipelines.services import Services
@@ -215,7 +215,7 @@ async def _ingest(files: Files, summary: Summary, user_id: str, settings: Settin
         with scope.retrying_bulk(PROVIDER_RETRY_S):
             async with aclosing(read(files, summary, services.parse_limits)) as uploads:
                 await store(uploads, _bytes(files.paths), summary, user_id, services)
-        await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+        await extraction.finish(user_id, services)
 
 
 async def store(

@@ -15,10 +15,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from app import errors, runtime
 from app.api.job_models import StoredJob
 from app.api.source_models import AddedSourceResult, CountedSource, SourceDeletion
-from app.cli import options, owning
+from app.cli import extraction, options, owning
 from app.config import Settings
 from app.pipelines import jobs as job_states
-from app.pipelines import mention_refresh, sources, workers
+from app.pipelines import sources, workers
 from app.pipelines.services import Services
 from app.pipelines.sources import EVERYTHING, AddedSource, SourceRequest
 from app.providers import scope
@@ -157,7 +157,7 @@ async def _run(job_id: UUID, user_id: str, services: Services) -> JobState:
         finally:
             working.cancel()
             await asyncio.gather(working, return_exceptions=True)
-    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await extraction.finish(user_id, services)
     return await job_states.get(job_id, user_id, db=services.db)
 
 

@@ -6,18 +6,19 @@ What the model names is stored as if the document's metadata named it. Only name
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 from uuid import UUID
 
-from app.pipelines import document_links, mention_extraction, offload
+from app import errors
+from app.pipelines import document_links, mention_extraction, offload, workers
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.pipelines.workers import ClaimLost, Handler, Run
 from app.providers.base import Llm
 from app.store import extracted_names, jobs, mentions
-from app.store.db import Writing
+from app.store.db import Database, Writing
 from app.store.mentions import ChunkText
 from app.text import gazetteer as gazetteers
 from app.text import names, tags
@@ -42,6 +43,30 @@ async def enqueue(db: Writing, user_id: str, document_ids: Sequence[UUID], optio
 def handlers(services: Services) -> dict[str, Handler]:
     """The handler of the jobs; without a model, or with the setting off, they end without a result."""
     return {extracted_names.JOB: partial(_extract, services=services)}
+
+
+async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:
+    """Run the user's jobs that can run now, and yield after each how many still wait.
+
+    A job whose answer cannot be used is left for a later attempt; if the model fails otherwise, all are. Jobs of other
+    workers are not waited for. Raises DatabaseUnavailable.
+    """
+    while True:
+        try:
+            ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
+        except errors.ProviderError as error:
+            if error.fault != "answer":
+                return
+        else:
+            if ran is None:
+                return
+        yield await waiting(user_id, services.db)
+
+
+async def waiting(user_id: str, db: Database) -> int:
+    """The number of documents about which the model is still to be asked."""
+    async with db.shared() as shared:
+        return await jobs.count(shared, user_id, extracted_names.JOB)
 
 
 async def _extract(run: Run, *, services: Services) -> int:

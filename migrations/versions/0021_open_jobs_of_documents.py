@@ -18,9 +18,7 @@ depends_on = None
 def upgrade() -> None:
     """Create the index in the transaction of the migration; the table is small."""
     op.execute("SET LOCAL lock_timeout = '5s'")
-    op.execute(
-        "CREATE INDEX ix_jobs_of_document ON stepwell.jobs (user_id, kind, status, (payload ->> 'document_id'))"
-    )
+    op.execute("CREATE INDEX ix_jobs_of_document ON stepwell.jobs (user_id, kind, status, (payload ->> 'document_id'))")
 
 
 def downgrade() -> None:

@@ -1,8 +1,10 @@
-"""`stepwell ingest` on folders: which files are read, what is skipped, and the progress that is shown."""
+"""`stepwell ingest` on folders: which files are read, what is skipped, the progress, and the jobs that complete it."""
 
 from __future__ import annotations
 
+import asyncio
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from uuid import uuid4
 import harness
 import made_files
 import pytest
+from fake_provider import FakeProvider
 from rich.progress import Progress
 
 from app.cli import ingest
@@ -177,3 +180,26 @@ def test_several_refused_rows_of_a_file_are_one_failure() -> None:
         {"path": "file:///notes.csv", "reason": "Too long. (3 documents of the file)"},
         {"path": "file:///a.md", "reason": "Blank."},
     ]
+
+
+async def test_entities_are_extracted_before_the_command_ends_or_it_says_how_many_documents_wait(
+    stepwell: Stepwell, provider: FakeProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"": "openai", "_URL": provider.url, "_MODEL": "tiny", "_ENTITIES": "true"}.items():
+        monkeypatch.setenv(f"STEPWELL_LLM{name}", value)
+    (tmp_path / "note.txt").write_text("Ana Silva met lundby ab about the landing.", encoding="utf-8")
+    (tmp_path / "other.txt").write_text("Below the landing lundby ab uses lime.", encoding="utf-8")
+    ingest = ("ingest", tmp_path, "--user", (user := harness.new_user()))
+    provider.openai(json.dumps({"entities": [{"type": "vendor", "name": "Lundby AB"}]}))
+    ran = await asyncio.to_thread(stepwell, *ingest)
+    assert (ran.code, len(provider.requests), "that wait" in ran.err) == (0, 2, False)
+    listed = (await asyncio.to_thread(stepwell, "entities", "list", "--user", user, "--json")).json
+    assert ("Lundby AB", "vendor") in {(one["name"], one["type"]) for one in listed}
+
+    provider.misbehave("unauthorized")
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"Lundby ab, note {name}.", encoding="utf-8")
+    ran = await asyncio.to_thread(stepwell, *ingest, "--json")
+    assert (ran.code, ran.json["added"]) == (0, 2)
+    assert "Documents that wait for the language model: 2." in ran.err
+    assert len(provider.requests) == 3, "a model that refuses is not asked about each document"
