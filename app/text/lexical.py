@@ -58,9 +58,10 @@ def index_text(text: str, config: str) -> str:
         text = _UNSPACED_RUN.sub(_pairs, text)
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
-    text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
+    if "#" in text or "++" in text:
+        text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
     text = _JUNK.sub(" ", text)
-    text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text))
+    text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text) if "-" in text else text)
     text = _COMPOUND.sub(_expanded, text)
     text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")
     return " ".join(_LONG.sub(_unless_too_long, text).split())
