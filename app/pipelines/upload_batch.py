@@ -38,7 +38,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 BULK_RETRY_S = 15.0
 """How long a step is retried while the database is unavailable, by default."""
-FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 64
+FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 128
 """Documents that the first transaction writes, and the bounds of their number in later ones."""
 MOST_CHUNKS = 128
 """Chunks of several documents that are written by one transaction."""
