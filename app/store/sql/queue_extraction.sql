@@ -1,5 +1,5 @@
 -- Queues a job for each document that none waits for. OFFSET forces look-ups by key, whatever the planner's statistics.
--- Columns: none.
+-- Columns: job_id.
 -- :user_id text  owner of the rows
 -- :kind text  kind of the jobs
 -- :document_ids uuid[]  the documents
@@ -10,3 +10,4 @@ WHERE NOT EXISTS (
     SELECT FROM stepwell.jobs AS j
     WHERE j.user_id = :user_id AND j.kind = :kind AND j.status = 'queued'
       AND j.payload ->> 'document_id' = CAST(d.document_id AS text) OFFSET 0)
+RETURNING job_id
