@@ -94,11 +94,9 @@ def _reject(
 
 def _line(raised: ErrorDetails) -> InitErrorDetails:
     """An error in the form in which it is raised again."""
-    kind, context = raised["type"], raised.get("ctx", {})
-    if kind == "extra_forbidden" or not validation_errors.is_pydantic_code(kind):
-        named = PydanticCustomError(kind, raised["msg"], context)
-        return InitErrorDetails(type=named, loc=raised["loc"], input=None)
-    return InitErrorDetails(type=kind, loc=raised["loc"], input=None, ctx=context)
+    # Raised as pydantic's own, it would have to have the context that pydantic requires for its code.
+    again = PydanticCustomError(raised["type"], raised["msg"], raised.get("ctx", {}))
+    return InitErrorDetails(type=again, loc=raised["loc"], input=None)
 
 
 def at_most(items: int, *, at_least: int = 0) -> tuple[Any, ...]:

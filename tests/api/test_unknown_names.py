@@ -81,6 +81,17 @@ async def test_the_errors_of_known_fields_are_reported_beside_unknown_ones(calle
     assert problem["errors"][3]["code"] == "unknown_operator"
 
 
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+03:00", -1e-113, "soon"])
+async def test_an_invalid_date_is_reported_beside_an_unknown_field(caller: Caller, moment: object) -> None:
+    document = {"content": "Lime.", "created_at": moment, "top_k": 3}
+    query = {"query": "lime", "filters": {"created_before": moment, "top_k": 3}}
+    for path, body, field, unknown in (
+        (DOCUMENTS, document, "created_at", "top_k"),
+        (SEARCH, query, "filters.created_before", "filters.top_k"),
+    ):
+        assert_problem(await caller.client.post(path, json=body), 422, "invalid_request", field, unknown)
+
+
 @pytest.fixture
 async def operator(new_caller: Callable[..., Awaitable[Caller]]) -> Caller:
     """A user with every scope."""
