@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from array import array
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
@@ -68,11 +71,29 @@ class OnnxEmbedder:
         encodings: list[Encoding] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._graph.of_documents(encode, texts[start : start + TOKENIZER_BATCH])
+        batches = by_length(encodings, self._batch_size)
         vectors: dict[int, Vector] = {}
-        for rows in by_length(encodings, self._batch_size):
-            batch = [encodings[row] for row in rows]
-            vectors.update(zip(rows, await self._graph.of_documents(self._vectors, batch), strict=True))
+        async with aclosing(self._of_batches(batches, encodings)) as computed:
+            async for rows, found in computed:
+                vectors.update(zip(rows, found, strict=True))
         return [vectors[row] for row in range(len(encodings))]
+
+    async def _of_batches(
+        self, batches: Sequence[Sequence[int]], encodings: Sequence[Encoding]
+    ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
+        """The vectors of batches of rows, of which one waits in the thread's queue while another one is computed."""
+        queued: deque[asyncio.Future[list[Vector]]] = deque()
+        try:
+            for place, rows in enumerate(batches):
+                queued.append(self._graph.of_documents(self._vectors, [encodings[row] for row in rows]))
+                if place:
+                    yield batches[place - 1], await queued.popleft()
+            for future in queued:
+                yield batches[-1], await future
+        finally:
+            for future in queued:
+                future.cancel()
+            await asyncio.gather(*queued, return_exceptions=True)
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""

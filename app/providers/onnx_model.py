@@ -62,11 +62,11 @@ class OnnxModel:
 
     async def of_query(self, work: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Call `work` in the thread for queries. Raises ProviderError after `aclose`."""
-        return await self._run(self._query_thread, work, argument)
+        return await self._queued(self._query_thread, work, argument)
 
-    async def of_documents(self, work: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Call `work` in the thread for documents. Raises ProviderError after `aclose`."""
-        return await self._run(self._document_thread, work, argument)
+    def of_documents(self, work: Callable[[_Argument], _Result], argument: _Argument) -> asyncio.Future[_Result]:
+        """Call `work` in the thread for documents, after the calls before it. Raises ProviderError after `aclose`."""
+        return self._queued(self._document_thread, work, argument)
 
     def encode(self, texts: Sequence[Text]) -> list[Encoding]:
         """The tokens of texts or of pairs of texts."""
@@ -109,14 +109,13 @@ class OnnxModel:
         for thread in (self._query_thread, self._document_thread):
             await asyncio.to_thread(thread.shutdown)
 
-    async def _run(
+    def _queued(
         self, thread: ThreadPoolExecutor, work: Callable[[_Argument], _Result], argument: _Argument
-    ) -> _Result:
+    ) -> asyncio.Future[_Result]:
         try:
-            pending = asyncio.get_running_loop().run_in_executor(thread, work, argument)
+            return asyncio.get_running_loop().run_in_executor(thread, work, argument)
         except RuntimeError as error:
             raise ProviderError(f"{self.name} is closed.") from error
-        return await pending
 
 
 def _bounds(text: str) -> Iterator[tuple[int, int]]:
