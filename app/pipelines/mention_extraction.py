@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 MOST_CHUNKS = 1_000
 """Chunks up to which a document is linked in one transaction; a job links a longer one in slices."""
-SLICE = 64
+SLICE = 128
 """Chunks whose names are extracted at once."""
 BATCH = 500
 """Documents that the backfill lists at once."""
@@ -233,7 +233,7 @@ def excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[s
     Metadata that gives the `entity_id` of somebody beside the name means none of the other entities of the name.
     """
     found: set[tuple[str, UUID]] = set()
-    for tag in tags.from_metadata(metadata, keys):
+    for tag in tags.from_metadata(metadata, keys) if tags.has_ids(metadata) else ():
         named = set(gazetteer.named(tag.text)) if tag.meant else set()
         if named & tag.meant:
             found |= {(tag.key, entity) for entity in named - tag.meant - {tag.entity_id}}

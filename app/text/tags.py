@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -47,7 +48,7 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
     A value is a string, an object with a `name` and optionally an `entity_id`, or a list of these; other values are
     skipped.
     """
-    wanted = {key.casefold() for key in keys}
+    wanted = _folded(tuple(keys))
     found: dict[str, Tag] = {}
     fields = [(name.casefold(), value) for name, value in metadata.items() if name.casefold() in wanted]
     for name, value in sorted(fields, key=lambda item: item[0] not in _PEOPLE):
@@ -58,6 +59,12 @@ def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]
                 if meant is not None and meant not in tag.meant:
                     found[key] = replace(tag, meant=tag.meant | {meant})
     return list(found.values())
+
+
+def has_ids(metadata: Mapping[str, Any]) -> bool:
+    """Returns whether some value may give an `entity_id` beside a name."""
+    items = (item for value in metadata.values() for item in (value if isinstance(value, list) else (value,)))
+    return any(isinstance(item, dict) for item in items)
 
 
 def of_document(metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Tag]:
@@ -78,6 +85,11 @@ def of_document(metadata: Mapping[str, Any], extracted: Sequence[Mapping[str, An
 def type_name(text: str) -> str:
     """Returns a type of entities as it is stored, `name` if it cannot be one."""
     return text.casefold() if _TYPE.fullmatch(text.casefold()) else "name"
+
+
+@functools.lru_cache(maxsize=16)
+def _folded(keys: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(key.casefold() for key in keys)
 
 
 def _names(value: object) -> Iterator[tuple[str, UUID | None]]:
