@@ -34,6 +34,10 @@ from app.store import documents
 
 BATCH_CHARACTERS = 38_400
 """Text of the documents that are embedded together: about 64 chunks."""
+FIRST_CHARACTERS = 9_600
+"""Text of the first documents that are embedded together."""
+LAST_DOCUMENTS = 24
+"""Documents that are embedded together at the end, if there are more than one group."""
 MIN_DOCUMENT_CHARACTERS = 400
 """Length that a shorter document counts as when batches are formed."""
 REQUEST_RETRY_S = 1.0
@@ -106,7 +110,7 @@ async def many(
             characters = sum(len(upload.content) for upload in group)
             work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
             batch = UploadBatch(await cancellable.run(characters, work), retry_s=retry_s, wait=wait, pace=pace)
-            await batch.find_stored(user_id, db=services.db)
+            await batch.find_known(user_id, services)
             yield batch
 
     async def embedded() -> AsyncGenerator[UploadBatch, None]:
@@ -149,15 +153,22 @@ async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncItera
 
 
 async def _groups(uploads: AsyncIterable[Upload]) -> AsyncIterator[list[Upload]]:
-    """The uploads in groups of about BATCH_CHARACTERS."""
+    """The uploads in groups that grow to about BATCH_CHARACTERS; what is left at the end, in ever smaller ones.
+
+    So the model begins early, and little is left to write when it has finished.
+    """
     group: list[Upload] = []
-    characters = 0
+    characters, most = 0, FIRST_CHARACTERS
     async for upload in uploads:
         group.append(upload)
         characters += max(len(upload.content), MIN_DOCUMENT_CHARACTERS)
-        if characters >= BATCH_CHARACTERS:
+        if characters >= most:
             yield group
-            group, characters = [], 0
+            group, characters, most = [], 0, min(2 * most, BATCH_CHARACTERS)
+    while len(group) > LAST_DOCUMENTS:
+        half = (len(group) + 1) // 2
+        yield group[:half]
+        group = group[half:]
     if group:
         yield group
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -20,7 +20,7 @@ import stamina
 
 from app import errors
 from app.pipelines import chunk_vectors, gazetteers, large_documents, llm_entities, mention_extraction, model_switch
-from app.pipelines.chunk_vectors import ChunkVectors, TargetVectors
+from app.pipelines.chunk_vectors import ChunkVectors, KnownVectors, TargetVectors
 from app.pipelines.chunking_options import ChunkingOptions
 from app.pipelines.services import Services
 from app.providers.base import EmbeddingModel
@@ -87,6 +87,7 @@ class UploadBatch:
         embedded: The keys whose vectors were computed and that no document has reported as embedded.
         model: The model that computed the vectors.
         target: The vectors of a model that is to replace it.
+        known: The stored vectors that were looked up for the next call of `embed`, by the model that computed them.
     """
 
     uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
@@ -99,6 +100,7 @@ class UploadBatch:
     embedded: set[UUID] = field(default_factory=set)
     model: EmbeddingModel | None = None
     target: TargetVectors = chunk_vectors.NO_TARGET
+    known: dict[EmbeddingModel, KnownVectors] = field(default_factory=dict)
 
     def drafts(self) -> list[DocumentDraft]:
         """The drafts of the uploads that were not rejected."""
@@ -114,6 +116,17 @@ class UploadBatch:
         identities = [draft.identity for draft in self.drafts()]
         self.stored = await self._retried(_stored_versions, user_id, identities, db=db)
         self.is_outdated = False
+
+    async def find_known(self, user_id: str, services: Services) -> None:
+        """Look up the stored versions, and the vectors that `embed` need not compute. Raises DatabaseUnavailable."""
+        await self.find_stored(user_id, db=services.db)
+        texts = chunk_vectors.texts(self.to_embed())
+        if texts:
+            await model_switch.run(services.embedder, services.db, partial(self._find_known, texts, user_id, services))
+
+    async def _find_known(self, texts: Mapping[UUID, str], user_id: str, services: Services) -> None:
+        found = await self._retried(chunk_vectors.known, texts, user_id, services)
+        self.known[services.embedder.model] = found
 
     async def embed(self, drafts: Iterable[DocumentDraft], user_id: str, services: Services) -> None:
         """Read or compute the vectors of all chunks of some drafts that are not known yet.
@@ -131,15 +144,16 @@ class UploadBatch:
         if not unknown:
             return
         await services.db.check_writable()
-        known = await self._retried(chunk_vectors.known, unknown, user_id, services)
-        found = await chunk_vectors.complete(unknown, known, user_id, services)
+        if model not in self.known:
+            await self._find_known(unknown, user_id, services)
+        found = await chunk_vectors.complete(unknown, self.known.pop(model), user_id, services)
         self.vectors.update(found.by_key)
         self.target = self.target.merged(found.target)
         self.embedded.update(found.computed)
 
     async def outcomes(self, user_id: str, services: Services) -> AsyncGenerator[IngestOutcome, None]:
         """Store the documents in their order; the result is the same as that of storing them one by one."""
-        if self.is_outdated:
+        if self.is_outdated and self.stored:  # new ones are looked up again in the transaction that writes them
             await self.find_stored(user_id, db=services.db)
         place = 0
         while place < len(self.uploads):
