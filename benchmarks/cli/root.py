@@ -9,6 +9,7 @@ from benchmarks.cli import (
     attacks,
     bench,
     bm25,
+    chains,
     chunk_sizes,
     citus,
     guided,
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command("bench")(bench.bench)
 app.command("world")(world.world)
 app.command("noise")(noise.noise)
+app.command("chains")(chains.chains)
 app.command("bm25")(bm25.bm25)
 app.command("ingest")(ingest.ingest)
 app.command("chunk-sizes")(chunk_sizes.chunk_sizes)

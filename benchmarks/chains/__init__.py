@@ -1,0 +1,1 @@
+"""Generates questions whose answers are linked to them by an identifier alone."""
