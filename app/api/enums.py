@@ -141,6 +141,7 @@ LinkKind = TypeAliasType(
         Field(
             description="linked: the name is the title of the document or the heading of the section; shared: both "
             "chunks contain it; named: the query contains it; rare: both contain a rare word; "
+            "identifier: both contain it; "
             "expanded: the expanded query found the hit; "
             "asked: the search for a question of the language model found it."
         ),

@@ -28,6 +28,7 @@ _WAYS = {
     "expanded": "term",
     "asked": "question",
     "rare": "rare word",
+    "identifier": "identifier",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 from uuid import UUID
 
 from app.pipelines.extraction import Extraction
@@ -11,10 +12,10 @@ from app.pipelines.guided_retrieval import GuidedRetrieval
 from app.pipelines.retrieval import Retrieval
 from app.ranking import merge
 from app.ranking.merge import Scored
-from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, RareLink, Via
+from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, Via, WordLink
 from app.text import names
 
-_VIA_PRIORITY = {"linked": 0, "named": 1, "shared": 2, "asked": 3, "rare": 4}
+_VIA_PRIORITY = {"linked": 0, "named": 1, "identifier": 2, "shared": 3, "asked": 4, "rare": 5}
 """If several names link to a chunk, `via` is one of the kind with the lowest number."""
 
 
@@ -163,14 +164,14 @@ class HopState:
             chunk.raise_signal("linked", linked.linked, via)
         return bool(linked.named_name or linked.linked or linked.shared)
 
-    def add_rare(self, link: RareLink) -> bool:
-        """Record a chunk that shares a rare word with a source; False if it has nothing in common with the question."""
+    def add_word_link(self, link: WordLink, kind: Literal["rare", "identifier"]) -> bool:
+        """Record a chunk that shares a rare word or an identifier with a source; False if the link has no weight."""
         chunk = self._record(link.chunk_id, link.document_id)
         if link.similarity is not None:
             chunk.similarity = link.similarity
             chunk.raise_signal("cos", link.similarity)
-        chunk.raise_signal("rare", link.rare, Via(link.lexeme, "rare", link.source, link.chunks, 1))
-        return link.rare > 0
+        chunk.raise_signal(kind, link.weight, Via(link.word, kind, link.source, link.chunks, 1))
+        return link.weight > 0
 
     def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
         """Assign the hop to those of the chunks that no hop brought before; returns these."""

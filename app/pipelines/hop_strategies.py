@@ -10,10 +10,22 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
+from app.pipelines import understanding
 from app.pipelines.hop_state import HopChunk, HopState
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Fusion, HybridRequest, LinkedChunk, LinkRequest, Query, RareLink, RareWordRequest
+from app.shapes import (
+    Candidate,
+    Fusion,
+    HybridRequest,
+    IdentifierRequest,
+    LinkedChunk,
+    LinkRequest,
+    Query,
+    RareWordRequest,
+    SourceIdentifier,
+    WordLink,
+)
 from app.store import chunks, links, recall
 from app.store.db import Reading
 from app.text import headings, identifiers, names
@@ -26,8 +38,10 @@ SOURCE_WEIGHT = 0.5
 """Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
 HOP_DECAY = 0.5
 """Factor of the signals from one hop to the next."""
+MAX_IDENTIFIERS = 12
+"""Identifiers, those of the best sources first, that a hop follows."""
 RARE_FLOOR = 0.5
-"""A source is searched for rare words if its score in hop 1 is at least this share of the best one there."""
+"""Rare words and identifiers of a source link if its score in hop 1 is at least this share of the best one there."""
 
 
 def hop_width(query: Query) -> int:
@@ -109,8 +123,11 @@ class Linked:
         width = hop_width(self.query)
         brought = dict.fromkeys(candidate.chunk_id for candidates in found for candidate in candidates[:width])
         brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
-        rare = await self._by_rare_words(weights, state, db)
-        brought |= dict.fromkeys(link.chunk_id for link in rare if state.add_rare(link))
+        good = _good_sources(weights, state)
+        rare = await self._by_rare_words(good, state, db)
+        brought |= dict.fromkeys(link.chunk_id for link in rare if state.add_word_link(link, "rare"))
+        identified = await self._by_identifiers(good, state, db)
+        brought |= dict.fromkeys(link.chunk_id for link in identified if state.add_word_link(link, "identifier"))
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
@@ -130,14 +147,8 @@ class Linked:
         )
         return await links.follow(db, request)
 
-    async def _by_rare_words(self, sources: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[RareLink]:
+    async def _by_rare_words(self, good: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[WordLink]:
         """The chunks that share a rare word with a good source; none if the question's own words are not known."""
-        best = max((chunk.signals.get("fused", 0.0) for chunk in state.chunks.values()), default=0.0)
-        good = {
-            chunk_id: weight
-            for chunk_id, weight in sources.items()
-            if state.chunks[chunk_id].signals.get("fused", 0.0) >= RARE_FLOOR * best
-        }
         if not (good and state.question_idf):
             return []
         request = RareWordRequest(
@@ -151,6 +162,21 @@ class Linked:
             exclude_chunk_ids=self.query.exclude_chunk_ids,
         )
         return await links.by_rare_words(db, request)
+
+    async def _by_identifiers(self, good: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[WordLink]:
+        """The chunks that contain an identifier of a good source that the question does not contain."""
+        found = _source_identifiers(good, state)
+        if not found:
+            return []
+        request = IdentifierRequest(
+            self.query.user_id,
+            found,
+            words=[term.lexeme for term in state.first.result.terms],
+            vector=state.first.request.vector,
+            filters=self.query.filters,
+            exclude_chunk_ids=self.query.exclude_chunk_ids,
+        )
+        return await links.by_identifiers(db, request)
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
@@ -224,3 +250,25 @@ def _source_weight(chunk: HopChunk, state: HopState) -> float:
     if chunk.rrf_score is not None:
         return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
     return SOURCE_WEIGHT * min(1.0, merge.linked(chunk.signals).score / merge.MAX_SUM)
+
+
+def _good_sources(sources: Mapping[UUID, float], state: HopState) -> dict[UUID, float]:
+    """The sources that are not far below the best chunk of hop 1."""
+    best = max((chunk.signals.get("fused", 0.0) for chunk in state.chunks.values()), default=0.0)
+    return {
+        chunk_id: weight
+        for chunk_id, weight in sources.items()
+        if state.chunks[chunk_id].signals.get("fused", 0.0) >= RARE_FLOOR * best
+    }
+
+
+def _source_identifiers(sources: Mapping[UUID, float], state: HopState) -> list[SourceIdentifier]:
+    """The identifiers of the sources that the question does not contain, each in the best source that contains it."""
+    asked = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
+    found: dict[str, SourceIdentifier] = {}
+    for chunk_id, weight in sorted(sources.items(), key=lambda source: -source[1]):
+        for text in identifiers.whole(state.chunks[chunk_id].text):
+            if text.casefold() not in asked:
+                indexed = understanding.index_text(text)
+                found.setdefault(text.casefold(), SourceIdentifier(text, indexed, chunk_id, weight))
+    return list(found.values())[:MAX_IDENTIFIERS]

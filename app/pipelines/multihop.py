@@ -309,7 +309,9 @@ class _MultihopSearch:
         linked = state.guided.link_of(chunk.guided)
         hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed), linked=linked)
         ways = tuple(
-            name for name in ("linked", "shared", "rare", "named", "expanded", "asked") if chunk.signals.get(name)
+            name
+            for name in ("linked", "shared", "rare", "identifier", "named", "expanded", "asked")
+            if chunk.signals.get(name)
         )
         via = state.via(chunk)
         explain = None

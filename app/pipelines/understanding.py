@@ -68,11 +68,12 @@ def _candidates_wanted(query: Query) -> int:
 def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
     """The parsed query in the form that the text leg reads."""
     return LexicalQuery(
-        words=_index_text(parsed.words),
-        strict=tuple(_index_text(text) for text in (*parsed.required, *parsed.phrases)),
-        excluded=tuple(_index_text(text) for text in parsed.excluded),
+        words=index_text(parsed.words),
+        strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
+        excluded=tuple(index_text(text) for text in parsed.excluded),
     )
 
 
-def _index_text(text: str) -> IndexText:
+def index_text(text: str) -> IndexText:
+    """A text in both forms that the database analyses."""
     return IndexText(folded=lexical.index_text(text, ACCENTS_FOLDED), plain=lexical.index_text(text, ACCENTS_KEPT))

@@ -2,9 +2,10 @@
 
 classic: `rrf_score + 0.0005 if hop 1 + 0.0002 if its document appears once`. linked: a sum of signals, each
 relative to the original question but `asked`,
-`0.75 fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared + 2 rare + asked`, plus the words of the question
-that a chunk adds to those of the chunks above it, because the answer to a multi-hop question is spread over passages.
-`rare` lifts no chunk above the best one without it: a link follows the passage that it starts from.
+`0.75 fused + cos + 0.5 expanded + 0.5 named + 1.5 linked + shared + 2 rare + 3 identifier + asked`, plus the words of
+the question that a chunk adds to those of the chunks above it, because the answer to a multi-hop question is spread
+over passages. `rare` and `identifier` lift no chunk above the best one without them: a link follows the passage that it
+starts from.
 rrf: `Σ weight / (k + rank)`, ranks from 1, 0 for a list without the chunk (Cormack et al. 2009).
 Ties go to the earlier hop, then to the id, so the order is total and independent of the input order.
 """
@@ -30,20 +31,23 @@ WEIGHTS: Mapping[str, float] = {
     "linked": 1.5,
     "shared": 1.0,
     "rare": 2.0,
+    "identifier": 3.0,
 }
-"""Weights of the linked sum, set manually (docs/decisions/0003-multihop.md, 0016-rare-words.md)."""
+"""Weights of the linked sum, set manually (docs/decisions, 0003, 0016 and 0021)."""
 MAX_LINKED, MAX_SHARED = 1.1813, 0.5907
 """The largest values of linked and shared: 2 / (1 + ln 2) and 1 / (1 + ln 2)."""
 COVERAGE_WEIGHT = 2.0
 """Weight of the question's words that a chunk adds (docs/decisions/0003-multihop.md)."""
+LIMITED = ("rare", "identifier")
+"""Signals that lift no chunk above the best one without them: a link follows the passage that it starts from."""
 TIE = 1e-9
-"""By how much less the largest sum with `rare` is than the best one without."""
+"""By how much less the largest sum with these is than the best one without."""
 COVERAGE_POOL = 60
 """Number of chunks, the best by their sum, whose words are compared."""
 MAX_SUM = sum(WEIGHTS[name] for name in ("fused", "cos", "expanded", "named")) + (
     WEIGHTS["linked"] * MAX_LINKED + WEIGHTS["shared"] * MAX_SHARED
 )
-"""The linked sum if every signal but `asked` has its largest value; `rare` raises none above it."""
+"""The linked sum if every signal but `asked` has its largest value; `rare` and `identifier` raise none above it."""
 MAX_LINKED_SCORE = MAX_SUM + COVERAGE_WEIGHT
 """The same with all words of the question added; scores are divided by it."""
 
@@ -78,22 +82,30 @@ def linked(signals: Mapping[str, float]) -> Scored:
 def with_limited_links(
     scores: Mapping[Id, Scored], chunk_words: Mapping[Id, Collection[str]], idf: Mapping[str, float]
 ) -> dict[Id, Scored]:
-    """Returns the scores with `rare` so small that no chunk with all its words is above the best one without `rare`."""
+    """Returns the scores with `rare` and `identifier` so small that no chunk is above the best one without them.
+
+    Chunks are compared with the words of the question that they contain.
+    """
     weights, total = _word_weights(idf)
 
     def without(chunk: Id) -> float:
         words = weights.keys() & chunk_words.get(chunk, ())
         gain = COVERAGE_WEIGHT * math.fsum(weights[word] for word in words) / total
-        return scores[chunk].score - scores[chunk].parts.get("rare", 0.0) + gain
+        return scores[chunk].score - _limited(scores[chunk]) + gain
 
     best = max(map(without, scores), default=0.0)
     limited = dict(scores)
     for chunk, scored in scores.items():
-        if rare := scored.parts.get("rare"):
-            allowed = min(rare, max(0.0, best - without(chunk) - TIE))
-            parts = {name: value for name, value in scored.parts.items() if name != "rare"}
-            limited[chunk] = Scored(scored.score - rare + allowed, {**parts, "rare": allowed} if allowed else parts)
+        if given := _limited(scored):
+            share = min(1.0, max(0.0, best - without(chunk) - TIE) / given)
+            parts = {name: value * (share if name in LIMITED else 1.0) for name, value in scored.parts.items()}
+            kept = {name: value for name, value in parts.items() if value or name not in LIMITED}
+            limited[chunk] = Scored(scored.score - given * (1.0 - share), kept)
     return limited
+
+
+def _limited(scored: Scored) -> float:
+    return math.fsum(scored.parts.get(name, 0.0) for name in LIMITED)
 
 
 def with_coverage(

@@ -37,7 +37,15 @@ from app.shapes.kinds import (
     SearchMode,
     Vector,
 )
-from app.shapes.links import ChunkName, LinkedChunk, LinkRequest, RareLink, RareWordRequest
+from app.shapes.links import (
+    ChunkName,
+    IdentifierRequest,
+    LinkedChunk,
+    LinkRequest,
+    RareWordRequest,
+    SourceIdentifier,
+    WordLink,
+)
 from app.shapes.matches import Boost, EntityMatch, Link, Parent
 from app.shapes.placement import (
     Leg,
@@ -115,6 +123,7 @@ __all__ = [
     "Hop",
     "HybridRequest",
     "HybridResult",
+    "IdentifierRequest",
     "IndexText",
     "IngestResult",
     "JobState",
@@ -146,7 +155,6 @@ __all__ = [
     "Placement",
     "Query",
     "QueryType",
-    "RareLink",
     "RareWordRequest",
     "RequestChange",
     "Rerank",
@@ -156,6 +164,7 @@ __all__ = [
     "Snippet",
     "Source",
     "SourceDraft",
+    "SourceIdentifier",
     "SourceNumbers",
     "SourcePath",
     "Stats",
@@ -167,5 +176,6 @@ __all__ = [
     "Verdict",
     "Via",
     "Weights",
+    "WordLink",
     "is_operator_object",
 ]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from app.shapes.filters import Filters
 from app.shapes.kinds import Vector
+from app.shapes.reading import IndexText
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +69,39 @@ class RareWordRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class RareLink:
-    """A chunk that shares a rare word with a source, with the weight of the word; see `rare_words.sql`."""
+class SourceIdentifier:
+    """An identifier in a source chunk, as written and as indexed, with the source's weight from 0 to 1."""
+
+    text: str
+    indexed: IndexText
+    source: UUID
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierRequest:
+    """Input of the statement that follows identifiers; `words` are the lexemes of the query.
+
+    See `shared_identifiers.sql`.
+    """
+
+    user_id: str
+    identifiers: Sequence[SourceIdentifier]
+    words: Collection[str]
+    vector: Vector | None = None
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: Sequence[UUID] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WordLink:
+    """A chunk that shares a rare word (as a lexeme) or an identifier with a source, with the weight of the link."""
 
     chunk_id: UUID
     document_id: UUID
     similarity: float | None
-    rare: float
-    lexeme: str
+    weight: float
+    word: str
     chunks: int
     source: UUID
 

@@ -1,6 +1,6 @@
-"""Finds chunks linked by names or rare words to source chunks or to a query.
+"""Finds chunks linked by names, rare words or identifiers to source chunks or to a query.
 
-Runs `links.sql`, `rare_words.sql` and `names_of_chunks.sql`.
+Runs `links.sql`, `rare_words.sql`, `shared_identifiers.sql` and `names_of_chunks.sql`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import ChunkName, LinkedChunk, LinkRequest, RareLink, RareWordRequest
+from app.shapes import ChunkName, IdentifierRequest, LinkedChunk, LinkRequest, RareWordRequest, WordLink
 from app.store import filters, sql, vectors
 from app.store.db import Reading
 
 MAX_SOURCES = 10
 MAX_NAMES = 12
 MIN_CHUNKS, MAX_CHUNKS = 2, 50
-"""Number of chunks that contain a shared name or a rare word: one links nothing, more are not specific."""
+"""Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
 MAX_COMPARED, MAX_RARE_CHUNKS = 400, 60
-"""Pairs of a chunk and a source that are compared with the query, and chunks that are returned."""
+"""Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
 MAX_COUNTED = 2_000
 """Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
 MAX_SECTIONS = 3
@@ -56,10 +56,10 @@ def binds(request: LinkRequest) -> dict[str, Any]:
     }
 
 
-async def by_rare_words(db: Reading, request: RareWordRequest) -> list[RareLink]:
+async def by_rare_words(db: Reading, request: RareWordRequest) -> list[WordLink]:
     """The chunks that share a rare word with the sources, with their similarity to the query vector."""
     rows = await db.execute(sql.statement("rare_words", *filters.parts(request.filters)), rare_binds(request))
-    return [RareLink(**row._mapping) for row in rows]
+    return [WordLink(**row._mapping) for row in rows]
 
 
 def rare_binds(request: RareWordRequest) -> dict[str, Any]:
@@ -74,6 +74,34 @@ def rare_binds(request: RareWordRequest) -> dict[str, Any]:
         "corpus": request.corpus_chunks,
         "rarest": MIN_CHUNKS,
         "commonest": _most_chunks_of_rare_word(request.corpus_chunks),
+        "most_compared": MAX_COMPARED,
+        "most_chunks": MAX_RARE_CHUNKS,
+        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        **filters.binds(request.filters),
+    }
+
+
+async def by_identifiers(db: Reading, request: IdentifierRequest) -> list[WordLink]:
+    """The chunks that contain an identifier of a source, with their similarity to the query vector."""
+    rows = await db.execute(
+        sql.statement("shared_identifiers", *filters.parts(request.filters)), identifier_binds(request)
+    )
+    return [WordLink(**row._mapping) for row in rows]
+
+
+def identifier_binds(request: IdentifierRequest) -> dict[str, Any]:
+    """The binds of `shared_identifiers.sql`."""
+    return {
+        "user_id": request.user_id,
+        "identifiers": [each.text for each in request.identifiers],
+        "folded": [each.indexed.folded for each in request.identifiers],
+        "plain": [each.indexed.plain for each in request.identifiers],
+        "source_chunk_ids": [each.source for each in request.identifiers],
+        "weights": [each.weight for each in request.identifiers],
+        "words": list(request.words),
+        "rarest": MIN_CHUNKS,
+        "commonest": MAX_CHUNKS,
         "most_compared": MAX_COMPARED,
         "most_chunks": MAX_RARE_CHUNKS,
         "embedding": None if request.vector is None else vectors.as_text(request.vector),

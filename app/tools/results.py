@@ -29,6 +29,7 @@ _WAYS = {
     "expanded": "{} (search term)",
     "asked": "{} (question of the language model)",
     "rare": "{} (rare word)",
+    "identifier": "{} (identifier)",
 }
 
 

@@ -226,6 +226,17 @@ async def test_the_condition_of_a_filter_that_fails_is_named(
         assert "decision" in failed[0]["value"]
 
 
+async def test_a_passage_that_shares_only_an_identifier_with_the_incident_is_returned(
+    client: httpx.AsyncClient,
+) -> None:
+    question = "Which company makes the cells that swelled at Hallin Reservoir?"
+    body = {"query": question, "depth": "thorough", "limit": 5, "explain": True}
+    maker = "sample/vendors/fennick.md"
+    best = next(hit for hit in (await post(client, SEARCH, body))["results"] if hit["uri"] == maker)
+    assert best["explain"]["signals"]["identifier"] > 0
+    assert (await post(client, WHY, {**body, "uri": maker}))["verdict"] == "returned"
+
+
 async def test_a_document_is_explained_by_its_best_placed_chunk(client: httpx.AsyncClient) -> None:
     body = {"query": "no cement below the third landing", "limit": 3}
     first = (await post(client, SEARCH, body))["results"][0]

@@ -31,8 +31,9 @@ def test_classic_counts_repeated_documents_and_chunks_of_two_hops() -> None:
 
 def test_linked_is_a_weighted_sum_and_its_parts_add_up_to_it() -> None:
     signals = {"fused": 0.8, "cos": 0.5, "expanded": 0.4, "named": 1.0, "linked": 0.6, "shared": 0.2, "rare": 0.3}
+    signals["identifier"] = 0.1
     scored = merge.linked(signals)
-    assert scored.score == pytest.approx(0.75 * 0.8 + 0.5 + 0.5 * 0.4 + 0.5 * 1.0 + 1.5 * 0.6 + 0.2 + 2 * 0.3)
+    assert scored.score == pytest.approx(0.75 * 0.8 + 0.5 + 0.5 * 0.4 + 0.5 * 1.0 + 1.5 * 0.6 + 0.2 + 2 * 0.3 + 3 * 0.1)
     assert sum(scored.parts.values()) == pytest.approx(scored.score)
     assert scored.parts["linked"] == pytest.approx(0.9)
 
@@ -49,20 +50,20 @@ def test_no_chunk_scores_more_than_the_best_possible() -> None:
     assert whole[A].score == pytest.approx(merge.MAX_LINKED_SCORE, rel=1e-3)
 
 
-def test_a_rare_word_lifts_no_chunk_above_the_best_one_without_it() -> None:
+def test_rare_words_and_identifiers_lift_no_chunk_above_the_best_one_without_them() -> None:
     scores = {
-        A: Scored(2.0, {"cos": 1.0, "rare": 1.0}),
+        A: Scored(2.0, {"cos": 1.0, "rare": 0.2, "identifier": 0.8}),
         B: Scored(1.5, {"cos": 1.5}),
         C: Scored(1.2, {"cos": 0.8, "rare": 0.4}),
     }
     held = {A: {"tide"}, B: {"buoy"}, C: set[str]()}
     idf = {"tide": 1.0, "buoy": 1.0}
     limited = merge.with_limited_links(scores, held, idf)
-    assert limited[A].parts["rare"] == pytest.approx(0.5), "the best has 1.5 without the words that both add"
+    assert limited[A].parts == pytest.approx({"cos": 1.0, "rare": 0.1, "identifier": 0.4}), "the best has 1.5"
     assert limited[A].score == pytest.approx(sum(limited[A].parts.values()))
     assert (limited[B], limited[C]) == (scores[B], scores[C])
     assert merge.order(merge.with_coverage(limited, held, idf, {}), {}) == [B, A, C]
-    assert "rare" not in merge.with_limited_links(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts
+    assert merge.with_limited_links(scores, {**held, A: {"tide", "buoy"}}, idf)[A].parts == {"cos": 1.0}
 
 
 def test_a_chunk_scores_for_the_words_that_no_chunk_above_it_contains() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 from uuid import UUID
@@ -12,10 +12,20 @@ import pytest
 
 from app.pipelines import mention_extraction
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, LinkedChunk, LinkRequest, RareLink, RareWordRequest, Vector
+from app.shapes import (
+    Filters,
+    IdentifierRequest,
+    IndexText,
+    LinkedChunk,
+    LinkRequest,
+    RareWordRequest,
+    SourceIdentifier,
+    Vector,
+    WordLink,
+)
 from app.store import links
 from app.store.db import Database
-from app.text import names
+from app.text import lexical, names
 
 TEXTS = {
     "Silent Harbour": "a film by Ilse Brandt and the Corvane Studio",
@@ -62,7 +72,7 @@ class TitledDocuments:
 
     async def by_rare_words(
         self, source: str, words: Mapping[str, float], *, weight: float = 0.5, skipped: str = "", **given: Any
-    ) -> dict[str, RareLink]:
+    ) -> dict[str, WordLink]:
         """The chunks that share a rare word with a source, by title."""
         chunk_id, corpus = self.chunks[source], len(self.chunks)
         request = RareWordRequest(
@@ -70,6 +80,19 @@ class TitledDocuments:
         )
         async with self.db.reading(self.user) as reading:
             found = await links.by_rare_words(reading, request)
+        titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
+        return {titles[link.chunk_id]: link for link in found}
+
+    async def by_identifier(
+        self, source: str, text: str, words: Sequence[str] = ("maker",), **given: Any
+    ) -> dict[str, WordLink]:
+        """The chunks that contain an identifier of a source, by title."""
+        indexed = IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
+        request = IdentifierRequest(
+            self.user, [SourceIdentifier(text, indexed, self.chunks[source], 0.5)], words, **given
+        )
+        async with self.db.reading(self.user) as reading:
+            found = await links.by_identifiers(reading, request)
         titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
         return {titles[link.chunk_id]: link for link in found}
 
@@ -188,11 +211,11 @@ async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_th
     found = await worded.by_rare_words("note", WORDS)
     assert set(found) == {"answer"}, "a number links nothing, nor does a word that no other chunk contains"
     link = found["answer"]
-    assert (link.lexeme, link.chunks, link.source, link.similarity) == ("gasket", 2, worded.chunks["note"], None)
-    assert link.rare == pytest.approx(0.5 * log(1 + (8 - 2 + 0.5) / 2.5) / log(8) * 9 / 12)
-    assert (await worded.by_rare_words("note", WORDS, weight=1.0))["answer"].rare == pytest.approx(2 * link.rare)
+    assert (link.word, link.chunks, link.source, link.similarity) == ("gasket", 2, worded.chunks["note"], None)
+    assert link.weight == pytest.approx(0.5 * log(1 + (8 - 2 + 0.5) / 2.5) / log(8) * 9 / 12)
+    assert (await worded.by_rare_words("note", WORDS, weight=1.0))["answer"].weight == pytest.approx(2 * link.weight)
     quoted = await worded.by_rare_words("note", {**WORDS, "it's": 0.5, "a\\b": 0.5})
-    assert quoted["answer"].rare == pytest.approx(link.rare * 12 / 13), "words need no quotes"
+    assert quoted["answer"].weight == pytest.approx(link.weight * 12 / 13), "words need no quotes"
 
 
 @pytest.mark.parametrize(
@@ -216,3 +239,46 @@ async def test_a_rare_word_links_nothing_if_it_adds_nothing_or_the_chunk_is_not_
     if "exclude_chunk_ids" in given:
         given["exclude_chunk_ids"] = [worded.chunks[given["exclude_chunk_ids"]]]
     assert await worded.by_rare_words("note", **given) == {}
+
+
+@pytest.fixture
+async def coded(titled: TitledDocuments, owner: Any) -> TitledDocuments:
+    texts = {
+        "report": "it is of the type FB-12, code A-1200, by INC-48213",
+        "maker": "we make the fb-12",
+        "sheet": "FB 12, in another spelling",
+        "other": "12 pieces of FB-13 for 1200 euros",
+        "page": "INC-48213: 12 FB pieces",
+    }
+    for title, text in texts.items():
+        await titled.put(title, text, owner)
+    return titled
+
+
+async def test_an_identifier_links_the_chunks_that_contain_all_of_it_in_any_case(coded: TitledDocuments) -> None:
+    found = await coded.by_identifier("report", "FB-12")
+    assert set(found) == {"maker", "sheet"}
+    link = found["maker"]
+    assert (link.word, link.chunks, link.source, link.similarity) == ("FB-12", 3, coded.chunks["report"], None)
+    assert link.weight == pytest.approx(0.5 / 2), "two other documents contain it"
+    assert (await coded.by_identifier("report", "INC-48213"))["page"].weight == pytest.approx(0.5)
+    assert await coded.by_identifier("report", "A-1200") == {}, "a number remains without the stop word"
+    assert await coded.by_identifier("report", "QX-77") == {}
+    assert await coded.by_identifier("report", "FB-12", ["type", "code"]) == {}, "the source lacks no word of the query"
+
+
+@pytest.mark.parametrize(("bound", "value"), [("MAX_CHUNKS", 2), ("MIN_CHUNKS", 4), ("MAX_COMPARED", 2)])
+async def test_an_identifier_of_too_few_or_too_many_chunks_links_nothing(
+    coded: TitledDocuments, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
+) -> None:
+    monkeypatch.setattr(links, bound, value)
+    assert await coded.by_identifier("report", "FB-12") == {}
+
+
+async def test_filters_exclusions_and_users_apply_to_identifiers(coded: TitledDocuments, owner: Any) -> None:
+    only = Filters(document_ids=(coded.documents["sheet"],))
+    assert set(await coded.by_identifier("report", "FB-12", filters=only)) == {"sheet"}
+    assert set(await coded.by_identifier("report", "FB-12", exclude_chunk_ids=[coded.chunks["sheet"]])) == {"maker"}
+    stranger = TitledDocuments(coded.db, f"{coded.user}-other", coded.embedder)
+    await stranger.put("report", "it is of the type FB-12", owner)
+    assert await stranger.by_identifier("report", "FB-12") == {}

@@ -1,7 +1,6 @@
 """Query plans of the hybrid statement.
 
-The statements run as the service's role under row-level security, with real binds, for a user with many chunks next to
-other users.
+The statements run as the service's role under row-level security, with real binds, for a user with many chunks.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, HybridRequest, RareWordRequest
+from app.shapes import Filters, HybridRequest, IdentifierRequest, IndexText, RareWordRequest, SourceIdentifier
 from app.store import db, links, recall, sql, tables, vectors
 from app.store.db import Database
 
@@ -200,21 +199,26 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
 
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
-async def test_rare_words_read_few_postings_chunks_and_vectors_through_their_keys(
-    database, big, embedder, generic
+@pytest.mark.parametrize("name", ["rare_words", "shared_identifiers"])
+async def test_links_by_words_read_few_postings_chunks_and_vectors_through_their_keys(
+    database, big, embedder, generic, name
 ) -> None:
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
     sources = {candidate.chunk_id: 0.5 for candidate in first.candidates}
     vector = await embedder.embed_query("kax")
-    request = RareWordRequest(big, sources, {"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector)
-    binds = {**links.rare_binds(request), "commonest": CHUNKS // 10, "most_compared": 100, "most_chunks": 10}
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('rare_words').text}")
+    binds = links.rare_binds(RareWordRequest(big, sources, {"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
+    if name == "shared_identifiers":
+        pairs = [(f"balt {end}", first.candidates[0].chunk_id) for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
+        found = [SourceIdentifier(text, IndexText(text, text), source, 0.5) for text, source in pairs]
+        binds = links.identifier_binds(IdentifierRequest(big, found, ["kax"], vector=vector))
+    binds |= {"commonest": CHUNKS // 10, "most_compared": 1_000, "most_chunks": 10}
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name).text}")
     async with database.searching(big) if generic else database.reading(big) as reading:
         ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])
     assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
     assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
     read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
-    assert 100 <= read["uq_chunks_user_id_chunk_no"] <= 110
+    assert 500 <= read["uq_chunks_user_id_chunk_no"] <= 1_010
     assert read["pk_embeddings"] <= 10
 
 

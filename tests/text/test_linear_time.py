@@ -14,6 +14,7 @@ from app.text import (
     chunking,
     cleaning,
     headings,
+    identifiers,
     lexical,
     literal_matches,
     markdown,
@@ -117,6 +118,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "terms": lambda text: terms.statistical([text], "a", chunks={}, total=10),
     "literal matches": lambda text: literal_matches.reasons(analysis.parse(text[:2_000]), title="a b", content=text),
     "gazetteer": GAZETTEER.find,
+    "identifiers": identifiers.whole,
     "snippets": lambda text: snippets.choose(text, SOUGHT, {"a": frozenset("a"), "b": frozenset("b")}),
 }
 

@@ -7,8 +7,8 @@
 -- word that they share, r the weight of all words of the query that the source lacks, and o that of those among them
 -- that the chunk contains. A chunk has the weight of its best source. Only the :most_compared pairs of a chunk and a
 -- source with the rarest words are compared with the query, and only the :most_chunks best chunks are returned.
--- Columns: chunk_id, document_id, similarity (null without a vector), rare (the weight), lexeme, chunks (that contain
---   it), source (the source's chunk_id).
+-- Columns: chunk_id, document_id, similarity (null without a vector), weight, word (the lexeme), chunks (that contain it),
+--   source (the source's chunk_id).
 -- part filtered  filters on documents
 -- :user_id text  owner of the rows
 -- :source_chunk_ids uuid[]  ids of the source chunks
@@ -81,7 +81,7 @@ linked AS MATERIALIZED (
 -- end
     ORDER BY p.chunk_no, p.weight * c.covered / s.lacking DESC, p.lexeme, s.chunk_no
 )
-SELECT c.chunk_id, c.document_id, v.similarity, c.weight AS rare, c.lexeme, CAST(c.chunks AS integer) AS chunks, c.source
+SELECT c.chunk_id, c.document_id, v.similarity, c.weight, c.lexeme AS word, CAST(c.chunks AS integer) AS chunks, c.source
 FROM (SELECT l.* FROM linked AS l ORDER BY l.weight DESC, l.chunk_no LIMIT :most_chunks) AS c
 CROSS JOIN LATERAL (
     SELECT 1 - (o.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity

@@ -20,6 +20,7 @@ const PARTS = {
   expanded: "Expanded terms",
   asked: "Model's question",
   rare: "Shares a rare word",
+  identifier: "Shares an identifier",
   covers: "Words of the query",
   rrf: "Reciprocal ranks",
   hop_1: "First hop",

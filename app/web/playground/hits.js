@@ -11,6 +11,7 @@ const LINKS = {
   expanded: "expanded terms",
   asked: "a question of the language model",
   rare: "shares the rare word",
+  identifier: "shares the identifier",
 };
 
 /** The card of the hit at a place, from 1. */
