@@ -162,17 +162,14 @@ async def store_target(db: Writing, user_id: str, document_ids: Sequence[UUID], 
 
 
 async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:
-    """The vectors of texts by key as 32-bit floats, which take an eighth of the memory of a list.
-
-    Raises ProviderError.
-    """
+    """The vectors of texts by key as 32-bit floats. Raises ProviderError."""
     vectors: dict[Key, array[float]] = {}
     keys = list(texts)
     for start in range(0, len(keys), EMBED_SLICE):
         some = keys[start : start + EMBED_SLICE]
         raw = await embedder.embed_documents([texts[key] for key in some])
-        usable = base.unit_vectors(raw, count=len(some), dimension=embedder.model.dimension)
-        vectors |= {key: array("f", vector) for key, vector in zip(some, usable, strict=True)}
+        usable = base.unit_arrays(raw, count=len(some), dimension=embedder.model.dimension)
+        vectors |= dict(zip(some, usable, strict=True))
     return vectors
 
 

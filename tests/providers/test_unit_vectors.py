@@ -15,6 +15,8 @@ def test_a_vector_of_any_length_is_scaled_to_length_1(length: float) -> None:
     unit = base.unit_vector([length] * 384)
     assert math.hypot(*unit) == pytest.approx(1.0)
     assert unit == pytest.approx([384**-0.5] * 384)
+    (same,) = base.unit_arrays([[length] * 384], count=1, dimension=384)
+    assert (same.typecode, same.tolist()) == ("f", pytest.approx(unit))
 
 
 def test_the_direction_is_kept() -> None:
@@ -26,9 +28,13 @@ def test_the_direction_is_kept() -> None:
 def test_a_vector_without_a_direction_is_rejected(vector: list[float]) -> None:
     with pytest.raises(errors.BadEmbedding):
         base.unit_vector(vector)
+    with pytest.raises(errors.BadEmbedding):
+        base.unit_arrays([vector, vector], count=2, dimension=len(vector))
 
 
 @pytest.mark.parametrize("computed", [[[1.0, 0.0]], [[1.0, 0.0], [1.0]], [[1.0, 0.0]] * 3])
 def test_vectors_of_another_number_or_dimension_are_rejected(computed: list[list[float]]) -> None:
     with pytest.raises(errors.BadEmbedding):
         base.unit_vectors(computed, count=2, dimension=2)
+    with pytest.raises(errors.BadEmbedding):
+        base.unit_arrays(computed, count=2, dimension=2)
