@@ -20,7 +20,8 @@ from app.pipelines.services import Services
 from app.shapes import Upload
 
 BATCH = 64
-"""Passages that the model embeds at once: about as many as an ingest does."""
+"""Passages that the model alone embeds at once. An ingest embeds up to 180 short notes together, of which less is
+padding: docs/benchmarks.md."""
 
 
 @dataclass(frozen=True, slots=True)
