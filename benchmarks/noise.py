@@ -87,13 +87,13 @@ def _of_offices(loaded: EvaluationSet, rng: Random) -> Pools:
 
 def _of_questions(loaded: EvaluationSet) -> Pools:
     texts = [question.text for question in loaded.questions]
-    authors = (names for text in texts for names in (_capitalised(text) or _pairs(text)[:1]))
-    teams = (name.title() for text in texts for name in (*_pairs(text), *_distinctive(text)))
+    authors = (names for text in texts for names in (capitalised(text) or pairs(text)[:1]))
+    teams = (name.title() for text in texts for name in (*pairs(text), *_distinctive(text)))
     tags = (word.lower() for text in texts for word in _distinctive(text))
     return Pools(_different(authors), _different(teams), _different(tags))
 
 
-def _capitalised(text: str) -> list[str]:
+def capitalised(text: str) -> list[str]:
     """Returns the runs of capitalised words, without function words and numbers at their start."""
     runs: list[list[str]] = [[]]
     end = 0
@@ -106,7 +106,7 @@ def _capitalised(text: str) -> list[str]:
     return [" ".join(run) for run in runs if run]
 
 
-def _pairs(text: str) -> list[str]:
+def pairs(text: str) -> list[str]:
     """Returns the distinctive words that stand next to each other, capitalised, as a first and a last name."""
     pairs = itertools.pairwise(_WORD.findall(text))
     return [f"{one} {other}".title() for one, other in pairs if _is_distinctive(one) and _is_distinctive(other)]

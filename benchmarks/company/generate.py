@@ -45,6 +45,7 @@ def build(
         incidental.annotate(drafts, names, rng)
         entities += names.entities()
         asked += incidental.questions(words, company, drafts, names, questions, rng)
+        incidental.annotate_harshly(drafts, asked, rng)
     return beir.EvaluationSet(
         documents=tuple(draft.upload() for draft in drafts),
         questions=tuple(asked),

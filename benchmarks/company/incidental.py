@@ -2,11 +2,13 @@
 
 Documents get accidental authors and tags, whose names are ordinary words of the questions, and the entities include
 people who are called like a site. The questions ask for a fact or a sentence; the name in them is part of a greeting, a
-namesake's, an identifier, an ordinary word, or that of a place. Flat search is not affected by any of this.
+namesake's, an identifier, an ordinary word, or that of a place. Of the type `noise_harsh`, two or more words of a
+question in a row are the name of an author and of a team. Flat search is not affected by any of this.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,14 +17,18 @@ from random import Random
 from typing import Any
 
 from app.evaluation.beir import JudgedQuestion
+from benchmarks import noise
 from benchmarks.company.documents import ABOUT, Draft
 from benchmarks.company.people import Company
 from benchmarks.company.vocabulary import Matter, Vocabulary
 
-TYPES = ("noise_author", "noise_tag", "greeting", "namesake", "identifier", "title_case", "place")
+TYPES = ("noise_author", "noise_tag", "greeting", "namesake", "identifier", "title_case", "place", "noise_harsh")
 AUTHORS, TAGS, PLACES = 24, 24, 4
 AUTHOR_SHARE, TAG_SHARE = 0.3, 0.4
 """Shares of the documents that get an accidental author, unless they have one, and an accidental tag."""
+HARSH_SHARE = 0.2
+"""Share of the documents without an author, and of those without a team, that get one from a question's words."""
+HARSH = "noise_harsh"
 _ORDINARY = re.compile(r"(?<=[a-z,] )[a-z]{5,}")
 
 Grades = dict[str, int]
@@ -66,6 +72,16 @@ def annotate(documents: Sequence[Draft], names: IncidentalNames, rng: Random) ->
             draft.metadata["tags"] = rng.sample(names.tags, rng.randint(1, 2))
 
 
+def annotate_harshly(documents: Sequence[Draft], asked: Sequence[JudgedQuestion], rng: Random) -> None:
+    """Adds to some documents without author or team one that is called like words of a question of the type HARSH."""
+    texts = [question.text for question in asked if question.kind == HARSH]
+    for key, find in (("author", noise.capitalised), ("team", noise.pairs)):
+        names = sorted({name for text in texts for name in find(text) if " " in name})
+        without = [draft for draft in documents if key not in draft.metadata]
+        for draft in rng.sample(without, int(HARSH_SHARE * len(without))) if names else ():
+            draft.metadata[key] = rng.choice(names)
+
+
 def questions(
     words: Vocabulary, company: Company, documents: Sequence[Draft], names: IncidentalNames, count: int, rng: Random
 ) -> list[JudgedQuestion]:
@@ -79,6 +95,7 @@ def questions(
         "identifier": generator.identifier,
         "title_case": generator.title_case,
         "place": lambda: generator.at(set(names.places)),
+        HARSH: generator.harsh,
     }
     return [
         JudgedQuestion(f"{kind}-{place:03}", text, relevant, kind)
@@ -132,6 +149,12 @@ class _Generator:
             first = self.rng.choice(self.company.people).first
             stranger = f"{first} {self.rng.choice(self.words.incidental['strangers'])}"
             yield self._form("namesake", stranger=stranger, ask=_ask(matter, site)), found
+
+    def harsh(self) -> Iterator[tuple[str, Grades]]:
+        """Yields questions with a full name that is nobody's of the company."""
+        strangers = itertools.cycle(itertools.permutations(self.words.incidental["strangers"], 2))
+        for (matter, site, found), (first, last) in zip(self._facts(), strangers, strict=False):
+            yield self._form("namesake", stranger=f"{first} {last}", ask=_ask(matter, site)), found
 
     def identifier(self) -> Iterator[tuple[str, Grades]]:
         for matter, site, found in self._facts():

@@ -205,3 +205,12 @@ def test_incidental_names_add_types_and_leave_texts_and_other_questions_as_they_
     stored = {upload.uri for upload in added.documents}
     assert all(question.relevant and question.relevant.keys() <= stored for question in added.questions)
     assert any(upload.metadata.get("tags") for upload in added.documents)
+
+
+def test_names_in_harsh_questions_are_in_the_metadata_of_documents_that_do_not_answer() -> None:
+    world = generate.build("test", **SMALL, incidental_names=True)
+    asked = [question for question in world.questions if question.kind == incidental.HARSH]
+    assert asked
+    for question in asked:
+        authored = {each.uri for each in world.documents if str(each.metadata.get("author")) in question.text}
+        assert authored - question.relevant.keys(), question.text
