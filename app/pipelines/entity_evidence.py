@@ -37,10 +37,42 @@ def weighed(
     if forced:
         return [replace(match, aboutness=1.0) for match in matches]
     named = _documents_by_name(matches, links)
-    return [
-        replace(match, aboutness=aboutness.probability(_evidence(match, result, links, named, exponent)))
-        for match in matches
-    ]
+    return _least_of_name(
+        [
+            replace(match, aboutness=aboutness.probability(_evidence(match, result, links, named, exponent)))
+            for match in matches
+        ]
+    )
+
+
+def agreement(matches: Sequence[EntityMatch]) -> float:
+    """Returns the mean aboutness of the names in the query as a share of the largest; 1 if it has at most one name.
+
+    A name that the query is not about makes it less certain that it is about the others. What is certainly not used as
+    a name does not count.
+    """
+    by_name: dict[tuple[str, ...], float] = {}
+    for match in matches:
+        if _is_named(match) and match.use.case != "small" and not match.use.is_incidental:
+            by_name[match.use.words] = max(by_name.get(match.use.words, 0.0), match.aboutness or 0.0)
+    largest = max(by_name.values(), default=0.0)
+    return sum(by_name.values()) / len(by_name) / largest if largest else 1.0
+
+
+def _least_of_name(matches: Sequence[EntityMatch]) -> list[EntityMatch]:
+    """The matches with the smallest aboutness of those to which the same words of the query refer.
+
+    They are namesakes, or one entity in several spellings: the query does not say which of them it means.
+    """
+    least: dict[tuple[str, ...], float] = {}
+    for match in filter(_is_named, matches):
+        least[match.use.words] = min(least.get(match.use.words, 1.0), match.aboutness or 0.0)
+    return [replace(match, aboutness=least[match.use.words]) if _is_named(match) else match for match in matches]
+
+
+def _is_named(match: EntityMatch) -> bool:
+    """Whether the query refers to the entity by a name that somebody gave it."""
+    return bool(match.use.words) and not entity_scores.is_automatic(match.origin, match.type)
 
 
 def _documents_by_name(matches: Sequence[EntityMatch], links: EntityLinks) -> dict[tuple[str, ...], set[UUID]]:
@@ -64,9 +96,10 @@ def _evidence(
     linked = links.strengths[match.entity_id]
     namesakes: Container[UUID] = named[match.use.words] if match.use.words else linked
     namesakes_found = sum(one.document_id in namesakes for one in result.candidates)
+    automatic = entity_scores.is_automatic(match.origin, match.type)
     return Evidence(
         use=match.use,
-        automatic=entity_scores.is_automatic(match.origin, match.type),
+        automatic=automatic,
         lead=_lead(result, {one.document_id for one in result.candidates if one.document_id in linked}, exponent),
         share_of_query=_share_of_query(match.use.words, result.terms),
         share_of_corpus=min(1.0, links.counts[match.entity_id] / max(result.corpus_chunks, SMALL_CORPUS)),
@@ -76,6 +109,7 @@ def _evidence(
         metadata_lead=_lead(result, _named_by_metadata(match, result, linked), exponent)
         if match.origin == "metadata"
         else 0.0,
+        from_metadata=match.origin == "metadata" and not automatic,
     )
 
 

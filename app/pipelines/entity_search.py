@@ -133,7 +133,7 @@ async def _guided(
         return replace(guided, fallback_reason="no_linked_documents")
     if not chosen:
         return replace(guided, fallback_reason="not_entity_centric")
-    weight = blending.weight(chosen, alpha=query.guidance.alpha)
+    weight = blending.weight(chosen, alpha=query.guidance.alpha) * entity_evidence.agreement(guided.matches)
     strict = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
     candidates = guided.result.candidates
     linkable = [one for one in candidates if one.text_rank is not None or not strict]

@@ -18,6 +18,8 @@ FORM: Mapping[NameForm, float] = MappingProxyType({"full": 2.5, "word": 1.0, "pa
 CASE: Mapping[NameCase, float] = MappingProxyType({"capital": 1.0, "unknown": 0.0, "uniform": -4.0, "small": -4.0})
 AUTOMATIC = -6.0
 """For an entity that was made from a title or a tag."""
+FULL_FROM_METADATA = -1.0
+"""For a name of several words of an entity that was made from an author, team or the like."""
 INCIDENTAL = -8.0
 """For a name inside an identifier, next to another capitalised name, or of somebody addressed."""
 PLACE = -2.0
@@ -51,7 +53,8 @@ class Evidence:
     `share_of_candidates` (0 to 1) the share of the unguided candidates that are linked to an entity of the name,
     `written_small` (0 to 1) the share of lower-case occurrences of the name in the best candidates, and `weak_meaning`
     (0 to 0.3) how far a match by meaning alone is from the best possible one. `metadata_lead` (−1 to 1) is the lead of
-    the candidates whose metadata name an entity that was made from metadata, 0 for other entities.
+    the candidates whose metadata name an entity that was made from metadata, 0 for other entities, and
+    `from_metadata` is true for one that was made from an author, team or the like.
     """
 
     use: NameUse
@@ -63,6 +66,7 @@ class Evidence:
     written_small: float
     weak_meaning: float = 0.0
     metadata_lead: float = 0.0
+    from_metadata: bool = False
 
 
 def probability(evidence: Evidence) -> float:
@@ -76,6 +80,7 @@ def _logit(evidence: Evidence) -> float:
         FORM[use.form]
         + CASE[use.case]
         + AUTOMATIC * evidence.automatic
+        + FULL_FROM_METADATA * (evidence.from_metadata and use.form == "full")
         + INCIDENTAL * use.is_incidental
         + PLACE * use.is_place
         + LEAD * min(evidence.lead, MAX_LEAD)

@@ -223,6 +223,7 @@ def test_aboutness_is_the_logistic_function_of_the_published_coefficients() -> N
         (evidence(NameUse("full")), evidence(NameUse("full"), written_small=1.0)),
         (evidence(NameUse("topic")), evidence(NameUse("topic"), weak_meaning=0.3)),
         (evidence(NameUse("full")), evidence(NameUse("full"), metadata_lead=-0.4)),
+        (evidence(NameUse("full")), evidence(NameUse("full"), from_metadata=True)),
     ],
 )
 def test_each_piece_of_evidence_changes_the_aboutness(better: Evidence, worse: Evidence) -> None:
