@@ -190,6 +190,8 @@ async def run(
     embedded, refused = await _ingest(loaded, user_id, services, progress)
     if tenant.exclusive:
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
+    # Names from the metadata of a document are matched in those stored before it by a job.
+    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
     rankings, took, failed, predictions = [], [], 0, Predictions()
     for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
