@@ -15,13 +15,12 @@ from uuid import uuid4
 import psutil
 import sqlalchemy as sa
 
-from app.pipelines import document_drafts, ingest, model_switch
+from app.pipelines import chunk_vectors, document_drafts, ingest, model_switch
 from app.pipelines.services import Services
 from app.shapes import Upload
 
-BATCH = 64
-"""Passages that the model alone embeds at once. An ingest embeds up to 180 short notes together, of which less is
-padding: docs/benchmarks.md."""
+WARM_UP = 64
+"""Passages that are embedded before the first measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +95,14 @@ class Meter:
 
 
 async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path, *, rounds: int) -> SpeedComparison:
-    """Embeds the chunks of all documents, then stores the documents for a new user, and so on alternately."""
+    """Embeds all chunks, as many at once as an ingest may, then stores the documents for a new user, and so on."""
     model, options, meter = services.embedder.model, services.chunking_options, Meter(services, data_dir)
     drafts = [document_drafts.prepare(upload, model=model, options=options) for upload in uploads]
     texts = [chunk.embedded for draft in drafts for chunk in draft.chunks]
 
     async def embed(most: int = len(texts)) -> None:
-        for start in range(0, most, BATCH):
-            await services.embedder.embed_documents(texts[start : start + BATCH])
+        for start in range(0, most, chunk_vectors.EMBED_SLICE):
+            await services.embedder.embed_documents(texts[start : min(most, start + chunk_vectors.EMBED_SLICE)])
 
     async def alone() -> None:
         await model_switch.run(services.embedder, services.db, embed)
@@ -113,7 +112,7 @@ async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path,
             if outcome.error is not None:
                 raise outcome.error
 
-    await model_switch.run(services.embedder, services.db, partial(embed, BATCH))
+    await model_switch.run(services.embedder, services.db, partial(embed, WARM_UP))
     of_model, of_ingest = [], []
     for _ in range(rounds):
         of_model.append(await meter.of(alone, len(uploads), len(texts)))
