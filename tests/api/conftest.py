@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 
 import harness
@@ -11,6 +11,7 @@ from api_caller import Caller
 from fastapi import FastAPI
 
 from app.config import Settings
+from app.pipelines import keys
 from app.providers.fake import FakeEmbedder
 from app.store.db import Database
 
@@ -19,6 +20,14 @@ from app.store.db import Database
 def template(wide_template: str) -> str:
     """Databases here are for vectors of the offline model's length."""
     return wide_template
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient_lookups() -> Iterator[None]:
+    """The look-up of a key waits for the database longer than a busy machine stops a test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keys, "LOOKUP_S", 30.0)
+        yield
 
 
 @pytest.fixture(scope="module")
