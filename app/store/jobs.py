@@ -119,8 +119,11 @@ async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: s
 
 
 async def renew(db: Writing, job: Job, *, lease_s: float) -> bool:
-    """Extend the lease of a job; false if the claim was lost."""
-    return await _change(db, job, leased_until=_after(lease_s))
+    """Extend the lease of a job; false if it was cancelled or claimed again, not if this claim has just finished it."""
+    if await _change(db, job, leased_until=_after(lease_s)):
+        return True
+    lost = sa.or_(_j.status == "cancelled", _j.attempts > job.attempts)
+    return await db.scalar(sa.select(_j.job_id).where(_j.job_id == job.job_id, lost)) is None
 
 
 async def advance(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:

@@ -84,21 +84,28 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
     assert (await _state(tenant, job_id)).attempts == 2
 
 
-async def test_the_lease_of_a_working_job_is_renewed(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(workers, "RENEW_S", 0.01)
     await _queue(tenant)
     renewed = asyncio.Event()
     renew = store.renew
 
-    async def counted(*args: Any, **options: Any) -> bool:
+    async def noted(*args: Any, **options: Any) -> bool:
+        has_claim = await renew(*args, **options)
         renewed.set()
-        return await renew(*args, **options)
+        return has_claim
 
-    monkeypatch.setattr(store, "renew", counted)
+    monkeypatch.setattr(store, "renew", noted)
 
     async def slow(run: Run) -> int:
         await renewed.wait()
-        return await _finish(run)
+        done = await _finish(run)
+        for _ in range(2):
+            renewed.clear()
+            await renewed.wait()
+        return done
 
     assert await _run(tenant, slow) == (KIND, 1)
 
