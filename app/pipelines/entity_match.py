@@ -106,7 +106,8 @@ async def _matches(
     longest = query_words.longest_names(query_names.query, stored_keys)
     query_names = replace(query_names, exact={**longest, **query_names.exact})
     taken = {index for spans in query_names.exact.values() for span in spans for index in range(*span)}
-    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken)
+    parts = _parts_of_names(found, query_names)
+    text = name_uses.read(parsed.text, query_names.query, taken | query_names.taken, parts)
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
@@ -156,6 +157,13 @@ async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNam
         for key in parts.get(word, ())[:MAX_SIMILAR_NAMES] if index not in taken else ():
             similar.setdefault(key, _SimilarName((index, index + 1)))
     return _QueryNames(query, exact, {k: name for k, name in similar.items() if k not in exact}, frozenset(taken))
+
+
+def _parts_of_names(found: Sequence[Match], query_names: _QueryNames) -> set[int]:
+    """The positions of words of the query that are the first or last name of a stored person."""
+    persons = (match.key or "" for match in found if match.by == "fuzzy" and match.type == "person")
+    similar = (query_names.similar[key] for key in persons)
+    return {name.span[0] for name in similar if not name.similarity}
 
 
 def _scored(match: Match, query_names: _QueryNames, text: QueryText) -> EntityMatch:

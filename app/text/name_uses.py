@@ -34,13 +34,14 @@ MIN_WORDS_BESIDE_ADDRESS = 3
 
 
 class QueryText:
-    """A query prepared for `use`; `taken` are the positions of words that belong to known names."""
+    """A query prepared for `use`; see `read`."""
 
-    def __init__(self, text: str, words: QueryWords, taken: Collection[int]) -> None:
+    def __init__(self, text: str, words: QueryWords, taken: Collection[int], parts: Collection[int]) -> None:
         self._text = text
         self._words = words
         self._offsets = names.word_offsets(text)
         self._taken = taken
+        self._parts = parts
 
     def use(self, start: int, end: int, *, form: NameForm, kind: str) -> NameUse:
         """Returns how the query uses the words from `start` to `end` (exclusive), the name of an entity of this type.
@@ -120,7 +121,7 @@ class QueryText:
         word = words.words[position]
         return (
             words.capital[position]
-            and not words.opens[position]
+            and (not words.opens[position] or position in self._parts)
             and position not in self._taken
             and word not in type_words
             and word not in stop_words.FUNCTION_WORDS
@@ -140,9 +141,13 @@ class QueryText:
         return not before.strip() and after[:1] == "," and "?" in after and not _PRONOUNS & set(following)
 
 
-def read(text: str, words: QueryWords, taken: Collection[int] = ()) -> QueryText:
-    """Prepares a query with its words, of which those at the positions `taken` belong to known names."""
-    return QueryText(text, words, taken)
+def read(text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> QueryText:
+    """Prepares a query with its words.
+
+    Those at the positions `taken` belong to known names; those at the positions `parts` are, by themselves, first or
+    last names of known persons, so the capital with which one of them opens a sentence is that of a name.
+    """
+    return QueryText(text, words, taken, parts)
 
 
 def best(uses: Sequence[NameUse]) -> NameUse:

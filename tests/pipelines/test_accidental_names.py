@@ -49,6 +49,7 @@ async def accidents(tenant: Tenant) -> Tenant:
         "ERR_STREAM_PREMATURE_CLOSE",
         "VX-900 firmware Ana Kovac",
         "what did John Kennedy write about ships",
+        "Ann Calder on harbours",
         "my manager rejected my claim",
     ],
 )

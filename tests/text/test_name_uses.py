@@ -70,6 +70,15 @@ def test_a_capitalised_word_beside_a_name_makes_it_somebody_elses(text: str, nam
     assert use(text, name).has_neighbour is neighbour
 
 
+@pytest.mark.parametrize(("known", "neighbour"), [(True, True), (False, False)])
+def test_a_word_that_opens_the_query_is_a_neighbour_if_it_is_a_known_first_or_last_name(
+    known: bool, neighbour: bool
+) -> None:
+    text = "Ask Kennedy about the ships"
+    read = name_uses.read(text, query_words.read(text), {1}, {0} if known else ())
+    assert read.use(1, 2, form="part", kind="person").has_neighbour is neighbour
+
+
 def test_the_type_of_an_entity_may_stand_beside_its_name() -> None:
     assert not use("how is Project Quartz doing", "quartz", "project").has_neighbour
     assert not use("what does the Quartz Team do", "quartz", "team").has_neighbour
