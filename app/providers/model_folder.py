@@ -64,7 +64,7 @@ def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> O
     """Load the embedding model in a folder and embed one word with it. Raises ProviderError."""
     described = describe(path, overrides)
     graph = load_graph(path, max_tokens=described.max_tokens, threads=threads)
-    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides))
+    embedder = OnnxEmbedder(graph, graph.beside(), described, _steps(path, graph.outputs, overrides))
     embedder.check()
     return embedder
 
@@ -84,7 +84,7 @@ def load_graph(path: Path, *, max_tokens: int, threads: int | None) -> OnnxModel
     if file is None:
         raise ProviderError(f"{name} is missing: the folder has no model.onnx.", fault="model")
     try:
-        session = onnx_model.open_session(file, threads=threads)
+        session = onnx_model.open_session(file, threads=threads or onnx_model.usable_cores())
     except Exception as error:  # ONNX Runtime's exceptions have no other common base
         raise ProviderError(f"{name} cannot be loaded: {file.name} is not a complete model.", fault="model") from error
     try:

@@ -17,7 +17,7 @@ from tokenizers import Encoding
 
 from app.errors import BadEmbedding, ProviderError
 from app.providers import base
-from app.providers.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel, by_length
+from app.providers.onnx_model import TOKENIZER_BATCH, Ids, OnnxModel
 from app.shapes import Vector
 
 Pooling = Literal["mean", "cls", "last"]
@@ -41,17 +41,17 @@ class EmbeddingSteps:
 class OnnxEmbedder:
     """An Embedder on the local CPU. `aclose()` ends its threads.
 
-    Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one. `batch_size`
-    documents share one inference: more than 8 bring no speed on a CPU, use more memory, and delay a cancellation.
+    Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
+    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
     """
 
     def __init__(
-        self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, batch_size: int = 8
+        self, queries: OnnxModel, documents: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps
     ) -> None:
-        self._graph = graph
+        self._queries = queries
+        self._documents = documents
         self._model = replace(model, token_starts=self._token_starts)
         self._steps = steps
-        self._batch_size = batch_size
 
     @property
     def model(self) -> base.EmbeddingModel:
@@ -60,18 +60,18 @@ class OnnxEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError when inference fails or the embedder is closed."""
-        return (await self._graph.of_query(self._embed, [text]))[0]
+        return (await self._queries.run(self._embed_queries, [text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Embed passages, in the order of `texts`. A cancelled call stops after the current batch.
+        """Embed passages, in the order of `texts`. A cancelled call stops after the current batches.
 
         Raises ProviderError when inference fails or the embedder is closed.
         """
         encode = partial(self._encoded, self._steps.document_prefix)
         encodings: list[Encoding] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
-            encodings += await self._graph.of_documents(encode, texts[start : start + TOKENIZER_BATCH])
-        batches = by_length(encodings, self._batch_size)
+            encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
+        batches = self._documents.batches(encodings)
         vectors: dict[int, Vector] = {}
         async with aclosing(self._of_batches(batches, encodings)) as computed:
             async for rows, found in computed:
@@ -81,45 +81,49 @@ class OnnxEmbedder:
     async def _of_batches(
         self, batches: Sequence[Sequence[int]], encodings: Sequence[Encoding]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
-        """The vectors of batches of rows, of which one waits in the thread's queue while another one is computed."""
-        queued: deque[asyncio.Future[list[Vector]]] = deque()
+        """The vectors of batches of rows, of which one waits while the threads compute others."""
+        embed = partial(self._vectors, self._documents)
+        queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
         try:
-            for place, rows in enumerate(batches):
-                queued.append(self._graph.of_documents(self._vectors, [encodings[row] for row in rows]))
-                if place:
-                    yield batches[place - 1], await queued.popleft()
-            for future in queued:
-                yield batches[-1], await future
+            for rows in batches:
+                queued.append((rows, self._documents.run(embed, [encodings[row] for row in rows])))
+                if len(queued) > self._documents.concurrency:
+                    yield queued[0][0], await queued[0][1]
+                    queued.popleft()
+            while queued:
+                yield queued[0][0], await queued[0][1]
+                queued.popleft()
         finally:
-            for future in queued:
+            for _, future in queued:
                 future.cancel()
-            await asyncio.gather(*queued, return_exceptions=True)
+            await asyncio.gather(*(future for _, future in queued), return_exceptions=True)
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
-        await self._graph.aclose()
+        for graph in (self._queries, self._documents):
+            await graph.aclose()
 
     def check(self) -> None:
         """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""
-        found = len(self._embed(["stepwell"])[0])
+        found = len(self._embed_queries(["stepwell"])[0])
         if found < self._model.dimension:
-            message = f"{self._graph.name} returns {found} dimensions, not {self._model.dimension}."
+            message = f"{self._queries.name} returns {found} dimensions, not {self._model.dimension}."
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._graph.token_starts(_lowered(text) if self._steps.lower_case else text)
+        return self._documents.token_starts(_lowered(text) if self._steps.lower_case else text)
 
-    def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        return self._vectors(self._encoded(self._steps.query_prefix, texts))
+    def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
+        return self._vectors(self._queries, self._encoded(self._steps.query_prefix, texts))
 
     def _encoded(self, prefix: str, texts: Sequence[str]) -> list[Encoding]:
         prefixed = [prefix + text for text in texts]
-        return self._graph.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
+        return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
-    def _vectors(self, encodings: Sequence[Encoding]) -> list[Vector]:
-        values, mask = self._graph.infer(encodings, self._steps.output)
+    def _vectors(self, graph: OnnxModel, encodings: Sequence[Encoding]) -> list[Vector]:
+        values, mask = graph.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):
-            raise ProviderError(f"{self._graph.name} returns no vectors.", fault="model")
+            raise ProviderError(f"{graph.name} returns no vectors.", fault="model")
         pooled = pooled_by(self._steps.pooling, values, mask) if values.ndim == 3 else values
         result: list[Vector] = unit(pooled[:, : self._model.dimension]).tolist()
         return result

@@ -1,8 +1,6 @@
 """Runs a transformer in ONNX format with its tokenizer on the CPU.
 
-Texts and pairs of texts are tokenized, padded to the longest of a batch and run through the graph. A model has one
-thread for queries and one for documents over one session, so a query shares the cores with a running batch of
-documents instead of waiting for it.
+Texts and pairs of texts are tokenized, padded to the longest of a batch and run through the graph.
 """
 
 from __future__ import annotations
@@ -28,6 +26,9 @@ from tokenizers import Encoding, Tokenizer
 from app.errors import ProviderError
 
 MAX_THREADS = 4
+TOKENS_PER_THREAD = 600
+"""Tokens of a batch for each thread of an inference. Measured: more need more than a core's cache and take longer, and
+less is padded in small batches."""
 TOKENIZER_BATCH = 64  # texts; a query can be tokenized only between two calls
 PIECE, PIECES = 4_000, 8
 """Code points of a long text that are tokenized as one, and pieces that are tokenized in one call."""
@@ -45,11 +46,14 @@ _Result = TypeVar("_Result")
 class OnnxModel:
     """A graph whose inputs are token ids. `name` is the subject of its error messages.
 
-    Raises ProviderError for a graph with other inputs than INPUTS.
+    `concurrency` is how many inferences run at once. Raises ProviderError for a graph with other inputs than INPUTS.
     """
 
-    def __init__(self, name: str, session: onnxruntime.InferenceSession, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, name: str, session: onnxruntime.InferenceSession, tokenizer: Tokenizer, *, concurrency: int = 1
+    ) -> None:
         self.name = name
+        self.concurrency = concurrency
         self.outputs = [output.name for output in session.get_outputs()]
         self._session = session
         self._tokenizer = tokenizer
@@ -57,16 +61,19 @@ class OnnxModel:
         if not {"input_ids"} <= self._inputs <= INPUTS:
             given = ", ".join(sorted(self._inputs))
             raise ProviderError(f"{name} is no model of token ids: its inputs are {given}.", fault="model")
-        self._query_thread = ThreadPoolExecutor(1, thread_name_prefix="onnx-query")
-        self._document_thread = ThreadPoolExecutor(1, thread_name_prefix="onnx-document")
+        self._batch_tokens = TOKENS_PER_THREAD * session.get_session_options().intra_op_num_threads
+        self._threads = ThreadPoolExecutor(concurrency, thread_name_prefix="onnx")
 
-    async def of_query(self, work: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Call `work` in the thread for queries. Raises ProviderError after `aclose`."""
-        return await self._queued(self._query_thread, work, argument)
+    def beside(self) -> OnnxModel:
+        """The same model with a thread of its own, in which calls need not wait for those of this one."""
+        return OnnxModel(self.name, self._session, self._tokenizer)
 
-    def of_documents(self, work: Callable[[_Argument], _Result], argument: _Argument) -> asyncio.Future[_Result]:
-        """Call `work` in the thread for documents, after the calls before it. Raises ProviderError after `aclose`."""
-        return self._queued(self._document_thread, work, argument)
+    def run(self, work: Callable[[_Argument], _Result], argument: _Argument) -> asyncio.Future[_Result]:
+        """Call `work` in a thread, after the calls before it have begun. Raises ProviderError after `aclose`."""
+        try:
+            return asyncio.get_running_loop().run_in_executor(self._threads, work, argument)
+        except RuntimeError as error:
+            raise ProviderError(f"{self.name} is closed.") from error
 
     def encode(self, texts: Sequence[Text]) -> list[Encoding]:
         """The tokens of texts or of pairs of texts."""
@@ -88,6 +95,19 @@ class OnnxModel:
                     starts.extend(_starts(text, begin, part))
         return starts
 
+    def batches(self, encodings: Sequence[Encoding]) -> list[list[int]]:
+        """The positions of encodings in batches for one inference each, the longest first.
+
+        Those of a batch have similar lengths, so that little is padded.
+        """
+        lengths = [len(encoding.ids) for encoding in encodings]
+        batches: list[list[int]] = []
+        for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
+            if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > self._batch_tokens:
+                batches.append([])
+            batches[-1].append(row)
+        return batches
+
     def infer(self, encodings: Sequence[Encoding], output: str) -> tuple[npt.NDArray[np.float32], Ids]:
         """An output of the graph for a batch, and the batch's attention mask. Raises ProviderError."""
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
@@ -106,16 +126,7 @@ class OnnxModel:
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
-        for thread in (self._query_thread, self._document_thread):
-            await asyncio.to_thread(thread.shutdown)
-
-    def _queued(
-        self, thread: ThreadPoolExecutor, work: Callable[[_Argument], _Result], argument: _Argument
-    ) -> asyncio.Future[_Result]:
-        try:
-            return asyncio.get_running_loop().run_in_executor(thread, work, argument)
-        except RuntimeError as error:
-            raise ProviderError(f"{self.name} is closed.") from error
+        await asyncio.to_thread(self._threads.shutdown)
 
 
 def _bounds(text: str) -> Iterator[tuple[int, int]]:
@@ -136,21 +147,13 @@ def _starts(text: str, offset: int, encoding: Encoding) -> Iterator[int]:
         yield from range(start, stop, UNKNOWN_TOKEN) if stop - start > LONGEST_TOKEN else (start,)
 
 
-def by_length(encodings: Sequence[Encoding], size: int) -> list[list[int]]:
-    """Batches of `size` positions with encodings of similar length, so that little is padded."""
-    order = sorted(range(len(encodings)), key=lambda row: len(encodings[row].ids))
-    return [order[start : start + size] for start in range(0, len(order), size)]
-
-
-def open_session(
-    graph: Path | bytes, *, threads: int | None = None, weights: Path | None = None
-) -> onnxruntime.InferenceSession:
-    """Load a graph for inference with `threads` threads (default: the usable cores, at most 4).
+def open_session(graph: Path | bytes, *, threads: int, weights: Path | None = None) -> onnxruntime.InferenceSession:
+    """Load a graph; `threads` share each inference.
 
     `weights` is the folder of the external data of a graph that is given as bytes. Raises what ONNX Runtime raises.
     """
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or _usable_cores()
+    options.intra_op_num_threads = threads
     options.log_severity_level = 3
     # Spinning saves half a millisecond on idle cores and halves the throughput on cores shared with Postgres.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -179,6 +182,7 @@ def _joined(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """The cores that this process may use, at most MAX_THREADS."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, MAX_THREADS)

@@ -9,10 +9,8 @@ import numpy as np
 from tokenizers import Encoding
 
 from app.errors import ProviderError
-from app.providers.onnx_model import OnnxModel, by_length
+from app.providers.onnx_model import OnnxModel
 
-BATCH = 8
-"""Passages of one inference; a cancelled call stops after the current one."""
 MAX_CHARACTERS = 4_000
 """Of a passage that are read; models truncate at about 500 tokens."""
 
@@ -20,7 +18,7 @@ MAX_LOGIT = 500.0
 
 
 class OnnxReranker:
-    """A cross-encoder with one label (its logit) or two (irrelevant, relevant). `aclose()` ends its threads."""
+    """A cross-encoder with one label (its logit) or two (irrelevant, relevant). `aclose()` ends its thread."""
 
     def __init__(self, graph: OnnxModel, name: str) -> None:
         self._graph = graph
@@ -32,16 +30,19 @@ class OnnxReranker:
         return self._name
 
     async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The relevance of each passage, 0 to 1, in the same order. Raises ProviderError."""
-        encodings = await self._graph.of_query(partial(self._encoded, query), passages)
+        """The relevance of each passage, 0 to 1, in the same order. A cancelled call stops after the current batch.
+
+        Raises ProviderError.
+        """
+        encodings = await self._graph.run(partial(self._encoded, query), passages)
         found: dict[int, float] = {}
-        for rows in by_length(encodings, BATCH):
-            scores = await self._graph.of_query(self._scores, [encodings[row] for row in rows])
+        for rows in self._graph.batches(encodings):
+            scores = await self._graph.run(self._scores, [encodings[row] for row in rows])
             found.update(zip(rows, scores, strict=True))
         return [found[row] for row in range(len(encodings))]
 
     async def aclose(self) -> None:
-        """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
+        """Finish queued work and end the thread; later calls raise ProviderError. May be called twice."""
         await self._graph.aclose()
 
     def check(self) -> None:

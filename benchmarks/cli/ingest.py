@@ -10,6 +10,7 @@ import typer
 
 from app import runtime
 from app.cli import options
+from app.evaluation import beir
 from app.pipelines.services import Services
 from app.shapes import Upload
 from app.store import db, embedded, schema
@@ -25,6 +26,7 @@ POINTS = 10
 def ingest(
     documents: Annotated[int, typer.Option(help="Documents to store in each round; 0: leave out the speed.")] = 1_000,
     notes: Annotated[int, typer.Option(help="Notes in each of these documents.", min=1)] = 1,
+    corpus: Annotated[Path | None, typer.Option(help="Take them from a set in BEIR layout.")] = None,
     rounds: Annotated[int, typer.Option(help="Rounds of the speed.", min=1)] = 3,
     folder_mb: Annotated[int, typer.Option(help="Size of the folder of files; 0: leave it out.")] = 500,
     document_mb: Annotated[int, typer.Option(help="Size of the large document; 0: leave it out.")] = 50,
@@ -32,12 +34,18 @@ def ingest(
     """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests."""
     if documents:
         with folders.data_dir(None) as chosen:
-            uploads = generate.build("train", documents=documents * notes, questions=1).documents
+            uploads = _uploads(corpus, documents * notes)
             longer = uploads if notes == 1 else speed.joined(uploads, notes)
             options.run(_speed(longer, rounds, chosen))
     if folder_mb or document_mb:
         with folders.temporary() as temporary:
             options.run(_memory(temporary, folder_mb, document_mb))
+
+
+def _uploads(corpus: Path | None, most: int) -> Sequence[Upload]:
+    if corpus is None:
+        return generate.build("train", documents=most, questions=1).documents
+    return beir.load(corpus).documents[:most]
 
 
 async def _speed(uploads: Sequence[Upload], rounds: int, data_dir: Path) -> None:

@@ -28,7 +28,7 @@ TOLERANCE = 2e-6
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def model():
-    embedder = await minilm.load(batch_size=4)
+    embedder = await minilm.load()
     yield embedder
     await embedder.aclose()
 
@@ -65,7 +65,7 @@ async def test_tokens_of_a_text_of_any_length_are_those_that_are_embedded(model,
     assert list(starts) == sorted(starts)
     assert not any(text[start].isspace() for start in starts)
     words = text.split()  # no token spans two words, and a word has at most a few tokens
-    assert len(starts) == sum(len(encoding.ids) - 2 for encoding in model._graph.encode(words))
+    assert len(starts) == sum(len(encoding.ids) - 2 for encoding in model._documents.encode(words))
 
 
 async def test_a_word_that_the_vocabulary_does_not_have_counts_by_its_length(model):
@@ -106,13 +106,13 @@ async def test_a_lone_surrogate_is_ignored_and_a_pair_is_its_character(model):
 
 
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
-    embedder = await minilm.load(batch_size=32)
+    embedder = await minilm.load(threads=1)
     documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 32))
     answered = 0
     while not documents.done():
         await embedder.embed_query("water")
         answered += not documents.done()
-    assert answered > 3  # on one thread: one before the batch, one between tokenising and inference
+    assert answered > 32  # in the thread for documents: at most one before each of the 16 batches
     assert len(await documents) == 32
     await embedder.aclose()
 
@@ -162,10 +162,9 @@ async def test_a_package_that_is_not_installed_is_a_provider_error_that_names_it
         await minilm.load()
 
 
-@pytest.mark.parametrize("numbers", [{"threads": 0}, {"batch_size": 0}])
-async def test_numbers_below_one_are_rejected(numbers):
+async def test_no_thread_is_rejected():
     with pytest.raises(ValueError, match="start at 1"):
-        await minilm.load(**numbers)
+        await minilm.load(threads=0)
 
 
 def test_the_committed_graph_is_what_the_export_script_builds():
