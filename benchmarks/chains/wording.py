@@ -22,8 +22,8 @@ class Wording:
     """Templates of one half.
 
     `incident` are the sections of a report, of which only the second contains the identifiers; `review` is about the
-    same event without them. `supplier`, `runbook`, `ticket` and `engineer` are answers, `stock` is a list that contains
-    many parts, `notes` are about nothing else. `questions` are by type.
+    same event without them. `supplier`, `runbook`, `ticket` and `engineer` are answers, and `stock` is a list that
+    contains many parts. `questions` are by type.
     """
 
     faults: tuple[Fault, ...]

@@ -189,8 +189,7 @@ CROSS JOIN LATERAL (
     SELECT o.chunk_id, o.document_id FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
 ) AS c
 CROSS JOIN LATERAL (
-    SELECT 1 - (o.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
-    FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = f.chunk_no LIMIT 1
+    {{similarity_to_query f}}
 ) AS v
 LEFT JOIN named_chunks AS t ON t.chunk_no = f.chunk_no
 LEFT JOIN linked AS l ON l.chunk_no = f.chunk_no

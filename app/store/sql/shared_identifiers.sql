@@ -81,7 +81,6 @@ linked AS MATERIALIZED (
 SELECT c.chunk_id, c.document_id, v.similarity, c.weight, c.word, CAST(c.chunks AS integer) AS chunks, c.source
 FROM (SELECT l.* FROM linked AS l ORDER BY l.weight DESC, l.chunk_no LIMIT :most_chunks) AS c
 CROSS JOIN LATERAL (
-    SELECT 1 - (o.embedding <=> (SELECT a.vector FROM query_vector AS a)) AS similarity
-    FROM stepwell.embeddings AS o WHERE o.user_id = :user_id AND o.chunk_no = c.chunk_no LIMIT 1
+    {{similarity_to_query c}}
 ) AS v
 ORDER BY c.chunk_id
