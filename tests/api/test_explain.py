@@ -154,7 +154,7 @@ REQUESTS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(request=REQUESTS)
 async def test_the_components_of_every_search_add_up(client: httpx.AsyncClient, request: dict[str, Any]) -> None:
     for hit in await explained(client, request):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from app.cli import mcp_bridge
 
 ROOT = Path(__file__).parents[2]
-CALLS = 1_000
+CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 250
 HANDSHAKE = (
     {
         "jsonrpc": "2.0",
@@ -53,7 +54,7 @@ def search(number: int) -> dict[str, Any]:
     }
 
 
-def test_a_thousand_calls_are_answered_by_valid_messages_only(
+def test_calls_that_are_sent_without_waiting_are_answered_by_valid_messages_only(
     stepwell: Callable[..., Any], data_dir: Path, note: Path
 ) -> None:
     assert stepwell("ingest", note).code == 0
