@@ -26,15 +26,15 @@ GRAPH = Path(__file__).with_name("minilm.onnx")
 async def load(*, threads: int | None = None, folder: Path | None = None) -> OnnxEmbedder:
     """Load the model off the event loop.
 
-    `threads` (default: the usable cores, at most 4) share the inference of a query. Each of them runs one of documents:
-    the model is so small that threads of one inference wait for each other a tenth of the time. `folder` holds
+    `threads` (default: the usable cores, at most 4) share an inference. For many documents, each of them runs one of
+    its own: the model is so small that threads of one inference wait for each other a tenth of the time. `folder` holds
     model.safetensors and tokenizer.json (default: the installed package's). Raises ProviderError when a file is missing
     or the weights are not the published ones, ValueError for a number below 1.
     """
     if threads is not None and threads < 1:
         raise ValueError("threads start at 1")
-    models = await asyncio.to_thread(_open, folder or _package_folder(), threads or onnx_model.usable_cores())
-    return OnnxEmbedder(*models, MODEL, EmbeddingSteps(output="vectors"))
+    graph, bulk = await asyncio.to_thread(_open, folder or _package_folder(), threads or onnx_model.usable_cores())
+    return OnnxEmbedder(graph, MODEL, EmbeddingSteps(output="vectors"), bulk=bulk)
 
 
 def _package_folder() -> Path:
@@ -45,17 +45,17 @@ def _package_folder() -> Path:
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
-def _open(folder: Path, threads: int) -> tuple[OnnxModel, OnnxModel]:
-    """The model for queries and the one for documents."""
+def _open(folder: Path, threads: int) -> tuple[OnnxModel, OnnxModel | None]:
+    """The model whose threads share an inference and, if there are several, the one whose threads run one each."""
     try:
         _verify(folder / "model.safetensors")
         tokenizer = onnx_model.open_tokenizer(folder / "tokenizer.json", max_tokens=MODEL.max_tokens)
-        graph = GRAPH.read_bytes()
-        queries = OnnxModel(NAME, onnx_model.open_session(graph, threads=threads, weights=folder), tokenizer)
+        file = GRAPH.read_bytes()
+        graph = OnnxModel(NAME, onnx_model.open_session(file, threads=threads, weights=folder), tokenizer)
         if threads == 1:
-            return queries, queries.beside()
-        session = onnx_model.open_session(graph, threads=1, weights=folder)
-        return queries, OnnxModel(NAME, session, tokenizer, concurrency=threads)
+            return graph, None
+        session = onnx_model.open_session(file, threads=1, weights=folder)
+        return graph, OnnxModel(NAME, session, tokenizer, concurrency=threads)
     except ProviderError:
         raise
     except Exception as error:  # the libraries' exceptions have no other common base

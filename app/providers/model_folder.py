@@ -64,7 +64,7 @@ def load_embedder(path: Path, overrides: Overrides, *, threads: int | None) -> O
     """Load the embedding model in a folder and embed one word with it. Raises ProviderError."""
     described = describe(path, overrides)
     graph = load_graph(path, max_tokens=described.max_tokens, threads=threads)
-    embedder = OnnxEmbedder(graph, graph.beside(), described, _steps(path, graph.outputs, overrides))
+    embedder = OnnxEmbedder(graph, described, _steps(path, graph.outputs, overrides))
     embedder.check()
     return embedder
 

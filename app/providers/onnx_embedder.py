@@ -23,6 +23,9 @@ from app.shapes import Vector
 Pooling = Literal["mean", "cls", "last"]
 Floats = npt.NDArray[np.float32]
 
+MIN_BATCHES = 2
+"""Batches for each thread from which documents are many."""
+
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSteps:
@@ -42,14 +45,16 @@ class OnnxEmbedder:
     """An Embedder on the local CPU. `aclose()` ends its threads.
 
     Queries and documents have threads of their own, so a query shares the cores with documents instead of waiting for
-    them. Texts are truncated to the model's `max_tokens`, vectors to its dimension and then to length one.
+    them. `bulk` computes documents if there are enough for several batches on each of its threads. Texts are truncated
+    to the model's `max_tokens`, vectors to its dimension and then to length one.
     """
 
     def __init__(
-        self, queries: OnnxModel, documents: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps
+        self, graph: OnnxModel, model: base.EmbeddingModel, steps: EmbeddingSteps, *, bulk: OnnxModel | None = None
     ) -> None:
-        self._queries = queries
-        self._documents = documents
+        self._queries = graph
+        self._documents = graph.beside()
+        self._bulk = bulk
         self._model = replace(model, token_starts=self._token_starts)
         self._steps = steps
 
@@ -71,23 +76,25 @@ class OnnxEmbedder:
         encodings: list[Encoding] = []
         for start in range(0, len(texts), TOKENIZER_BATCH):
             encodings += await self._documents.run(encode, texts[start : start + TOKENIZER_BATCH])
-        batches = self._documents.batches(encodings)
+        graph = self._documents
+        if self._bulk is not None and len(self._bulk.batches(encodings)) >= MIN_BATCHES * self._bulk.concurrency:
+            graph = self._bulk
         vectors: dict[int, Vector] = {}
-        async with aclosing(self._of_batches(batches, encodings)) as computed:
+        async with aclosing(self._of_batches(graph, encodings)) as computed:
             async for rows, found in computed:
                 vectors.update(zip(rows, found, strict=True))
         return [vectors[row] for row in range(len(encodings))]
 
     async def _of_batches(
-        self, batches: Sequence[Sequence[int]], encodings: Sequence[Encoding]
+        self, graph: OnnxModel, encodings: Sequence[Encoding]
     ) -> AsyncGenerator[tuple[Sequence[int], list[Vector]], None]:
         """The vectors of batches of rows, of which one waits while the threads compute others."""
-        embed = partial(self._vectors, self._documents)
+        embed = partial(self._vectors, graph)
         queued: deque[tuple[Sequence[int], asyncio.Future[list[Vector]]]] = deque()
         try:
-            for rows in batches:
-                queued.append((rows, self._documents.run(embed, [encodings[row] for row in rows])))
-                if len(queued) > self._documents.concurrency:
+            for rows in graph.batches(encodings):
+                queued.append((rows, graph.run(embed, [encodings[row] for row in rows])))
+                if len(queued) > graph.concurrency:
                     yield queued[0][0], await queued[0][1]
                     queued.popleft()
             while queued:
@@ -100,8 +107,9 @@ class OnnxEmbedder:
 
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
-        for graph in (self._queries, self._documents):
-            await graph.aclose()
+        for graph in (self._queries, self._documents, self._bulk):
+            if graph is not None:
+                await graph.aclose()
 
     def check(self) -> None:
         """Embed a word. Raises ProviderError where the model returns no vector of its dimension."""

@@ -98,12 +98,13 @@ class OnnxModel:
     def batches(self, encodings: Sequence[Encoding]) -> list[list[int]]:
         """The positions of encodings in batches for one inference each, the longest first.
 
-        Those of a batch have similar lengths, so that little is padded.
+        Those of a batch are at least half as long as its longest, so that little is padded.
         """
         lengths = [len(encoding.ids) for encoding in encodings]
         batches: list[list[int]] = []
         for row in sorted(range(len(lengths)), key=lengths.__getitem__, reverse=True):
-            if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > self._batch_tokens:
+            longest = lengths[batches[-1][0]] if batches else 0
+            if not batches or (len(batches[-1]) + 1) * longest > self._batch_tokens or 2 * lengths[row] < longest:
                 batches.append([])
             batches[-1].append(row)
         return batches

@@ -105,6 +105,21 @@ async def test_a_lone_surrogate_is_ignored_and_a_pair_is_its_character(model):
     assert await model.embed_query("\ud83d\ude80") == await model.embed_query("🚀")
 
 
+async def test_a_batch_has_texts_of_similar_length_and_at_most_600_tokens_for_each_thread():
+    embedder = await minilm.load(threads=1)
+    encodings = embedder._documents.encode(["water " * length for length in (3, 200, 90, 4, 250, 100, 80, 5)])
+    assert embedder._documents.batches(encodings) == [[4, 1], [5, 2, 6], [7, 3, 0]]
+    equal = [encodings[6]] * 15
+    assert embedder._documents.batches(equal) == [list(range(7)), list(range(7, 14)), [14]]
+    await embedder.aclose()
+
+
+async def test_many_documents_have_the_vectors_of_few(model):
+    many = await model.embed_documents([f"{text} {number}" for text in TEXTS for number in range(20)])
+    few = [vector for text in TEXTS for vector in await model.embed_documents([f"{text} 0", f"{text} 1"])]
+    assert apart([many[20 * place + number] for place in range(len(TEXTS)) for number in (0, 1)], few) < TOLERANCE
+
+
 async def test_queries_are_answered_while_a_batch_of_documents_is_running():
     embedder = await minilm.load(threads=1)
     documents = asyncio.create_task(embedder.embed_documents(["a long passage about water " * 30] * 32))
