@@ -153,7 +153,7 @@ class UploadBatch:
 
     async def outcomes(self, user_id: str, services: Services) -> AsyncGenerator[IngestOutcome, None]:
         """Store the documents in their order; the result is the same as that of storing them one by one."""
-        if self.is_outdated and self.stored:  # new ones are looked up again in the transaction that writes them
+        if self.is_outdated:  # documents that replace others are not written together
             await self.find_stored(user_id, db=services.db)
         place = 0
         while place < len(self.uploads):

@@ -11,7 +11,7 @@ from typing import Any
 import linking
 import pytest
 from harness import Tenant, counted_statements
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 
@@ -46,6 +46,7 @@ def small_batches() -> Iterator[None]:
 
 
 @settings(max_examples=15, deadline=None)
+@example(steps=[[Upload(TEXTS[text], uri=uri) for uri, text in [("a", 0), ("a", 1), ("a", 1), ("b", 0), ("a", 2)]]])
 @given(steps=STEPS)
 async def test_a_list_of_documents_equals_its_documents_one_by_one(
     database: Database, owner: Any, steps: list[list[Upload] | str]
