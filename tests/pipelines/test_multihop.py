@@ -285,7 +285,7 @@ async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> Non
 async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
     library: Tenant, address: Any, owner: Any
 ) -> None:
-    hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=400))
+    hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=1_000))
     try:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
