@@ -199,12 +199,8 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
 
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
-@pytest.mark.parametrize(
-    ("name", "most_compared", "least_read"), [("rare_words", 100, 100), ("shared_identifiers", 1_000, 500)]
-)
-async def test_links_by_words_read_few_postings_chunks_and_vectors_through_their_keys(
-    database, big, embedder, generic, name, most_compared, least_read
-) -> None:
+@pytest.mark.parametrize(("name", "most", "least"), [("rare_words", 100, 100), ("shared_identifiers", 1_000, 500)])
+async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
     sources = {candidate.chunk_id: 0.5 for candidate in first.candidates}
     vector = await embedder.embed_query("kax")
@@ -213,14 +209,14 @@ async def test_links_by_words_read_few_postings_chunks_and_vectors_through_their
         pairs = [(f"balt {end}", first.candidates[0].chunk_id) for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
         found = [SourceIdentifier(text, IndexText(text, text), source, 0.5) for text, source in pairs]
         binds = links.identifier_binds(IdentifierRequest(big, found, ["kax"], vector=vector))
-    binds |= {"commonest": CHUNKS // 10, "most_compared": most_compared, "most_chunks": 10}
+    binds |= {"commonest": CHUNKS // 10, "most_compared": most, "most_chunks": 10}
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name).text}")
     async with database.searching(big) if generic else database.reading(big) as reading:
         ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])
     assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
     assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
     read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
-    assert least_read <= read["uq_chunks_user_id_chunk_no"] <= most_compared + 10
+    assert least <= read["uq_chunks_user_id_chunk_no"] <= most + 10
     assert read["pk_embeddings"] <= 10
 
 
