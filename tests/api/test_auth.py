@@ -123,7 +123,7 @@ async def test_without_authentication_there_is_one_user_and_no_key_is_required(o
 async def test_neither_keys_nor_their_secrets_are_stored_readably(
     database: Database, caller: Caller, owner: Any
 ) -> None:
-    secret = caller.key.rpartition("_")[2]
+    secret = caller.key.split("_", 2)[2]
     rows = await owner.fetch("SELECT k::text AS row FROM stepwell.api_keys AS k WHERE user_id = $1", caller.user_id)
     assert len(rows) == 1
     assert secret not in rows[0]["row"]

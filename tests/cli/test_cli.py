@@ -167,7 +167,7 @@ def test_keys_are_created_listed_and_revoked(stepwell: Stepwell) -> None:
     assert first["key_id"] in made["key"]
     assert first["expires_at"] > first["created_at"]
     assert (second["scopes"], second["expires_at"]) == (["search", "write"], None)
-    assert made["key"].rpartition("_")[2] not in stepwell("keys", "list").out
+    assert made["key"].split("_", 2)[2] not in stepwell("keys", "list").out
     assert stepwell("keys", "revoke", first["key_id"]).code == 0
     assert stepwell("keys", "revoke", plain.out.strip()).code == 0
     assert all(key["revoked_at"] for key in stepwell("keys", "list", "--user", user, "--json").json)
