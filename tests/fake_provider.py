@@ -58,6 +58,7 @@ class FakeProvider:
         delay_s: Wait before the response.
         embedder: Computes the vectors of requests to embed text.
         fault: One of FAULTS.
+        answered: The number of requests that have been answered in full.
     """
 
     body: Any = None
@@ -73,6 +74,7 @@ class FakeProvider:
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     received_headers: dict[str, str] = field(default_factory=dict)
     url: str = ""
+    answered: int = 0
 
     def misbehave(self, fault: str | None) -> None:
         """Answer wrongly from now on, or well with None."""
@@ -143,6 +145,7 @@ async def serve() -> AsyncIterator[FakeProvider]:
             else:
                 writer.write(_response(provider, body))
                 await writer.drain()
+                provider.answered += 1
         except (asyncio.IncompleteReadError, ConnectionError):
             pass  # the client disconnected
         finally:

@@ -29,6 +29,9 @@ from app.store import db as store_db
 from app.store import embedded
 from app.store.db import Database
 
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+"""Counts the connections to the database that wait for a lock."""
+
 
 def new_user(name: str = "user") -> str:
     """A new user id: tests share databases, but not users."""

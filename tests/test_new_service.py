@@ -15,6 +15,7 @@ from typing import Any
 
 import asyncpg
 import dockerfile
+import harness
 import httpx
 import pytest
 from typer.testing import CliRunner
@@ -146,11 +147,10 @@ async def _asked_while_stopping(database, process, client) -> httpx.Response:
     await locked.start()
     await owner.execute("LOCK TABLE stepwell.chunks IN ACCESS EXCLUSIVE MODE")
     search = asyncio.create_task(client.post("/api/rag/search", json={"query": "lime"}))
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
     async def waits() -> bool:
         # A transaction sees the backends as they were when it first asked for them.
-        return await watcher.fetchval(waiting) > 0
+        return await watcher.fetchval(harness.WAITING) > 0
 
     await _until(waits)
     process.send_signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import harness
 import httpx
 import uvicorn
 from fastapi import FastAPI
@@ -21,7 +22,6 @@ FULL = os.environ.get("STEPWELL_FAULTS") == "full"
 """Whether `make faults` runs the long version of each test."""
 PATIENCE_S = 300.0 if FULL else 60.0
 SEARCH, DOCUMENTS = "/api/rag/search", "/api/rag/documents"
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 async def until(happened: Callable[[], Awaitable[bool]]) -> None:
@@ -51,7 +51,7 @@ class LockedChunks:
 
     async def hanging(self) -> int:
         """Returns how many backends wait for the lock."""
-        return int(await self._watcher.fetchval(WAITING))
+        return int(await self._watcher.fetchval(harness.WAITING))
 
     async def reached(self, count: int) -> None:
         """Returns once exactly `count` backends wait."""

@@ -132,7 +132,7 @@ async def test_an_upload_waits_for_the_pause_that_the_provider_asks_for(
         provider_embeds.misbehave("busy")
         provider_embeds.headers = {"Retry-After": "0.3"}
         uploading = asyncio.create_task(client.post(DOCUMENTS, json={"content": "Wait for the pause."}))
-        while not provider_embeds.requests:  # noqa: ASYNC110 - the server sets no event
+        while not provider_embeds.answered:  # noqa: ASYNC110 - the server sets no event
             await asyncio.sleep(0.01)
         provider_embeds.misbehave(None)
         assert (await uploading).status_code == 201

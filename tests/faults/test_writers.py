@@ -109,7 +109,7 @@ async def _reads(database: Database) -> None:
 async def _waits(address: Any) -> bool:
     watcher = await address.connect()
     try:
-        return int(await watcher.fetchval(running_service.WAITING)) > 0
+        return int(await watcher.fetchval(harness.WAITING)) > 0
     finally:
         await watcher.close()
 

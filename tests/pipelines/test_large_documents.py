@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import harness
@@ -31,14 +32,13 @@ from app.providers.breaker import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store import documents as store_documents
 from app.store import staging
-from app.store.db import Database
+from app.store.db import Database, WriteTurns
 from app.text import tags
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(300))
 NEW = "# New stair\n\n" + "\n\n".join(
     f"## Landing {n}\n\n" + f"Ilse Brandt laid new stone {n} in cement. " * 6 for n in range(60)
 )
-
 PATIENCE_S = 20
 
 
@@ -190,10 +190,10 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, step: str, by: str
 ) -> None:
     stored = await tenant.add("The stair before.", "stair")
-    queued = await _queue(tenant, OLD)
-    assert queued.job_id is not None
-    real, calls = getattr(staging, step), itertools.count(1)
-    reached, interrupting = asyncio.Event(), asyncio.Event()
+    job_id = (await _queue(tenant, OLD)).job_id
+    assert job_id is not None
+    real, real_turn, calls = getattr(staging, step), WriteTurns.of, itertools.count(1)
+    reached, waits, interrupting = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def interrupted(*args: Any, **options: Any) -> Any:
         if next(calls) == 2:
@@ -201,27 +201,31 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
             await interrupting.wait()
         return await real(*args, **options)
 
+    def turn(turns: WriteTurns, user_id: str) -> AbstractAsyncContextManager[None]:
+        if asyncio.current_task() is writing:
+            waits.set()
+        return real_turn(turns, user_id)
+
     monkeypatch.setattr(staging, step, interrupted)
     working = asyncio.create_task(_work(tenant))
     await reached.wait()
-    interruptions: dict[str, tuple[Coroutine[Any, Any, Any], str]] = {
-        "cancel": (jobs.cancel(queued.job_id, tenant.user_id, db=tenant.db), "The stair before."),
-        "small": (tenant.add("The stair after.", "stair"), "The stair after."),
-        "delete": (documents.delete(stored.document_id, tenant.user_id, db=tenant.db), ""),
-        "large": (_queue(tenant, NEW), NEW),
+    interruptions: dict[str, tuple[Callable[[], Coroutine[Any, Any, Any]], str]] = {
+        "cancel": (lambda: jobs.cancel(job_id, tenant.user_id, db=tenant.db), "The stair before."),
+        "small": (lambda: tenant.add("The stair after.", "stair"), "The stair after."),
+        "delete": (lambda: documents.delete(stored.document_id, tenant.user_id, db=tenant.db), ""),
+        "large": (lambda: _queue(tenant, NEW), NEW),
     }
-    interruption, expected = interruptions.pop(by)
-    for unused, _text in interruptions.values():
-        unused.close()
-    writing = asyncio.create_task(interruption)
+    interrupt, expected = interruptions[by]
+    monkeypatch.setattr(WriteTurns, "of", turn)
+    writing = asyncio.create_task(interrupt())
     async with asyncio.timeout(PATIENCE_S):
         # Publishing lets other writes run; in the other steps the write waits for the step's transaction.
-        while step == "publish" and not writing.done() and not await _is_locked(tenant):  # noqa: ASYNC110 - the event is in Postgres
+        while not writing.done() and not (await _is_locked(tenant) if step == "publish" else waits.is_set()):  # noqa: ASYNC110
             await asyncio.sleep(0)
     interrupting.set()
     await asyncio.gather(working, writing)
     await _work(tenant)
-    assert (await jobs.get(queued.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert (await jobs.get(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
     if by == "delete":
         assert await tenant.uris() == []
     else:
