@@ -98,7 +98,10 @@ Extractor = TypeAliasType(
     "Extractor",
     Annotated[
         extraction.Extractor,
-        Field(description="Method that extracts the terms of a further hop; `auto` is the best one available."),
+        Field(
+            description="Method that extracts the terms of a further hop: `auto` is the best one available, and with "
+            "`none` the hop only follows links."
+        ),
     ],
 )
 ExtractorUsed = TypeAliasType(

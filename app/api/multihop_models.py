@@ -26,7 +26,9 @@ class MultihopRequest(AnswerOptions):
     limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Maximum number of hits.")
     max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Maximum number of retrieval rounds.")
     extractor: Extractor = Field(
-        "auto", description="How the terms of a further hop are extracted; `auto` uses the best method available."
+        "auto",
+        description="How the terms of a further hop are extracted; `auto` uses the best method available, and with "
+        "`none` a hop follows links without searching again, in about half of the extra time.",
     )
     merge: HopMerge = Field(
         "linked",

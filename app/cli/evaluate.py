@@ -41,6 +41,7 @@ class Extractor(StrEnum):
     llm = "llm"
     entities = "entities"
     statistical = "statistical"
+    none = "none"
 
 
 class Merge(StrEnum):

@@ -2,6 +2,7 @@
 
 The best available extractor runs first and each falls back to the next: llm, entities, statistical. A model chooses
 among the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing.
+Without terms (`none`) a hop follows links and does not search again, which takes half of the time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from app.text import names, terms
 
 log = logging.getLogger(__name__)
 
-Extractor = Literal["auto", "llm", "entities", "statistical"]
+Extractor = Literal["auto", "llm", "entities", "statistical", "none"]
 ExtractorUsed = Literal["llm", "entities", "statistical"]
 PASSAGES = 3
 PASSAGE_CHARACTERS = 500
@@ -81,6 +82,8 @@ async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
 
     Raises DatabaseUnavailable, DeadlineExceeded. A failing model is noted as `llm_failed`.
     """
+    if request.extractor == "none":
+        return Extraction((), None, {})
     with context.timed("extract"):
         source = await _read(request, context)
         proposal = Proposal(())

@@ -81,6 +81,8 @@ class HopState:
             chunk.guided = hit
             chunk.similarity = hit.candidate.vector_score
             chunk.raise_signal("fused", min(1.0, hit.candidate.score))
+            if chunk.similarity is not None:
+                chunk.raise_signal("cos", chunk.similarity)
             if rank <= width:
                 chunk.hop = 1
         similarities = [c.similarity for c in state.chunks.values() if c.similarity is not None]
@@ -117,6 +119,10 @@ class HopState:
     def question_lexemes(self) -> dict[UUID, frozenset[str]]:
         """The question's lexemes in each chunk for which they were read."""
         return {chunk.chunk_id: chunk.lexemes for chunk in self.chunks.values() if chunk.lexemes is not None}
+
+    def is_compared(self, chunk_id: UUID) -> bool:
+        """Whether the similarity of a chunk to the question is known."""
+        return chunk_id in self.chunks and self.chunks[chunk_id].similarity is not None
 
     def linked_scores(self) -> dict[UUID, Scored]:
         """The linked sum of every chunk."""

@@ -111,7 +111,8 @@ class Linked:
         decay = HOP_DECAY ** (hop - 2)
         new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
         weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
-        compared = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        compared = {chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)}
         linked = await self._follow(weights, compared, state, db)
         for chunk_id in new_sources:
             state.chunks[chunk_id].followed = True

@@ -51,7 +51,7 @@ STOP_BELOW = 0.5
 
 @dataclass(frozen=True, slots=True)
 class MultihopQuery:
-    """A search over several hops. `query.limit` is 1 to 20, `max_hops` 2 to 4."""
+    """A search over several hops. `query.limit` is 1 to 20, `max_hops` 2 to 4; `classic` needs terms."""
 
     query: Query
     max_hops: int = 2
@@ -64,10 +64,13 @@ class MultihopQuery:
 async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
-    Raises BlankQuery, InvalidCursor, StaleCursor, and from hop 1 alone DatabaseUnavailable and DeadlineExceeded.
+    Raises BlankQuery, BadRequest for `classic` without terms, InvalidCursor, StaleCursor, and from hop 1 alone
+    DatabaseUnavailable and DeadlineExceeded.
     """
     if cleaning.is_blank(question.query.text):
         raise errors.BlankQuery
+    if question.merge == "classic" and question.extractor == "none":
+        raise errors.BadRequest("The merge classic searches with terms: choose an extractor.", field="extractor")
     wanted = pages.request_of(
         replace(question, query=pages.identity(question.query)),
         question.query.cursor,

@@ -86,26 +86,25 @@ def with_limited_links(
 
     Chunks are compared with the words of the question that they contain.
     """
+    limited, given = dict(scores), {chunk: _limited(scored) for chunk, scored in scores.items()}
+    if not any(given.values()):
+        return limited
     weights, total = _word_weights(idf)
-
-    def without(chunk: Id) -> float:
-        words = weights.keys() & chunk_words.get(chunk, ())
-        gain = COVERAGE_WEIGHT * math.fsum(weights[word] for word in words) / total
-        return scores[chunk].score - _limited(scores[chunk]) + gain
-
-    best = max(map(without, scores), default=0.0)
-    limited = dict(scores)
-    for chunk, scored in scores.items():
-        if given := _limited(scored):
-            share = min(1.0, max(0.0, best - without(chunk) - TIE) / given)
-            parts = {name: value * (share if name in LIMITED else 1.0) for name, value in scored.parts.items()}
+    without = {chunk: scored.score - given[chunk] for chunk, scored in scores.items()}
+    for chunk in chunk_words.keys() & scores.keys():
+        without[chunk] += COVERAGE_WEIGHT * math.fsum(weights.get(word, 0.0) for word in chunk_words[chunk]) / total
+    best = max(without.values())
+    for chunk, amount in given.items():
+        if amount:
+            share = min(1.0, max(0.0, best - without[chunk] - TIE) / amount)
+            parts = {name: value * (share if name in LIMITED else 1.0) for name, value in scores[chunk].parts.items()}
             kept = {name: value for name, value in parts.items() if value or name not in LIMITED}
-            limited[chunk] = Scored(scored.score - given * (1.0 - share), kept)
+            limited[chunk] = Scored(scores[chunk].score - amount * (1.0 - share), kept)
     return limited
 
 
 def _limited(scored: Scored) -> float:
-    return math.fsum(scored.parts.get(name, 0.0) for name in LIMITED)
+    return sum(scored.parts.get(name, 0.0) for name in LIMITED)
 
 
 def with_coverage(
@@ -127,8 +126,8 @@ def with_coverage(
     def gain_of(chunk: Id) -> float:
         return COVERAGE_WEIGHT * math.fsum(weights[word] for word in missing.intersection(chunk_words[chunk])) / total
 
-    def entry(chunk: Id) -> tuple[float, int, str, Id]:
-        return (-round(scores[chunk].score + gain_of(chunk), 12), hops.get(chunk, 1), str(chunk), chunk)
+    def entry(chunk: Id) -> tuple[float, int, Id]:
+        return (-round(scores[chunk].score + gain_of(chunk), 12), hops.get(chunk, 1), chunk)
 
     heap = [entry(chunk) for chunk in chunk_words if chunk in scores]
     heapq.heapify(heap)
@@ -185,4 +184,4 @@ def rrf(lists: Sequence[tuple[str, float, Sequence[Id]]], *, k: int) -> dict[Id,
 
 def order(scores: Mapping[Id, Scored], hops: Mapping[Id, int]) -> list[Id]:
     """Returns the ids by score, then by hop, then by id."""
-    return sorted(scores, key=lambda i: (-round(scores[i].score, 12), hops.get(i, 1), str(i)))
+    return sorted(scores, key=lambda i: (-round(scores[i].score, 12), hops.get(i, 1), i))

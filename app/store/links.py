@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from app.shapes import ChunkName, IdentifierRequest, LinkedChunk, LinkRequest, RareWordRequest, WordLink
-from app.store import filters, sql, vectors
+from app.store import filters, records, sql, vectors
 from app.store.db import Reading
 
 MAX_SOURCES = 10
@@ -29,7 +29,7 @@ SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
 async def follow(db: Reading, request: LinkRequest) -> list[LinkedChunk]:
     """The chunks linked by names in the source chunks and in the query, with their similarity to the query vector."""
     rows = await db.execute(sql.statement("links", *filters.parts(request.filters)), binds(request))
-    return [LinkedChunk(**row._mapping) for row in rows]
+    return records.of(LinkedChunk, rows.all())
 
 
 def binds(request: LinkRequest) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def binds(request: LinkRequest) -> dict[str, Any]:
 async def by_rare_words(db: Reading, request: RareWordRequest) -> list[WordLink]:
     """The chunks that share a rare word with the sources, with their similarity to the query vector."""
     rows = await db.execute(sql.statement("rare_words", *filters.parts(request.filters)), rare_binds(request))
-    return [WordLink(**row._mapping) for row in rows]
+    return records.of(WordLink, rows.all())
 
 
 def rare_binds(request: RareWordRequest) -> dict[str, Any]:
@@ -87,7 +87,7 @@ async def by_identifiers(db: Reading, request: IdentifierRequest) -> list[WordLi
     rows = await db.execute(
         sql.statement("shared_identifiers", *filters.parts(request.filters)), identifier_binds(request)
     )
-    return [WordLink(**row._mapping) for row in rows]
+    return records.of(WordLink, rows.all())
 
 
 def identifier_binds(request: IdentifierRequest) -> dict[str, Any]:
@@ -118,4 +118,5 @@ def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
 async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that contain each."""
     binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
-    return [ChunkName(**row._mapping) for row in await db.execute(sql.statement("names_of_chunks"), binds)]
+    rows = await db.execute(sql.statement("names_of_chunks"), binds)
+    return records.of(ChunkName, rows.all())

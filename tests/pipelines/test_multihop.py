@@ -265,6 +265,22 @@ async def test_the_statistical_extractor_finds_terms(library: Tenant) -> None:
     assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
 
 
+async def test_without_terms_a_hop_follows_links_and_searches_for_nothing_else(library: Tenant) -> None:
+    library.embedder = FailingLater()
+    answer = await _ask(library, extractor="none")
+    director = next(hit for hit in answer.hits if hit.candidate.uri == "director")
+    assert (director.hop, director.via and director.via.kind) == (2, "linked")
+    hop = (answer.hops or ())[1]
+    assert (hop.extractor, hop.expanded_terms, hop.query) == (None, (), QUESTION)
+    assert answer.degraded == ()
+
+
+async def test_the_classic_merge_refuses_to_do_without_terms(library: Tenant) -> None:
+    with pytest.raises(errors.BadRequest) as refused:
+        await _ask(library, extractor="none", merge="classic")
+    assert refused.value.field == "extractor"
+
+
 async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
     library.embedder = FailingLater()
     answer = await _ask(library)
