@@ -309,7 +309,7 @@ CREATE INDEX ix_embeddings_user_id_document_id ON stepwell.embeddings USING btre
 CREATE INDEX ix_entities_user_id_name_entity_id ON stepwell.entities USING btree (user_id, name, entity_id) WHERE (origin <> 'text'::text)
 CREATE INDEX ix_entity_changes_user_id_version ON stepwell.entity_changes USING btree (user_id, version)
 CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USING btree (user_id, member_id)
-CREATE INDEX ix_entity_names_user_id_entity_id ON stepwell.entity_names USING btree (user_id, entity_id)
+CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id)
 CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)

@@ -194,7 +194,8 @@ entity_names = Table(
     Column("place", SmallInteger, nullable=False, server_default="0"),
     PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
     ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
-    Index(None, "user_id", "entity_id"),
+    # Not by user first: for a user that the statistics do not contain, the planner would look up names by key in it.
+    Index(None, "entity_id", "user_id"),
 )
 
 

@@ -1,13 +1,14 @@
 """Query plans of entities, names and mentions use their keys, however many of them a user has.
 
 The statements run as the service's role for a user with 3,000 entities, 4,000 mentions and 3,000 headings, next to
-another user, and again with the planner statistics of an empty database, because ANALYZE may run later than inserts.
+another user, and again with the planner statistics of an empty database, because ANALYZE may run later than inserts,
+and names also with statistics of other users only.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,18 +20,39 @@ import sqlalchemy as sa
 from app.pipelines import entities
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, LinkRequest
-from app.store import headings, links, mentions, sql, tables
+from app.store import headings, links, mentions, sql
+from app.store import tables as store_tables
 from app.store.db import Database
 from app.store.headings import HeadingChunk
 from app.store.mentions import Mention
 
 ENTITIES = 3_000
+TABLES = ("entities", "entity_names", "mentions", "headings")
+ANALYZE = f"ANALYZE {', '.join(f'stepwell.{table}' for table in TABLES)}"
+BY_NAME = (
+    "any_case_names", "entities_by_name", "gazetteer_names", "matching_entities", "openings_of_names",
+    "own_entities_by_name",
+)  # fmt: skip
 Binds = dict[str, Any]
+Many = tuple[str, list[UUID], dict[UUID, UUID]]
 
 
 @pytest.fixture(scope="module")
-async def many(database: Database, embedder: FakeEmbedder) -> tuple[str, list[UUID], dict[UUID, UUID]]:
+async def many(database: Database, embedder: FakeEmbedder) -> Many:
     """A user with many entities, each mentioned once or twice, their ids, and two chunks with their document."""
+    return await _store_many(database, embedder)
+
+
+@pytest.fixture(scope="module")
+async def later(database: Database, embedder: FakeEmbedder, address: Any, many: Many) -> Many:
+    """Another such user, who is not in the planner's statistics."""
+    owner = await address.connect()
+    await owner.execute(ANALYZE)
+    await owner.close()
+    return await _store_many(database, embedder)
+
+
+async def _store_many(database: Database, embedder: FakeEmbedder) -> Many:
     user = f"many-{uuid4().hex}"
     document = await hybrid.store(database, user, hybrid.draft(*(f"note w{n}" for n in range(40))), embedder=embedder)
     given = [EntityDraft("person", f"Person {n}", (f"Alias {n % 300}",)) for n in range(ENTITIES)]
@@ -109,14 +131,28 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
 async def test_no_statement_reads_all_of_a_users_rows(
     database: Database,
     owner: asyncpg.Connection,
-    many: tuple[str, list[UUID], dict[UUID, UUID]],
+    many: Many,
     name: str,
     counted: bool,
     generic: bool,
 ) -> None:
-    user, ids, documents = many
     if counted:
-        await owner.execute("ANALYZE stepwell.entities, stepwell.entity_names, stepwell.mentions, stepwell.headings")
+        await owner.execute(ANALYZE)
+    await _assert_reads_little(database, many, name, generic=generic)
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
+@pytest.mark.parametrize("name", BY_NAME)
+async def test_names_are_looked_up_by_key_for_a_user_that_the_statistics_do_not_contain(
+    database: Database, later: Many, name: str, generic: bool
+) -> None:
+    await _assert_reads_little(database, later, name, generic=generic, tables=("entity_names",))
+
+
+async def _assert_reads_little(
+    database: Database, many: Many, name: str, *, generic: bool, tables: Sequence[str] = TABLES
+) -> None:
+    user, ids, documents = many
     parts, binds = _binds(ids, documents)[name]
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
     async with database.searching(user) if generic else database.reading(user) as reading:
@@ -128,7 +164,7 @@ async def test_no_statement_reads_all_of_a_users_rows(
             node["Actual Rows"] + node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
         )
         read[node.get("Relation Name")] += rows * node["Actual Loops"]
-    for table in ("entities", "entity_names", "mentions", "headings"):
+    for table in tables:
         assert read.get(table, 0) <= ENTITIES / 2, (table, read)
 
 
@@ -152,7 +188,7 @@ RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "
 
 
 async def test_new_users_become_known_to_the_planner_before_they_have_many_rows(owner: asyncpg.Connection) -> None:
-    found = await owner.fetch(SEVERAL_WAYS, sorted({table.name for table in tables.TENANT_TABLES} - RARELY_READ))
-    assert {"chunks", "documents", "entity_names", "mentions"} <= {row["relname"] for row in found}
+    found = await owner.fetch(SEVERAL_WAYS, sorted({table.name for table in store_tables.TENANT_TABLES} - RARELY_READ))
+    assert {"chunks", "documents", "mentions"} <= {row["relname"] for row in found}
     wanted = {"autovacuum_analyze_scale_factor=0", "autovacuum_analyze_threshold=2000"}
     assert [row["relname"] for row in found if not wanted <= set(row["reloptions"] or ())] == []

@@ -20,7 +20,10 @@ trimmed_blocks AS MATERIALIZED (
            o.first_no AS before_no, coalesce(o.items, '{}') AS before_items, f.first_no, f.items AS first_items,
            e.first_no AS last_no, coalesce(e.items, '{}') AS last_items, n.first_no AS after_no, coalesce(n.items, '{}') AS after_items
     FROM removed_lexemes AS g
-    JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = g.lexeme
+    CROSS JOIN LATERAL (
+        SELECT o.df, o.tail_no, o.tail_size FROM stepwell.lexemes AS o
+        WHERE o.user_id = :user_id AND o.lexeme = g.lexeme LIMIT 1
+    ) AS l
     CROSS JOIN LATERAL (
         SELECT b.first_no, cardinality(b.items) AS size,
                b.items[1:width_bucket((g.lo << 24) - 1, b.items)]
