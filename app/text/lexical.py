@@ -25,6 +25,7 @@ _ACCENT = re.compile("[\u0300-\u036f]+")
 _UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
 
 _JUNK = re.compile(rf"[^\w{characters.MARK}.@/-]+")
+_ASCII_JUNK = {code: " " for code in range(128) if _JUNK.match(chr(code))}
 _LONE_GLUE = re.compile(r"[._@/-]{2,}|(?<![^\s._@/-])[._@/-]|[._@/-](?![^\s._@/-])")
 _SIGN = re.compile(r"-(?=\d)|(?<=\d)-")
 _HYPHEN = re.compile("[\u2010\u2011\u2043\ufe63\uff0d]")
@@ -60,7 +61,7 @@ def index_text(text: str, config: str) -> str:
     text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
     if "#" in text or "++" in text:
         text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
-    text = _JUNK.sub(" ", text)
+    text = text.translate(_ASCII_JUNK) if text.isascii() else _JUNK.sub(" ", text)
     text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text) if "-" in text else text)
     text = _COMPOUND.sub(_expanded, text)
     text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")

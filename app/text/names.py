@@ -29,6 +29,7 @@ MAX_WORD_LENGTH = 40
 
 _WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(f"[{characters.MARK}]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _CLOSING = re.compile(r"\s*\([^()]*\)\s*$")
 _TOKEN = re.compile(r"[^\W_](?:\.[^\W_])+\.?|[^\W_]+(?:['’.-][^\W_]+)*\.?")
 _POSSESSIVE = re.compile(r"['’]s?$")
@@ -75,8 +76,13 @@ def words(text: str) -> list[str]:
     """Returns the words by which names are compared: case-folded, without accents and punctuation."""
     folded = text.casefold()
     if not folded.isascii():
-        folded = _MARK.sub("", unicodedata.normalize("NFKD", folded))
+        folded = _NOT_ASCII.sub(_without_marks, folded)
     return [word[:MAX_WORD_LENGTH] for word in _WORD.findall(folded)]
+
+
+def _without_marks(match: re.Match[str]) -> str:
+    """Returns a run of characters that are not ASCII, decomposed; decomposition does not reach beyond it."""
+    return _MARK.sub("", unicodedata.normalize("NFKD", match[0]))
 
 
 @functools.lru_cache(maxsize=1_024)

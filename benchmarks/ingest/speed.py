@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -113,6 +114,8 @@ async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path,
                 raise outcome.error
 
     await model_switch.run(services.embedder, services.db, partial(embed, WARM_UP))
+    gc.collect()
+    gc.freeze()  # as the service does when it starts
     of_model, of_ingest = [], []
     for _ in range(rounds):
         of_model.append(await meter.of(alone, len(uploads), len(texts)))
