@@ -2,7 +2,7 @@
 
 The best available extractor runs first and each falls back to the next: llm, entities, statistical. A model chooses
 among the stored names, which are known to lead somewhere, and adds to them; so a model that fails costs nothing.
-Without terms (`none`) a hop follows links and does not search again, which takes half of the time.
+Without terms (`none`) a hop follows links and does not search again, which takes about half of its time.
 """
 
 from __future__ import annotations
