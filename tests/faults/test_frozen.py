@@ -148,7 +148,7 @@ async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedd
 async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(
     freezable: embedded.EmbeddedPostgres,
 ) -> None:
-    limits = TimeLimits(read_ms=500)
+    limits = TimeLimits(read_ms=1_500)
     # A worker would use connections of its own now and then.
     async with _serving(freezable, "none", limits=limits, worker=False) as (_app, client, database):
         address = _ServerAddress(freezable)
