@@ -149,6 +149,30 @@ async def test_names_are_looked_up_by_key_for_a_user_that_the_statistics_do_not_
     await _assert_reads_little(database, later, name, generic=generic, tables=("entity_names",))
 
 
+async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(
+    database: Database, owner: asyncpg.Connection, many: Many
+) -> None:
+    user, ids, documents = many
+    async with database.writing(user) as writing:
+        rows = await writing.execute(
+            sa.text("SELECT chunk_id, chunk_no FROM stepwell.chunks WHERE user_id = :u"), {"u": user}
+        )
+        chunk_nos = {row.chunk_id: row.chunk_no for row in rows}
+        (document,) = set(documents.values())
+        await mentions.add(writing, user, [Mention(ids[-1], no, document, "text", 1) for no in chunk_nos.values()])
+    await owner.execute(ANALYZE)
+    _parts, binds = _binds(ids, documents)["links_of_entities"]
+    binds |= {"chunk_ids": list(chunk_nos), "document_ids": [document] * len(chunk_nos)}
+    binds |= {"entity_ids": ids[-1:], "given_ids": ids[-1:], "user_id": user}
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('links_of_entities', 'documents').text}")
+    async with database.searching(user) as reading:
+        explained = (await reading.execute(statement, binds)).scalar_one()
+    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
+    read = [node for node in _nodes(plan["Plan"]) if node.get("Relation Name") == "mentions"]
+    assert len(chunk_nos) in [node["Actual Loops"] for node in read]
+    assert [node["Rows Removed by Filter"] for node in read if node.get("Rows Removed by Filter")] == []
+
+
 async def _assert_reads_little(
     database: Database, many: Many, name: str, *, generic: bool, tables: Sequence[str] = TABLES
 ) -> None:

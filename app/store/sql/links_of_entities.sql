@@ -112,9 +112,12 @@ CROSS JOIN LATERAL (
     CROSS JOIN LATERAL (
         SELECT o.chunk_no FROM stepwell.chunks AS o WHERE o.user_id = :user_id AND o.chunk_id = p.chunk_id LIMIT 1
     ) AS n
+    -- The order is that of the primary key alone: with another index all mentions of the entity are read for each chunk.
     LEFT JOIN LATERAL (
         SELECT o.count FROM stepwell.mentions AS o
-        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no = n.chunk_no AND o.kind = 'text' LIMIT 1
+        WHERE o.user_id = :user_id AND o.entity_id = g.entity_id AND o.chunk_no BETWEEN n.chunk_no AND n.chunk_no AND o.kind = 'text'
+        ORDER BY o.chunk_no
+        LIMIT 1
     ) AS t ON true
     WHERE l.given_id = g.entity_id
 ) AS c
