@@ -1,15 +1,13 @@
 """Answers a query by one search or over several hops, as requested or as the query suggests.
 
 Following links pays where a question contains names: on three sets of questions over several documents it gains 96 % of
-multi-hop search's nDCG in half of its extra time, and on two others it loses none (docs/multihop.md). A query about a
-person, project or team that the user has described is left to entity guidance.
+multi-hop search's nDCG in half of its extra time, and on two others it loses at most .001 (docs/multihop.md). A query
+about a person, project or team that the user has described is left to entity guidance.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
-from contextlib import suppress
 from dataclasses import replace
 
 from app import errors
@@ -18,7 +16,6 @@ from app.pipelines.extraction import Extractor
 from app.pipelines.multihop import MultihopQuery
 from app.pipelines.services import Services
 from app.pipelines.turns import SearchTurn
-from app.providers import base
 from app.ranking import entity_scores
 from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query
 from app.store.db import retry_read
@@ -113,7 +110,7 @@ async def _reason(query: Query, services: Services) -> DepthReason:
     parsed = analysis.parse(query.text)
     if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required:
         return "literal"
-    matches, _ = await asyncio.gather(_entities(query, parsed, services), _embed_ahead(query, parsed, services))
+    matches = await _entities(query, parsed, services)
     if any(not entity_scores.is_automatic(match.origin, match.type) for match in matches):
         return "entity"
     written = {name.key for name in names.find(parsed.text)}
@@ -129,13 +126,6 @@ async def _entities(query: Query, parsed: ParsedQuery, services: Services) -> li
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
         matches = await entity_match.run(reading, query, parsed, None, cache=services.entity_cache)
     return [match for match in matches.all if match.key]
-
-
-async def _embed_ahead(query: Query, parsed: ParsedQuery, services: Services) -> None:
-    """Embed the query in a model of this process, whose cache then has its vector for the search."""
-    if base.policy_of(services.embedder) is None:
-        with suppress(errors.ProviderError):
-            await base.for_user(services.embedder, query.user_id).embed_query(parsed.text)
 
 
 def _has_only(parsed: ParsedQuery, keys: set[str]) -> bool:

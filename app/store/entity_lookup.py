@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.shapes import EntityMatch, MatchedBy, Origin, Vector
 from app.store import entities as stored
-from app.store import sql, vectors
+from app.store import records, sql, vectors
 from app.store.db import Reading
 
 N = TypeVar("N", int, float)
@@ -72,7 +72,7 @@ async def matching(db: Reading, request: MatchRequest) -> list[Match]:
         "most": MAX_MATCHES,
     }
     rows = await db.execute(sql.statement("matching_entities"), binds)
-    return [Match(**row._mapping) for row in rows]
+    return records.of(Match, rows.all())
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, LinkRequest
 from app.store import headings, links, mentions, sql
 from app.store import tables as store_tables
-from app.store.db import Database
+from app.store.db import Database, Reading
 from app.store.headings import HeadingChunk
 from app.store.mentions import Mention
 
@@ -161,14 +161,12 @@ async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(
         (document,) = set(documents.values())
         await mentions.add(writing, user, [Mention(ids[-1], no, document, "text", 1) for no in chunk_nos.values()])
     await owner.execute(ANALYZE)
-    _parts, binds = _binds(ids, documents)["links_of_entities"]
+    parts, binds = _binds(ids, documents)["links_of_entities"]
     binds |= {"chunk_ids": list(chunk_nos), "document_ids": [document] * len(chunk_nos)}
     binds |= {"entity_ids": ids[-1:], "given_ids": ids[-1:], "user_id": user}
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('links_of_entities', 'documents').text}")
     async with database.searching(user) as reading:
-        explained = (await reading.execute(statement, binds)).scalar_one()
-    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
-    read = [node for node in _nodes(plan["Plan"]) if node.get("Relation Name") == "mentions"]
+        ran = await _ran(reading, "links_of_entities", parts, binds)
+    read = [node for node in ran if node.get("Relation Name") == "mentions"]
     assert len(chunk_nos) in [node["Actual Loops"] for node in read]
     assert [node["Rows Removed by Filter"] for node in read if node.get("Rows Removed by Filter")] == []
 
@@ -178,18 +176,24 @@ async def _assert_reads_little(
 ) -> None:
     user, ids, documents = many
     parts, binds = _binds(ids, documents)[name]
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
     async with database.searching(user) if generic else database.reading(user) as reading:
-        explained = (await reading.execute(statement, {**binds, "user_id": user})).scalar_one()
-    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
-    read = {node.get("Relation Name"): 0 for node in _nodes(plan["Plan"])}
-    for node in _nodes(plan["Plan"]):
+        ran = await _ran(reading, name, parts, {**binds, "user_id": user})
+    read = {node.get("Relation Name"): 0 for node in ran}
+    for node in ran:
         rows = (
             node["Actual Rows"] + node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
         )
         read[node.get("Relation Name")] += rows * node["Actual Loops"]
     for table in tables:
         assert read.get(table, 0) <= ENTITIES / 2, (table, read)
+
+
+async def _ran(reading: Reading, name: str, parts: Sequence[str], binds: Binds) -> list[dict[str, Any]]:
+    """The nodes of a statement's plan with what they read."""
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
+    explained = (await reading.execute(statement, binds)).scalar_one()
+    (plan,) = json.loads(explained) if isinstance(explained, str) else explained
+    return list(_nodes(plan["Plan"]))
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
