@@ -495,6 +495,21 @@ BEGIN
 END
 $function$
 
+CREATE OR REPLACE FUNCTION stepwell.plan_writes()
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF to_regclass('pg_catalog.pg_dist_partition') IS NULL AND pg_relation_size('stepwell.documents') >= 262144 THEN
+        SET LOCAL plan_cache_mode = 'force_generic_plan';
+        SET LOCAL enable_sort = on;
+        SET LOCAL enable_seqscan = off;
+    ELSE
+        PERFORM stepwell.plan_each();
+    END IF;
+END
+$function$
+
 CREATE OR REPLACE FUNCTION stepwell.vector_tables(p_writes boolean)
  RETURNS bigint[]
  LANGUAGE plpgsql
@@ -553,6 +568,7 @@ function link_strength to stepwell_service: EXECUTE
 function microseconds to stepwell_service: EXECUTE
 function moments to stepwell_service: EXECUTE
 function plan_each to stepwell_service: EXECUTE
+function plan_writes to stepwell_service: EXECUTE
 function vector_tables to stepwell_service: EXECUTE
 function verify_key to stepwell_service: EXECUTE
 function watched_sources to stepwell_service: EXECUTE

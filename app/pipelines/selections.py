@@ -20,7 +20,7 @@ from app.pipelines import documents, large_documents, workers
 from app.pipelines.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store import jobs, mentions, selections, staging
-from app.store.db import Database, Writing
+from app.store.db import Database, Writing, custom_plans
 from app.store.selections import BlockKey
 
 PAGE = 200
@@ -77,7 +77,8 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
     """
 
     async def find(writing: Writing, after: UUID | None) -> list[UUID]:
-        return await selections.page(writing, user_id, filters, after=after, limit=PAGE)
+        async with custom_plans(writing):
+            return await selections.page(writing, user_id, filters, after=after, limit=PAGE)
 
     async with services.db.writing(user_id) as writing:
         await mentions.lock(writing, user_id)

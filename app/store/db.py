@@ -41,14 +41,15 @@ _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS te
 _STATEMENT_TIMEOUT = "set_config('statement_timeout', CAST(CAST(:timeout_ms AS integer) AS text), true)"
 _READ_ONLY = "current_setting('transaction_read_only') AS read_only"
 _ENTER_SEARCH = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, {vector_tables.READS}")
-# The functions run in this order: the settings of `plan_each` replace those of `enter_plain`.
+# The functions run in this order: those for planning replace settings of `enter_plain`.
 _ENTER = sa.text(f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {vector_tables.READS}")
 _ENTER_WRITING = sa.text(
-    f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_each(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
+    f"SELECT stepwell.enter_plain{_ENTER_ARGUMENTS}, stepwell.plan_writes(), {_LOCK_TIMEOUT}, {_READ_ONLY}, "
     f"{vector_tables.WRITES}"
 )
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
+_PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
 _GENERIC_PLANS = "stepwell_generic_plans"
 PLANNED_ABOVE = 6_000
 """Chunks of a user up to which a generic plan of a filtered search costs less than planning it (docs/benchmarks.md)."""
@@ -146,6 +147,7 @@ class Database:
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
         """Open a transaction that may change one user's rows and commits when the block ends without an error.
 
+        Its statements and the checks of foreign keys use generic plans, except in a small database; see `custom_plans`.
         Never open one inside another of the same user. Raises Busy, DatabaseUnavailable, DeadlineExceeded, DiskFull,
         ReadOnly.
         """
@@ -249,6 +251,14 @@ async def use_custom_plans(db: Reading) -> None:
     if db.info.get(_GENERIC_PLANS) and int(db.info[ENTERED][4]) > PLANNED_ABOVE:
         await db.execute(_USE_CUSTOM_PLANS)
         db.info[_GENERIC_PLANS] = False
+
+
+@asynccontextmanager
+async def custom_plans(db: Writing) -> AsyncIterator[None]:
+    """Plan the statements of the block for their own binds, in a transaction of `writing` or `preparing`."""
+    await db.execute(_USE_CUSTOM_PLANS)
+    yield
+    await db.execute(_PLAN_WRITES)
 
 
 def pool_of(db: Reading) -> object:

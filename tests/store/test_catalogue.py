@@ -154,7 +154,7 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
 
 
 AS_OWNER = {"count_key_uses", "verify_key", "watched_sources"}
-FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each", "vector_tables"} | AS_OWNER
+FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each", "plan_writes", "vector_tables"} | AS_OWNER
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
 SELECT r.relname AS table, array_agg(a.privilege_type ORDER BY a.privilege_type) AS privileges
