@@ -6,8 +6,7 @@
 -- :user_id text  owner of the rows
 -- :document_ids uuid[]  the documents
 WITH new_postings AS MATERIALIZED (
-    SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
-           {{posting c, t.positions}} AS item
+    SELECT t.lexeme COLLATE "C" AS lexeme, {{posting c, t.positions}} AS item
     FROM stepwell.chunks AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
     WHERE c.user_id = :user_id AND c.document_id = ANY (:document_ids)
 ),

@@ -12,8 +12,7 @@ WITH numbered AS (
     RETURNING s.chunk_no, s.tsv, s.length
 ),
 new_postings AS MATERIALIZED (
-    SELECT t.lexeme COLLATE "C" AS lexeme, c.chunk_no,
-           {{posting c, t.positions}} AS item
+    SELECT t.lexeme COLLATE "C" AS lexeme, {{posting c, t.positions}} AS item
     FROM numbered AS c CROSS JOIN LATERAL unnest(c.tsv) AS t
 ),
 {{append_postings new_postings}}

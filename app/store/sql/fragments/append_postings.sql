@@ -1,19 +1,26 @@
 -- Appends postings to the blocks of their lexemes, and adds them to the document frequencies. Chunks must have higher
--- numbers than all chunks that are indexed already. Ends the statement.
--- $source  the CTE of the postings: lexeme, chunk_no, item
+-- numbers than all chunks that are indexed already. Ends the statement. Postings sort like the numbers of their chunks.
+-- $source  the CTE of the postings: lexeme, item
 -- :user_id text  owner of the rows
-block_numbers AS (
-    SELECT f.lexeme, f.chunk_no, f.item, l.tail_no, coalesce(l.tail_size, 0) AS tail_size,
-           (coalesce(l.tail_size, 0) + row_number() OVER (PARTITION BY f.lexeme ORDER BY f.chunk_no) - 1) / 128 AS block
-    FROM $source AS f
-    LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = f.lexeme
+lists AS MATERIALIZED (
+    SELECT f.lexeme, array_agg(f.item ORDER BY f.item) AS items FROM $source AS f GROUP BY f.lexeme
 ),
 blocks AS MATERIALIZED (
-    SELECT lexeme, block, array_agg(item ORDER BY chunk_no) AS items,
-           CASE WHEN block = 0 THEN coalesce(min(tail_no), min(chunk_no)) ELSE min(chunk_no) END AS first_no,
-           CASE WHEN block = 0 THEN min(tail_size) ELSE 0 END + count(*) AS size
-    FROM block_numbers
-    GROUP BY lexeme, block
+    SELECT d.lexeme, d.block, d.items, CASE WHEN d.block = 0 THEN d.tail_size ELSE 0 END + cardinality(d.items) AS size,
+           CASE WHEN d.block = 0 AND d.tail_no IS NOT NULL THEN d.tail_no ELSE {{posting_chunk d.items[1]}} END AS first_no
+    FROM (
+        SELECT t.lexeme, t.tail_no, t.tail_size, b.block,
+               t.items[greatest(b.block * 128 - t.tail_size, 0) + 1 : (b.block + 1) * 128 - t.tail_size] AS items
+        FROM (
+            SELECT f.lexeme, f.items, l.tail_no, coalesce(l.tail_size, 0) AS tail_size
+            FROM lists AS f
+            LEFT JOIN LATERAL (
+                SELECT o.tail_no, o.tail_size FROM stepwell.lexemes AS o
+                WHERE o.user_id = :user_id AND o.lexeme = f.lexeme LIMIT 1
+            ) AS l ON true
+        ) AS t
+        CROSS JOIN LATERAL generate_series(t.tail_size / 128, (t.tail_size + cardinality(t.items) - 1) / 128) AS b (block)
+    ) AS d
 ),
 appended AS (
     INSERT INTO stepwell.postings AS p (user_id, lexeme, first_no, items)
@@ -21,8 +28,7 @@ appended AS (
     ON CONFLICT (user_id, lexeme, first_no) DO UPDATE SET items = p.items || excluded.items
 )
 INSERT INTO stepwell.lexemes AS l (user_id, lexeme, df, tail_no, tail_size)
-SELECT :user_id, lexeme, sum(cardinality(items)),
-       max(first_no), CAST((array_agg(size ORDER BY block DESC))[1] AS integer)
+SELECT :user_id, lexeme, sum(cardinality(items)), max(first_no), (array_agg(size ORDER BY block DESC))[1]
 FROM blocks
 GROUP BY lexeme
 ORDER BY lexeme
