@@ -119,7 +119,7 @@ class OnnxEmbedder:
             raise BadEmbedding(message, fault="vectors")
 
     def _token_starts(self, text: str) -> array[int]:
-        return self._documents.token_starts(_lowered(text) if self._steps.lower_case else text)
+        return self._documents.token_offsets.starts(_lowered(text) if self._steps.lower_case else text)
 
     def _embed_queries(self, texts: Sequence[str]) -> list[Vector]:
         return self._vectors(self._queries, self._encoded(self._steps.query_prefix, texts))

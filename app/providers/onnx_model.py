@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,21 +22,17 @@ import onnxruntime
 from tokenizers import Encoding, Tokenizer
 
 from app.errors import ProviderError
+from app.providers.token_offsets import TokenOffsets
 
 MAX_THREADS = 4
 TOKENS_PER_THREAD = 600
 """Tokens of a batch for each thread of an inference. Measured: more need more than a core's cache and take longer, and
 less is padded in small batches."""
 TOKENIZER_BATCH = 64  # texts; a query can be tokenized only between two calls
-PIECE, PIECES = 4_000, 8
-"""Code points of a long text that are tokenized as one, and pieces that are tokenized in one call."""
-LONGEST_TOKEN, UNKNOWN_TOKEN = 32, 8
-"""A longer token stands for an unknown word; it counts as one token for each UNKNOWN_TOKEN code points."""
 INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids", "position_ids"})
 
 Ids = npt.NDArray[np.int64]
 Text = str | tuple[str, str]
-_SPACE = re.compile(r"\s")
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 
@@ -56,6 +50,7 @@ class OnnxModel:
         self.concurrency = concurrency
         self.outputs = [output.name for output in session.get_outputs()]
         self._session = session
+        self.token_offsets = TokenOffsets(tokenizer)
         self._tokenizer = tokenizer
         self._inputs = {graph_input.name for graph_input in session.get_inputs()}
         if not {"input_ids"} <= self._inputs <= INPUTS:
@@ -80,20 +75,6 @@ class OnnxModel:
         # Unlike the call for a single text, the batch call releases the GIL.
         found: list[Encoding] = self._tokenizer.encode_batch_fast([_clean(text) for text in texts])
         return found
-
-    def token_starts(self, text: str) -> array[int]:
-        """The offset of each token of a text without surrogates, ascending, without special tokens."""
-        starts = array("i")
-        bounds = list(_bounds(text))
-        for first in range(0, len(bounds), PIECES):
-            some = bounds[first : first + PIECES]
-            pieces = [text[begin:end] for begin, end in some]
-            for (begin, _), encoding in zip(
-                some, self._tokenizer.encode_batch(pieces, add_special_tokens=False), strict=True
-            ):
-                for part in (encoding, *encoding.overflowing):  # beyond the length to which texts are truncated
-                    starts.extend(_starts(text, begin, part))
-        return starts
 
     def batches(self, encodings: Sequence[Encoding]) -> list[list[int]]:
         """The positions of encodings in batches for one inference each, the longest first.
@@ -128,24 +109,6 @@ class OnnxModel:
     async def aclose(self) -> None:
         """Finish queued work and end the threads; later calls raise ProviderError. May be called twice."""
         await asyncio.to_thread(self._threads.shutdown)
-
-
-def _bounds(text: str) -> Iterator[tuple[int, int]]:
-    """Pieces of about PIECE code points that end where a word ends."""
-    start = 0
-    while start < len(text):
-        found = _SPACE.search(text, start + PIECE, start + 2 * PIECE)
-        end = found.start() if found else min(len(text), start + 2 * PIECE)
-        yield start, end
-        start = end
-
-
-def _starts(text: str, offset: int, encoding: Encoding) -> Iterator[int]:
-    for begin, end in encoding.offsets:
-        start, stop = offset + begin, offset + end
-        while start < stop and text[start].isspace():  # some vocabularies have words with the space before them
-            start += 1
-        yield from range(start, stop, UNKNOWN_TOKEN) if stop - start > LONGEST_TOKEN else (start,)
 
 
 def open_session(graph: Path | bytes, *, threads: int, weights: Path | None = None) -> onnxruntime.InferenceSession:

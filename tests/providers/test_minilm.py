@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import pytest_asyncio
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from app.errors import ProviderError
-from app.providers import minilm, onnx_model
+from app.providers import minilm, onnx_model, token_offsets
 
 HERE = Path(__file__).parent
 CANONICAL = json.loads((HERE / "canonical_minilm.json").read_text(encoding="utf-8"))["texts"]
@@ -66,6 +68,30 @@ async def test_tokens_of_a_text_of_any_length_are_those_that_are_embedded(model,
     assert not any(text[start].isspace() for start in starts)
     words = text.split()  # no token spans two words, and a word has at most a few tokens
     assert len(starts) == sum(len(encoding.ids) - 2 for encoding in model._documents.encode(words))
+
+
+AWKWARD = (
+    "lime", "Mortar", "un-believable!", "don't", "[SEP]", "##s", "\u0301", "か\u3099", "日本語", "ﬁ", "İ", "ß", "👍🏽",
+    "\u200b", "\xad", "\x00", "\x1c", "\x85", "\xa0", "\u2028", "\u3000", " ", "  ", "\t", "\r\n", "\n", "x" * 40,
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from(AWKWARD), max_size=40).map("".join))
+def test_tokens_of_words_that_are_remembered_are_those_of_the_whole_text(model, text):
+    offsets = model._documents.token_offsets
+    (whole,) = offsets._tokenized([text])
+    assert offsets._by_word
+    assert offsets.starts(text) == whole
+
+
+def test_remembered_words_are_bounded(model, monkeypatch):
+    monkeypatch.setattr(token_offsets, "WORDS", 10)
+    offsets = token_offsets.TokenOffsets(model._documents._tokenizer)
+    for first in range(0, 60, 3):
+        offsets.starts(f"lime w{first} w{first + 1} w{first + 2} {'y' * 100}")
+    assert len(offsets._known) <= 15
+    assert "y" * 100 not in offsets._known
 
 
 async def test_a_word_that_the_vocabulary_does_not_have_counts_by_its_length(model):

@@ -1,0 +1,101 @@
+"""Finds where the tokens of an embedding model begin in a text, by which texts are cut into chunks."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+
+from tokenizers import Encoding, Tokenizer
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+
+PIECE, CALL = 4_000, 32_000
+"""Code points of a long text that are tokenized as one, and those that are tokenized in one call."""
+LONGEST_TOKEN, UNKNOWN_TOKEN = 32, 8
+"""A longer token stands for an unknown word; it counts as one token for each UNKNOWN_TOKEN code points."""
+WORD, WORDS = 32, 20_000
+"""Code points of a word whose tokens are remembered, and words that are remembered at once, in about 4 MB."""
+_Piece = tuple[int, int, int]
+"""The place of a text, and the offsets of a part of it."""
+_SPACE = re.compile(r"\s")
+_WORD = re.compile(r"[^ \t\r\n]+")
+
+
+class TokenOffsets:
+    """The offsets of tokens, without special ones. May be used by several threads.
+
+    The tokens of a word are remembered where they do not depend on the words beside it, as in the models of BERT's
+    kind: most words of a text have occurred before.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._by_word = isinstance(tokenizer.normalizer, BertNormalizer) and isinstance(
+            tokenizer.pre_tokenizer, BertPreTokenizer
+        )
+
+    def starts(self, text: str) -> array[int]:
+        """The offset of each token of a text without surrogates, ascending."""
+        if not self._by_word:
+            return self._tokenized([text])[0]
+        starts = array("i")
+        tokens = self._of_words(set(_WORD.findall(text)))
+        for match in _WORD.finditer(text):
+            first = match.start()
+            for offset in tokens[match[0]]:
+                starts.append(first + offset)
+        return starts
+
+    def _of_words(self, words: set[str]) -> dict[str, tuple[int, ...]]:
+        known = self._known
+        found = {word: known[word] for word in words & known.keys()}
+        missing = list(words - found.keys())
+        new = {word: tuple(starts) for word, starts in zip(missing, self._tokenized(missing), strict=True)}
+        if len(known) > WORDS:
+            known = self._known = {}
+        known.update((word, starts) for word, starts in new.items() if len(word) <= WORD)
+        return found | new
+
+    def _tokenized(self, texts: Sequence[str]) -> list[array[int]]:
+        found = [array("i") for _ in texts]
+        for pieces in _calls((place, *piece) for place, text in enumerate(texts) for piece in _bounds(text)):
+            encodings = self._tokenizer.encode_batch(
+                [texts[place][begin:end] for place, begin, end in pieces], add_special_tokens=False
+            )
+            for (place, begin, _), encoding in zip(pieces, encodings, strict=True):
+                for part in (encoding, *encoding.overflowing):  # beyond the length to which texts are truncated
+                    found[place].extend(_starts(texts[place], begin, part))
+        return found
+
+
+def _calls(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
+    """Pieces of at least CALL code points, the last ones of fewer."""
+    some, size = list[_Piece](), 0
+    for piece in pieces:
+        some.append(piece)
+        size += piece[2] - piece[1]
+        if size >= CALL:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _bounds(text: str) -> Iterator[tuple[int, int]]:
+    """Pieces of about PIECE code points that end where a word ends."""
+    start = 0
+    while start < len(text):
+        found = _SPACE.search(text, start + PIECE, start + 2 * PIECE)
+        end = found.start() if found else min(len(text), start + 2 * PIECE)
+        yield start, end
+        start = end
+
+
+def _starts(text: str, offset: int, encoding: Encoding) -> Iterable[int]:
+    for begin, end in encoding.offsets:
+        start, stop = offset + begin, offset + end
+        while start < stop and text[start].isspace():  # some vocabularies have words with the space before them
+            start += 1
+        yield from range(start, stop, UNKNOWN_TOKEN) if stop - start > LONGEST_TOKEN else (start,)
