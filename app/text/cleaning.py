@@ -21,6 +21,8 @@ PIECE = 100_000
 """Code points that are cleaned at once, because a substitution holds the interpreter lock."""
 REPAIRED = 20_000
 """Code points of a longer line that are repaired at once."""
+MOJIBAKE = 8
+"""Code points beside others than ASCII in which mojibake is looked for; ftfy's longest pattern has seven."""
 _SAMPLE = 65_536
 _SIGNATURES = (
     b"%PDF-",
@@ -64,6 +66,7 @@ _HIGH_RUN = re.compile(f"[\u0300-\U0010ffff]{{{MAX_MARKS + 1}}}")  # much cheape
 _MARKS = re.compile(f"([{characters.REORDERED_MARK}]{{{MAX_MARKS}}})[{characters.REORDERED_MARK}]++")
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 _TRAILING_SPACE = re.compile(r"(?<![^\S\n])[^\S\n]++$", re.MULTILINE)
+_NOT_ASCII = re.compile(r"[^\x00-\x7f](?:[\x00-\x7f]{0,16}[^\x00-\x7f])*+")
 _BOUNDARY = re.compile(r"\n(?!\n)|[A-Za-z](?=[A-Za-z])")
 _BLANK_LINES = re.compile(r"(?<!\n)\n{4,}+")
 _REMOVED = (
@@ -228,7 +231,10 @@ def _repaired(text: str, noted: list[str]) -> str:
     from ftfy.badness import is_bad
 
     def fixed(piece: str) -> str:
-        return fix_encoding(piece) if is_bad(piece) else piece  # what it would return, after more steps
+        # `fix_encoding` returns a piece that is not bad. What is bad is some characters long, not all of them ASCII.
+        found = _NOT_ASCII.finditer(piece)
+        suspect = any(is_bad(piece[max(0, one.start() - MOJIBAKE) : one.end() + MOJIBAKE]) for one in found)
+        return fix_encoding(piece) if suspect else piece
 
     lines = [
         line if line.isascii() else "".join(map(fixed, _pieces(line, _between_lines, REPAIRED)))

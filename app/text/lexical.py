@@ -24,12 +24,14 @@ _FRENCH_LIGATURE = re.compile("[œŒæÆ]")  # in other languages æ is a letter
 _ACCENT = re.compile("[\u0300-\u036f]+")
 _UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
 
-_JUNK = re.compile(rf"[^\w{characters.MARK}.@/-]+")
+_JUNK = re.compile(rf"[^\w{characters.MARK}.@/ -]+")
 _ASCII_JUNK = {code: " " for code in range(128) if _JUNK.match(chr(code))}
-_LONE_GLUE = re.compile(r"[._@/-]{2,}|(?<![^\s._@/-])[._@/-]|[._@/-](?![^\s._@/-])")
+_LONE_GLUE = re.compile(r"[._@/-](?:[._@/-]+|(?<![^\s._@/-][._@/-])|(?![^\s._@/-]))")
 _SIGN = re.compile(r"-(?=\d)|(?<=\d)-")
 _HYPHEN = re.compile("[\u2010\u2011\u2043\ufe63\uff0d]")
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})++(?![\d,]*\d)")
+_COMMA_IN_NUMBER = re.compile(r",\d")  # much cheaper to rule out, as is the next one
+_DOTTED_LETTER = re.compile(r"\.[A-Za-z]\.")
 _ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
 _SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
 _UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
@@ -57,8 +59,10 @@ def index_text(text: str, config: str) -> str:
     text = _normalised(text, config)
     if not text.isascii():
         text = _UNSPACED_RUN.sub(_pairs, text)
-    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
-    text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
+    if _COMMA_IN_NUMBER.search(text):
+        text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    if _DOTTED_LETTER.search(text):
+        text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
     if "#" in text or "++" in text:
         text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
     text = text.translate(_ASCII_JUNK) if text.isascii() else _JUNK.sub(" ", text)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import example, given
+from ftfy import fix_encoding
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.errors import BadRequest
@@ -74,6 +75,17 @@ def test_utf8_that_was_decoded_as_windows_1252_is_repaired_line_by_line(text, ro
     cleaned = cleaning.clean(f"Ana’s notes, naïve\n{misread}\n")
     assert cleaned.text == f"Ana’s notes, naïve\n{text}"
     assert cleaned.warnings == (REPAIRED,)
+
+
+MISREAD = ("Ã", "©", "â€™", "Â", " ", "a", "é", "“", "œ", "ГўВЂВ", "à", "²", "plain words here, ")
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(MISREAD)))
+def test_mojibake_is_found_wherever_it_is(parts):
+    """ftfy is asked only about what is near characters that are not ASCII."""
+    text = f"Ana {''.join(parts)} end"
+    assert cleaning._repaired(text, []) == (text if text.isascii() else fix_encoding(text))
 
 
 @pytest.mark.parametrize(
