@@ -300,8 +300,7 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
 
 async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames]) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
-    openings = {opening for one in extracted for opening in names.openings(one.words)}
-    known = await mentions.known_openings(db, user_id, openings)
+    known = await mentions.known_openings(db, user_id, *names.openings(one.words for one in extracted))
     sequences = [names.sequences_after(known, one.words) for one in extracted]
     any_case = await mentions.known_titles(db, user_id, {key for counts in sequences for key in counts})
     found: dict[tuple[UUID, int, str], Mention] = {}

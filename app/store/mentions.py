@@ -132,15 +132,11 @@ async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, orig
     return set(rows.scalars())
 
 
-async def known_openings(db: Reading, user_id: str, openings: Iterable[str]) -> set[str]:
-    """Those sequences of one or two words that are names, or that are two words with which longer names begin."""
-    found = sorted(openings)
-    binds = {
-        "words": [opening.encode() for opening in found if " " not in opening],
-        "pairs": [opening.encode() for opening in found if " " in opening],
-    }
+async def known_openings(db: Reading, user_id: str, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
+    """Those of the words that are names, and those pairs of words that are names or begin longer ones."""
+    binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
     rows = await db.execute(sql.statement("openings_of_names"), {"user_id": user_id, **binds})
-    return {row.opening.decode() for row in rows}
+    return set(rows.scalars())
 
 
 async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:

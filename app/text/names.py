@@ -12,7 +12,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -146,13 +146,17 @@ def sequences(text: str) -> Counter[str]:
     return counted
 
 
-def openings(found: Sequence[str]) -> set[str]:
-    """Returns the word sequences of one word, without function words, and of two, with which every longer one begins.
+def openings(texts: Iterable[Sequence[str]]) -> tuple[set[str], set[str]]:
+    """Returns the single words of some texts, without function words, and the pairs of words with which all longer
+    word sequences begin.
 
-    `found` are the `words` of a text.
+    The texts are given by their `words`.
     """
-    pairs = {f"{first} {second}" for first, second in itertools.pairwise(found)}
-    return {word for word in found if word not in stop_words.FUNCTION_WORDS} | pairs
+    single, pairs = set[str](), set[str]()
+    for found in texts:
+        single.update(found)
+        pairs.update(map(" ".join, itertools.pairwise(found)))
+    return single - stop_words.FUNCTION_WORDS, pairs
 
 
 def sequences_after(known: Collection[str], found: Sequence[str]) -> Counter[str]:
