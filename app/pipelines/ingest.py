@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -39,6 +40,8 @@ FIRST_CHARACTERS = 9_600
 """Text of the first documents that are embedded together."""
 LAST_DOCUMENTS = 24
 """Documents that are embedded together at the end, if there are more than one group."""
+EMBEDDED_AT_ONCE = 2
+"""Groups that are embedded at the same time, so that the model does not wait between them."""
 MIN_DOCUMENT_CHARACTERS = 400
 """Length that a shorter document counts as when batches are formed."""
 REQUEST_RETRY_S = 1.0
@@ -115,10 +118,22 @@ async def many(
             yield batch
 
     async def embedded() -> AsyncGenerator[UploadBatch, None]:
-        async with aclosing(_ahead(prepared())) as batches:
-            async for batch in batches:
-                await batch.embed(batch.to_embed(), user_id, services)
-                yield batch
+        embedding = deque[tuple[UploadBatch, asyncio.Task[None]]]()
+        try:
+            async with aclosing(_ahead(prepared())) as batches:
+                async for batch in batches:
+                    task = asyncio.create_task(batch.embed(batch.to_embed(), user_id, services))
+                    embedding.append((batch, task))
+                    if len(embedding) == EMBEDDED_AT_ONCE:
+                        await embedding[0][1]
+                        yield embedding.popleft()[0]
+            while embedding:
+                await embedding[0][1]
+                yield embedding.popleft()[0]
+        finally:
+            for _batch, task in embedding:
+                task.cancel()
+            await asyncio.gather(*(task for _batch, task in embedding), return_exceptions=True)
 
     async with aclosing(_ahead(embedded())) as batches:
         async for batch in batches:

@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy.exc import DBAPIError
 
+from app import errors
 from app.pipelines import documents, entities, entity_lines, ingest
 from app.pipelines.entity_lines import Line
 from app.providers.fake import FakeEmbedder
@@ -88,6 +89,59 @@ async def test_the_next_documents_are_read_while_the_first_are_embedded(database
 
     outcomes = [outcome async for outcome in ingest.many(uploads(), tenant.user_id, tenant.services())]
     assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 6
+
+
+class OverlappingFake(WaitingFake):
+    """The fake embedder, whose first call returns only after a second one has begun; counts those at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls, self.running, self.most = 0, 0, 0
+
+    async def embed_documents(self, texts: Any) -> list[Vector]:
+        """The fake embedder's vectors."""
+        self.calls, self.running = self.calls + 1, self.running + 1
+        self.most = max(self.most, self.running)
+        if self.calls > 1:
+            self.happened.set()
+        found = await super().embed_documents(texts)
+        self.running -= 1
+        return found
+
+
+async def test_two_groups_are_embedded_at_the_same_time_and_stored_in_order(database: Database) -> None:
+    embedder = OverlappingFake()
+    uploads = [Upload(f"Note {number} on ropes.", uri=f"{number}") for number in range(12)]
+    outcomes = await Tenant(database, embedder).many(uploads)
+    assert [outcome.stored and outcome.stored.status for outcome in outcomes] == ["added"] * 12
+    assert [outcome.upload.uri for outcome in outcomes] == [upload.uri for upload in uploads]
+    assert embedder.most == 2
+
+
+async def test_an_embedder_that_fails_on_a_later_group_leaves_the_groups_before_it_stored(database: Database) -> None:
+    embedder = FailingOn("Note 4 on ropes.")
+    tenant = Tenant(database, embedder)
+    uploads = [Upload(f"Note {number} on ropes.", uri=f"{number}") for number in range(9)]
+    with pytest.raises(errors.ProviderError):
+        await tenant.many(uploads)
+    found = await documents.page(tenant.user_id, db=database, limit=20, after=None, uri=None)
+    assert {document.uri for document in found} == {"0", "1", "2"}
+    embedder.text = ""
+    assert len(await tenant.many(uploads)) == 9
+
+
+class FailingOn(FakeEmbedder):
+    """The fake embedder, which fails on one text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+    async def embed_documents(self, texts: Any) -> list[Vector]:
+        """The fake embedder's vectors."""
+        if self.text in texts:
+            raise errors.ProviderError("The model is away.", fault="unavailable")
+        return await super().embed_documents(texts)
 
 
 async def _delete(tenant: Tenant, uri: str) -> int:
