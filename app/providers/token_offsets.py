@@ -50,8 +50,8 @@ class TokenOffsets:
 
     def _of_words(self, words: set[str]) -> dict[str, tuple[int, ...]]:
         known = self._known
-        found = {word: known[word] for word in words & known.keys()}
-        missing = list(words - found.keys())
+        found = {word: starts for word in words if (starts := known.get(word)) is not None}
+        missing = [word for word in words if word not in found]
         new = {word: tuple(starts) for word, starts in zip(missing, self._tokenized(missing), strict=True)}
         if len(known) > WORDS:
             known = self._known = {}
