@@ -16,7 +16,9 @@ from app.store.distribution import Node
 
 COORDINATOR = Node("c:5432", True, False, vector="0.8.5")
 WORKER = Node("w:5432", False, True, vector="0.8.5")
-GUARDED = re.compile(r"IF to_regclass\('pg_catalog\.pg_dist_partition'\) IS NULL (?:AND [^;]+? )?THEN.*?END IF;", re.DOTALL)
+GUARDED = re.compile(
+    r"IF to_regclass\('pg_catalog\.pg_dist_partition'\) IS NULL (?:AND [^;]+? )?THEN.*?END IF;", re.DOTALL
+)
 GENERIC = re.compile(r"force_generic_plan|enable_(?:sort|seqscan) = off")
 MARK = "jsonb_contains(jsonb,jsonb)"
 
