@@ -41,11 +41,12 @@ class TokenOffsets:
         if not self._by_word:
             return self._tokenized([text])[0]
         starts = array("i")
-        tokens = self._of_words(set(_WORD.findall(text)))
-        for match in _WORD.finditer(text):
-            first = match.start()
-            for offset in tokens[match[0]]:
-                starts.append(first + offset)
+        for begin, end in _bounds(text):
+            tokens = self._of_words(set(_WORD.findall(text, begin, end)))
+            for match in _WORD.finditer(text, begin, end):
+                first = match.start()
+                for offset in tokens[match[0]]:
+                    starts.append(first + offset)
         return starts
 
     def _of_words(self, words: set[str]) -> dict[str, tuple[int, ...]]:

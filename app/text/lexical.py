@@ -24,7 +24,7 @@ _FRENCH_LIGATURE = re.compile("[œŒæÆ]")  # in other languages æ is a letter
 _ACCENT = re.compile("[\u0300-\u036f]+")
 _UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
 
-_JUNK = re.compile(rf"[^\w{characters.MARK}.@/ -]+")
+_JUNK = re.compile(rf"[^\w{characters.MARK}.@/ -]+")  # not the space, by which it is replaced
 _ASCII_JUNK = {code: " " for code in range(128) if _JUNK.match(chr(code))}
 _LONE_GLUE = re.compile(r"[._@/-](?:[._@/-]+|(?<![^\s._@/-][._@/-])|(?![^\s._@/-]))")
 _SIGN = re.compile(r"-(?=\d)|(?<=\d)-")

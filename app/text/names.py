@@ -147,10 +147,9 @@ def sequences(text: str) -> Counter[str]:
 
 
 def openings(texts: Iterable[Sequence[str]]) -> tuple[set[str], set[str]]:
-    """Returns the single words of some texts, without function words, and the pairs of words with which all longer
-    word sequences begin.
+    """Returns the words of some texts, without function words, and the pairs of adjacent words.
 
-    The texts are given by their `words`.
+    Every longer word sequence begins with a pair. The texts are given by their `words`.
     """
     single, pairs = set[str](), set[str]()
     for found in texts:

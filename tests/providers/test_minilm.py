@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import runpy
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,20 @@ def test_remembered_words_are_bounded(model, monkeypatch):
         offsets.starts(f"lime w{first} w{first + 1} w{first + 2} {'y' * 100}")
     assert len(offsets._known) <= 15
     assert "y" * 100 not in offsets._known
+
+
+def test_a_long_text_of_words_that_occur_once_takes_little_memory(model, monkeypatch):
+    monkeypatch.setattr(token_offsets, "WORDS", 100)
+    offsets = token_offsets.TokenOffsets(model._documents._tokenizer)
+    text = " ".join(f"w{number:x}" for number in range(50_000))
+    tracemalloc.start()
+    try:
+        starts = offsets.starts(text)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert starts == offsets._tokenized([text])[0]
+    assert peak < 3 * starts.itemsize * len(starts) + 2**21
 
 
 async def test_a_word_that_the_vocabulary_does_not_have_counts_by_its_length(model):
