@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)"  # Latin: closing marks, then white space
-    r"|(?<![。！？｡])[。！？｡]++[」』”’）]*+"  # CJK: no space needed
+_END = re.compile(  # begins with a set of characters, because that is found fastest
+    r"[.!?…。！？｡](?:"
+    r"(?<=[.!?…])(?<![.!?…].)[.!?…]*+[\"'”’»)\]]*+(?=\s)"  # Latin: closing marks, then white space
+    r"|(?<=[。！？｡])(?<![。！？｡].)[。！？｡]*+[」』”’）]*+)"  # CJK: no space needed
 )
 _IN_WORD = re.compile(r"[A-Za-z](?=[A-Za-z])")
 _STRETCH = 100_000
