@@ -43,10 +43,8 @@ class TokenOffsets:
         starts = array("i")
         for begin, end in _bounds(text):
             tokens = self._of_words(set(_WORD.findall(text, begin, end)))
-            for match in _WORD.finditer(text, begin, end):
-                first = match.start()
-                for offset in tokens[match[0]]:
-                    starts.append(first + offset)
+            words = _WORD.finditer(text, begin, end)
+            starts.extend([match.start() + offset for match in words for offset in tokens[match[0]]])
         return starts
 
     def _of_words(self, words: set[str]) -> dict[str, tuple[int, ...]]:
