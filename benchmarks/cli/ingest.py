@@ -26,7 +26,7 @@ POINTS = 10
 def ingest(
     documents: Annotated[int, typer.Option(help="Documents to store in each round; 0: leave out the speed.")] = 1_000,
     notes: Annotated[int, typer.Option(help="Notes in each of these documents.", min=1)] = 1,
-    corpus: Annotated[Path | None, typer.Option(help="Take them from a set in BEIR layout.")] = None,
+    corpus: Annotated[Path | None, typer.Option(help="Divide a set in BEIR layout among the rounds.")] = None,
     rounds: Annotated[int, typer.Option(help="Rounds of the speed.", min=1)] = 3,
     folder_mb: Annotated[int, typer.Option(help="Size of the folder of files; 0: leave it out.")] = 500,
     document_mb: Annotated[int, typer.Option(help="Size of the large document; 0: leave it out.")] = 50,
@@ -34,7 +34,7 @@ def ingest(
     """Compare the speed of storing with the embedding model's alone, and sample the memory of large ingests."""
     if documents:
         with folders.data_dir(None) as chosen:
-            uploads = _uploads(corpus, documents * notes)
+            uploads = _uploads(corpus, documents * notes * rounds)
             longer = uploads if notes == 1 else speed.joined(uploads, notes)
             options.run(_speed(longer, rounds, chosen))
     if folder_mb or document_mb:

@@ -96,31 +96,41 @@ class Meter:
 
 
 async def compare(uploads: Sequence[Upload], services: Services, data_dir: Path, *, rounds: int) -> SpeedComparison:
-    """Embeds all chunks, as many at once as an ingest may, then stores the documents for a new user, and so on."""
-    model, options, meter = services.embedder.model, services.chunking_options, Meter(services, data_dir)
-    drafts = [document_drafts.prepare(upload, model=model, options=options) for upload in uploads]
-    texts = [chunk.embedded for draft in drafts for chunk in draft.chunks]
+    """Embeds the chunks of some documents, as many at once as an ingest may, then stores these documents, and so on.
 
-    async def embed(most: int = len(texts)) -> None:
-        for start in range(0, most, chunk_vectors.EMBED_SLICE):
-            await services.embedder.embed_documents(texts[start : min(most, start + chunk_vectors.EMBED_SLICE)])
-
-    async def alone() -> None:
-        await model_switch.run(services.embedder, services.db, embed)
-
-    async def store() -> None:
-        async for outcome in ingest.many(uploads, f"ingest-{uuid4()}", services):
-            if outcome.error is not None:
-                raise outcome.error
-
-    await model_switch.run(services.embedder, services.db, partial(embed, WARM_UP))
+    Each round has other documents, because a vector that the index has already takes half of the time to insert.
+    """
+    meter, user_id = Meter(services, data_dir), f"ingest-{uuid4()}"
+    parts = [uploads[place::rounds] for place in range(rounds)]
+    texts = [_chunk_texts(part, services) for part in parts]
+    await _embed(texts[0][:WARM_UP], services)
     gc.collect()
     gc.freeze()  # as the service does when it starts
     of_model, of_ingest = [], []
-    for _ in range(rounds):
-        of_model.append(await meter.of(alone, len(uploads), len(texts)))
-        of_ingest.append(await meter.of(store, len(uploads), len(texts)))
+    for part, chunks in zip(parts, texts, strict=True):
+        of_model.append(await meter.of(partial(_embed, chunks, services), len(part), len(chunks)))
+        of_ingest.append(await meter.of(partial(_store, part, user_id, services), len(part), len(chunks)))
     return SpeedComparison(of_model, of_ingest)
+
+
+def _chunk_texts(uploads: Sequence[Upload], services: Services) -> list[str]:
+    model, options = services.embedder.model, services.chunking_options
+    drafts = [document_drafts.prepare(upload, model=model, options=options) for upload in uploads]
+    return [chunk.embedded for draft in drafts for chunk in draft.chunks]
+
+
+async def _embed(texts: Sequence[str], services: Services) -> None:
+    async def embed() -> None:
+        for start in range(0, len(texts), chunk_vectors.EMBED_SLICE):
+            await services.embedder.embed_documents(texts[start : start + chunk_vectors.EMBED_SLICE])
+
+    await model_switch.run(services.embedder, services.db, embed)
+
+
+async def _store(uploads: Sequence[Upload], user_id: str, services: Services) -> None:
+    async for outcome in ingest.many(uploads, user_id, services):
+        if outcome.error is not None:
+            raise outcome.error
 
 
 def joined(uploads: Sequence[Upload], notes: int) -> list[Upload]:
