@@ -36,6 +36,9 @@ def ingest(
         with folders.data_dir(None) as chosen:
             uploads = _uploads(corpus, documents * notes * rounds)
             longer = uploads if notes == 1 else speed.joined(uploads, notes)
+            if len(longer) < rounds:
+                message = f"There are {len(longer)} documents for {rounds} rounds."
+                raise typer.BadParameter(message, param_hint="--rounds")
             options.run(_speed(longer, rounds, chosen))
     if folder_mb or document_mb:
         with folders.temporary() as temporary:
