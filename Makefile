@@ -13,6 +13,9 @@ COMPILE := $(UV) pip compile pyproject.toml --group tools --universal --python-v
 PIP_AUDIT := 2.10.1
 RUN := $(if $(wildcard $(VENV)/.dev),$(VENV)/.dev,$(VENV)/.run)
 
+# Empty means unset: Python keeps its bytecode. The suite starts hundreds of processes, and each would compile 800 modules.
+export PYTHONDONTWRITEBYTECODE :=
+
 ADAPTERS := langchain llamaindex pydantic-ai adk openai-agents
 
 .PHONY: demo serve test test-adapters image-proof fuzz faults check format lock audit schema openapi examples screenshots clean
