@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -44,6 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.relative_to(tests).parts[0] not in SLOW_FOLDERS)
 
 
+def pytest_collection_finish() -> None:
+    """Takes the collected tests and the imported modules out of garbage collection, which would scan them often."""
+    gc.collect()
+    gc.freeze()
+
+
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
     """A database of the session's server, with the addresses of its owner (a superuser) and of the service's role."""
@@ -81,7 +88,7 @@ async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
 async def _disable_fsync(server: embedded.EmbeddedPostgres) -> None:
     """Test data need not survive a power failure."""
     async with _maintenance(server) as owner:
-        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        for setting in ("fsync", "full_page_writes", "synchronous_commit", "wal_compression"):
             await owner.execute(f"ALTER SYSTEM SET {setting} = off")
         await owner.execute("SELECT pg_reload_conf()")
 
