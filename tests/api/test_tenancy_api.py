@@ -14,14 +14,12 @@ import asyncpg
 import pytest
 from api_caller import Caller
 from fastapi import FastAPI
+from openapi_operations import DOCUMENT
 
-from app.config import Settings
-from app.main import create_app
 from app.shapes import SourceDraft
 from app.store import jobs, sources
 from app.store.db import Database
 
-DOCUMENT = create_app(Settings()).openapi()
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 SECRET = "The quibblewort vault opens at midnight with the copper key."
 Newcomer = Callable[..., Awaitable[Caller]]
