@@ -19,7 +19,7 @@ from app.store.db import Database
 MULTIHOP = ("/api/rag/search/multihop", {"query": "Where was the director of Silent Harbour born?"}, "llm_failed")
 RERANK = ("/api/rag/search", {"query": "director", "rerank": "provider"}, "reranker_failed")
 TEXTS = ("Silent Harbour is a film whose director is Ilse Brandt.", "Ilse Brandt spent her youth in Lundby.")
-LIMIT_S = 0.1
+LIMIT_S = 0.5
 Json = dict[str, Any]
 
 
@@ -64,9 +64,11 @@ async def _gauge(client: httpx.AsyncClient, role: str) -> float:
 
 
 async def _metric(client: httpx.AsyncClient, *parts: str) -> float:
+    """The value of the metric with these parts; 0 before it has one."""
     lines = (await client.get("/metrics")).text.splitlines()
-    (line,) = (line for line in lines if all(part in line for part in parts))
-    return float(line.rsplit(" ", 1)[1])
+    found = [float(line.rsplit(" ", 1)[1]) for line in lines if all(part in line for part in parts)]
+    assert len(found) <= 1
+    return sum(found)
 
 
 @pytest.mark.usefixtures("patient_readiness")
@@ -81,10 +83,13 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
         return codes
 
     role = code.removesuffix("_failed")
+    attempts = ("stepwell_provider_attempts_total", role)
     provider.silent = True
-    for _ in range(breaker.FAILURES):
+    while await _metric(client, *attempts, "failed") < breaker.FAILURES:
         assert await _gauge(client, role) == 0
         assert code in await degraded()
+    # A machine that stalls for longer than the limit makes no call, which is no failure of the provider.
+    not_called = await _metric(client, *attempts, "not_called")
     called = len(provider.requests)
     assert 1 <= called <= breaker.FAILURES
 
@@ -93,9 +98,8 @@ async def test_after_five_hanging_calls_the_provider_is_not_called_until_it_reco
     ready = await client.get("/readyz")
     assert (ready.status_code, ready.json()["providers"][role]) == (200, "open")
     assert await _gauge(client, role) == 2
-    attempts = ("stepwell_provider_attempts_total", role)
     assert await _metric(client, *attempts, "failed") == breaker.FAILURES
-    assert await _metric(client, *attempts, "not_called") == 1
+    assert await _metric(client, *attempts, "not_called") == not_called + 1
 
     monkeypatch.setattr(breaker, "monotonic", lambda: time.monotonic() + breaker.PAUSE_S)
     assert await _gauge(client, role) == 1

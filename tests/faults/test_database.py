@@ -154,13 +154,13 @@ async def test_a_read_whose_connection_is_terminated_twice_is_a_503_with_retry_a
 
 
 async def test_an_exhausted_pool_is_a_503_and_running_requests_are_answered(address: Any) -> None:
-    async with _serving(address, pool_size=2, pool_wait_s=0.3) as (client, database, _app):
+    async with _serving(address, pool_size=2, pool_wait_s=1.0) as (client, database, _app):
         async with locked_chunks(address) as hold:
             asked = [asyncio.create_task(_hits(client)) for _ in range(2)]
             await hold.reached(2)
             began = time.perf_counter()
             unavailable(await client.post(SEARCH, json=LIME))
-            print(f"pool exhausted: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 300 ms to wait")
+            print(f"pool exhausted: 503 after {1000 * (time.perf_counter() - began):.0f} ms with 1 s to wait")
             unavailable(await client.get("/readyz"))
             assert (await client.get("/healthz")).status_code == 200
             await hold.release()
