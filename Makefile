@@ -46,10 +46,10 @@ image-proof: $(RUN)
 	$(BIN)/python .ci/image-proof $(ARGS)
 
 fuzz: $(VENV)/.dev
-	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/test_fuzz.py -s $(ARGS)
+	STEPWELL_FUZZ_CASES=10000 $(BIN)/python -m pytest tests/api/contract/test_fuzz.py -s $(ARGS)
 
 faults: $(VENV)/.dev
-	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/cli/test_mcp_cli.py -s $(ARGS)
+	STEPWELL_FAULTS=full STEPWELL_TEST_KILLS=20 $(BIN)/python -m pytest tests/faults tests/test_durability.py tests/benchmarks/test_soak.py tests/benchmarks/test_attacks.py tests/cli/mcp/test_mcp_cli.py -s $(ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -69,7 +69,7 @@ openapi schema: $(VENV)/.dev
 
 # The successful responses that the OpenAPI document shows; run `make openapi` afterwards.
 examples: $(VENV)/.dev
-	STEPWELL_WRITE_EXAMPLES=1 $(BIN)/python -m pytest tests/api/test_success_examples.py
+	STEPWELL_WRITE_EXAMPLES=1 $(BIN)/python -m pytest tests/api/contract/test_success_examples.py
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python docs/screenshots.py

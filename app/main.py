@@ -13,38 +13,27 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app import __version__, config, runtime, telemetry
-from app.api import (
-    admission,
-    auth,
-    bodies,
-    docs,
-    documents,
-    entities,
-    health,
-    ingest_gate,
-    jobs,
-    loop_lag,
-    mcp,
-    metrics,
-    multihop,
-    origins,
-    playground,
-    problems,
-    rate_limits,
-    request_ids,
-    search,
-    selections,
-    sources,
-    standby_metrics,
-    success_examples,
-    tools,
-    traces,
-    versions,
-)
-from app.api.fair_queue import FairQueue
+from app.api.access import auth, versions
+from app.api.agents import mcp
+from app.api.agents import router as agents
+from app.api.bodies import bodies
+from app.api.contract import success_examples
+from app.api.documents import router as documents
+from app.api.documents import selection_router as selections
+from app.api.edge import admission, ingest_gate, origins, rate_limits
+from app.api.edge.fair_queue import FairQueue
+from app.api.entities import router as entities
+from app.api.jobs import router as jobs
+from app.api.monitoring import health, loop_lag, metrics, request_ids, standby_metrics, traces
+from app.api.multihop import router as multihop
+from app.api.problems import problems
+from app.api.search import router as search
+from app.api.site import docs, playground
+from app.api.sources import router as sources
 from app.config import Settings
-from app.pipelines import audit, mention_extraction
-from app.pipelines.services import Services
+from app.pipelines.linking import mention_extraction
+from app.pipelines.maintenance import audit
+from app.pipelines.running.services import Services
 from app.runtime import job_handlers
 
 DESCRIPTION = """
@@ -105,7 +94,7 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, selections, sources, jobs, entities, tools, health):
+    for module in (search, multihop, documents, selections, sources, jobs, entities, agents, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     for installed in (docs, playground, traces, problems, success_examples):

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy, Tenant
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 
 DEPTH = 50
 TEXT_LEG = Strategy("lexical", hierarchy="off", boost=False)

@@ -15,11 +15,13 @@ from dataclasses import dataclass, replace
 
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
-from app.pipelines import documents, ingest, mention_refresh, reindex
-from app.pipelines.chunking_options import ChunkingOptions
-from app.pipelines.services import Services
+from app.pipelines.documents import documents, ingest
+from app.pipelines.linking import mention_refresh
+from app.pipelines.maintenance import reindex
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services
 from app.shapes import Answer, Hit, Upload
-from app.text import cleaning
+from app.text.words import cleaning
 
 MAX_HOPS = 4
 """Relevant documents that a question has at most in sets for which multi-hop search is measured."""

@@ -16,7 +16,7 @@ from random import Random
 from typing import Literal
 
 from app.evaluation.beir import EvaluationSet
-from app.text import stop_words
+from app.text.words import stop_words
 
 Level = Literal["none", "plain", "harsh"]
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from app.evaluation import beir, calibration, runner
 from app.evaluation.calibration import Calibration
 from app.evaluation.runner import ASSESSED_HITS, Strategy, Tenant
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from app.ranking import relevance
 from app.shapes import Answer, Term
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import asyncpg
 
-from app.store import embedded, embedded_files, embedded_programs
-from app.store.embedded import EmbeddedPostgres
+from app.store.embedded import embedded_files, embedded_programs, postgres
+from app.store.embedded.postgres import EmbeddedPostgres
 
 TRIES = 400
 
@@ -60,8 +60,8 @@ async def running(
     folder: Path, prepare: Callable[[EmbeddedPostgres], Awaitable[None]], **settings: str
 ) -> AsyncIterator[Pair]:
     """A primary that `prepare` has filled, and a standby with its data and these settings."""
-    primary = EmbeddedPostgres(folder / "primary", tuning=embedded.SMALL)
-    standby = EmbeddedPostgres(folder / "standby", tuning=embedded.SMALL)
+    primary = EmbeddedPostgres(folder / "primary", tuning=postgres.SMALL)
+    standby = EmbeddedPostgres(folder / "standby", tuning=postgres.SMALL)
     try:
         await primary.start()
         settings = {"wal_retrieve_retry_interval": "'100ms'", **settings}
@@ -93,14 +93,14 @@ def _copy(primary: EmbeddedPostgres, standby: EmbeddedPostgres) -> None:
     embedded_files.prepare(target, account)
     embedded_files.private_folder(target.data, account)
     programs = embedded_programs.locate(source, account)
-    command = [str(programs / "pg_basebackup"), "-h", str(source.sockets), "-U", embedded.OWNER, "-D", "."]
+    command = [str(programs / "pg_basebackup"), "-h", str(source.sockets), "-U", postgres.OWNER, "-D", "."]
     failure = embedded_programs._run([*command, "-R", "-X", "stream", "-c", "fast", "--no-sync"], target.data, account)
     assert not failure, failure
 
 
 async def fetch(server: EmbeddedPostgres, statement: str, database: str = "postgres") -> object:
     """The value of a statement that a superuser runs."""
-    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, database=database, driver="postgresql"))
+    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, database=database, driver="postgresql"))
     try:
         return await connection.fetchval(statement)
     finally:

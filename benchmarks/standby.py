@@ -17,9 +17,9 @@ from pathlib import Path
 
 import httpx
 
-from app.providers import minilm
-from app.store import schema
-from app.store.embedded import EmbeddedPostgres
+from app.providers.local import minilm
+from app.store.embedded.postgres import EmbeddedPostgres
+from app.store.maintenance import migration
 from benchmarks import replication, service
 from benchmarks.replication import Pair
 from benchmarks.service import Launch
@@ -106,7 +106,7 @@ async def installed(folder: Path, documents: int) -> AsyncIterator[Installation]
 
 
 async def _prepare(primary: EmbeddedPostgres) -> None:
-    await schema.upgrade(primary.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
+    await migration.upgrade(primary.owner_dsn, model=minilm.MODEL.name, dimension=minilm.MODEL.dimension)
 
 
 async def freshness(installation: Installation, writes: int) -> FreshnessFigures:

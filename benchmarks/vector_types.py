@@ -16,7 +16,8 @@ import asyncpg
 import numpy as np
 from pgvector.asyncpg import register_vector
 
-from app.store import tables, vectors
+from app.store.connection import vectors
+from app.store.schema import tables
 from benchmarks.speed.timings import Timing
 from benchmarks.speed.vectors import Mixer, Vectors
 

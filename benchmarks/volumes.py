@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines import ingest
-from app.pipelines.services import Services
+from app.pipelines.documents import ingest
+from app.pipelines.running.services import Services
 from app.shapes import Answer, Candidate, Upload
-from app.text import structure
+from app.text.structure import structure
 
 PART_HEADINGS = (
     *("History", "Career", "Early life", "Background", "Production", "Plot", "Reception", "Geography", "Personal life"),

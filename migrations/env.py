@@ -1,11 +1,12 @@
-"""Configures Alembic to run the migrations on a connection that `app.store.schema` opened.
+"""Configures Alembic to run the migrations on a connection that `app.store.maintenance.migration` opened.
 
-Alembic opens no connection itself: `app.store.schema` opens one, takes the lock and passes it in `config.attributes`.
+Alembic opens no connection itself: `app.store.maintenance.migration` opens one, takes the lock and passes it in
+`config.attributes`.
 """
 
 from alembic import context
 
-from app.store import tables
+from app.store.schema import tables
 
 context.configure(
     connection=context.config.attributes["connection"],

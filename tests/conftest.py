@@ -17,13 +17,16 @@ import server_folders
 from fake_provider import FakeProvider
 from hypothesis import HealthCheck, settings
 
-from app.cli import demo, options
+from app.cli import options
+from app.cli.serving import demo
 from app.config import usable_cores
-from app.pipelines import documents
-from app.pipelines.services import Services
+from app.pipelines.documents import documents
+from app.pipelines.running.services import Services
 from app.providers.base import Embedder
 from app.providers.fake import FakeEmbedder
-from app.store import db, embedded, schema
+from app.store.connection import transactions
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -55,18 +58,18 @@ def pytest_collection_finish() -> None:
 class DatabaseAddress:
     """A database of the session's server, with the addresses of its owner (a superuser) and of the service's role."""
 
-    server: embedded.EmbeddedPostgres
+    server: postgres.EmbeddedPostgres
     name: str
 
     @property
     def owner_dsn(self) -> str:
-        return self.server.dsn(user=embedded.OWNER, database=self.name)
+        return self.server.dsn(user=postgres.OWNER, database=self.name)
 
     @property
     def service_dsn(self) -> str:
-        return self.server.dsn(user=embedded.SERVICE_ROLE, database=self.name)
+        return self.server.dsn(user=postgres.SERVICE_ROLE, database=self.name)
 
-    async def connect(self, user: str = embedded.OWNER) -> asyncpg.Connection:
+    async def connect(self, user: str = postgres.OWNER) -> asyncpg.Connection:
         """An asyncpg connection as `user`."""
         return await asyncpg.connect(self.server.dsn(user=user, database=self.name, driver="postgresql"))
 
@@ -78,14 +81,14 @@ def patient_readiness(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-async def server() -> AsyncIterator[embedded.EmbeddedPostgres]:
+async def server() -> AsyncIterator[postgres.EmbeddedPostgres]:
     with server_folders.temporary() as folder:
-        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
             await _disable_fsync(started)
             yield started
 
 
-async def _disable_fsync(server: embedded.EmbeddedPostgres) -> None:
+async def _disable_fsync(server: postgres.EmbeddedPostgres) -> None:
     """Test data need not survive a power failure."""
     async with _maintenance(server) as owner:
         for setting in ("fsync", "full_page_writes", "synchronous_commit", "wal_compression"):
@@ -94,7 +97,7 @@ async def _disable_fsync(server: embedded.EmbeddedPostgres) -> None:
 
 
 @pytest.fixture(scope="session")
-async def new_database(server: embedded.EmbeddedPostgres) -> Callable[..., Awaitable[DatabaseAddress]]:
+async def new_database(server: postgres.EmbeddedPostgres) -> Callable[..., Awaitable[DatabaseAddress]]:
     """A function that creates a database as a copy of `template`, by default an empty one."""
     one_at_a_time = asyncio.Lock()
 
@@ -108,28 +111,28 @@ async def new_database(server: embedded.EmbeddedPostgres) -> Callable[..., Await
 
 
 @pytest.fixture(scope="session")
-async def template(server: embedded.EmbeddedPostgres) -> str:
+async def template(server: postgres.EmbeddedPostgres) -> str:
     """The name of an empty database with the schema of the newest migration."""
     async with _maintenance(server) as owner:
         await owner.execute(f"CREATE DATABASE {TEMPLATE} TEMPLATE template0 ENCODING 'UTF8'")
-    await schema.upgrade(DatabaseAddress(server, TEMPLATE).owner_dsn, model=MODEL, dimension=DIMENSION)
+    await migration.upgrade(DatabaseAddress(server, TEMPLATE).owner_dsn, model=MODEL, dimension=DIMENSION)
     return TEMPLATE
 
 
 @pytest.fixture(scope="session")
 async def wide_template(new_database: Callable[..., Awaitable[DatabaseAddress]]) -> str:
     """The same for vectors of the offline model's length; test folders override `template` with it."""
-    from app.providers.minilm import MODEL as OFFLINE  # imported here because it takes a second
+    from app.providers.local.minilm import MODEL as OFFLINE  # imported here because it takes a second
 
     address = await new_database()
-    await schema.upgrade(address.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
+    await migration.upgrade(address.owner_dsn, model=OFFLINE.name, dimension=OFFLINE.dimension)
     return address.name
 
 
 @pytest.fixture(scope="session")
 async def offline_embedder() -> AsyncIterator[Embedder]:
     """The offline embedding model."""
-    from app.providers import minilm
+    from app.providers.local import minilm
 
     model = await minilm.load()
     yield model
@@ -142,7 +145,7 @@ async def demo_template(
 ) -> str:
     """The name of a database with what `stepwell demo` stores."""
     address = await new_database(wide_template)
-    opened = db.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     await demo.ingest_samples(Services(opened, offline_embedder), options.LOCAL)
     await opened.close()
     return address.name
@@ -155,9 +158,9 @@ async def address(new_database: Callable[..., Awaitable[DatabaseAddress]], templ
 
 
 @pytest.fixture(scope="module")
-async def database(address: DatabaseAddress) -> AsyncIterator[db.Database]:
+async def database(address: DatabaseAddress) -> AsyncIterator[transactions.Database]:
     """The module's database, opened as the service's role."""
-    opened = db.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     yield opened
     await opened.close()
 
@@ -189,8 +192,8 @@ def user() -> str:
 
 
 @asynccontextmanager
-async def _maintenance(server: embedded.EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection]:
-    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, database="postgres", driver="postgresql"))
+async def _maintenance(server: postgres.EmbeddedPostgres) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, database="postgres", driver="postgresql"))
     try:
         yield connection
     finally:

@@ -19,7 +19,7 @@ from types import FrameType
 import harness
 
 from app.config import Settings
-from app.store import db
+from app.store.connection import transactions
 
 BEAT_S = 0.01
 STALLED_S = 0.05
@@ -64,7 +64,7 @@ class Stalls:
 
 
 async def _serve(dsn: str) -> None:
-    database = db.connect(dsn, pool_size=4, pool_wait_s=30)
+    database = transactions.connect(dsn, pool_size=4, pool_wait_s=30)
     key = await harness.create_key(database, harness.new_user(), "search", "write", "admin")
     settings = Settings(auth="api_key", log_level="error")
     stalls = Stalls()

@@ -17,17 +17,19 @@ from fastapi import FastAPI
 from app import errors
 from app.config import Settings
 from app.main import create_app
-from app.pipelines import documents, ingest, keys, search
-from app.pipelines.budget import Budget
-from app.pipelines.chunking_options import ChunkingOptions
-from app.pipelines.services import Services
-from app.pipelines.upload_batch import IngestOutcome
+from app.pipelines.documents import documents, ingest
+from app.pipelines.documents.upload_batch import IngestOutcome
+from app.pipelines.maintenance import keys
+from app.pipelines.running.budget import Budget
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services
+from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, IngestResult, Query, Upload, Vector
-from app.store import db as store_db
-from app.store import embedded
-from app.store.db import Database
+from app.store.connection import transactions as store_db
+from app.store.connection.transactions import Database
+from app.store.embedded import postgres
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""
@@ -185,7 +187,7 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
 @asynccontextmanager
 async def as_owner(db: Database) -> AsyncIterator[Database]:
     """The same database, connected as its owner."""
-    address = db.pool.engine.url.set(username=embedded.OWNER).render_as_string(hide_password=False)
+    address = db.pool.engine.url.set(username=postgres.OWNER).render_as_string(hide_password=False)
     owner = store_db.connect(address, pool_size=1, pool_wait_s=30.0)
     try:
         yield owner

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from app.store.embedded import EmbeddedPostgres
+from app.store.embedded.postgres import EmbeddedPostgres
 
 
 @contextmanager

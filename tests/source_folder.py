@@ -13,11 +13,12 @@ from typing import Any
 import made_files
 from harness import Tenant
 
-from app.pipelines import jobs, large_documents, source_sync, sources, workers
-from app.pipelines.source_folders import SourceRoots
-from app.pipelines.sources import AddedSource, SourceRequest
+from app.pipelines.documents import large_documents
+from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.sources import source_sync, sources
+from app.pipelines.sources.sources import AddedSource, SourceRequest
 from app.providers.fake import FakeEmbedder
-from app.shapes import JobState, Vector
+from app.shapes import JobState, SourceRoots, Vector
 
 KINDS = ("md", "txt", "html", "csv", "jsonl", "rst", "md", "pdf", "py", "docx")
 WORDS = ("lime", "mortar", "tide", "gannet", "buoy", "stair", "stone", "cement", "harbour", "probe", "signal", "clay")
@@ -147,7 +148,7 @@ async def synced(tenant: Tenant, added: AddedSource) -> JobState:
     """The job that has synchronised a source, after it has run."""
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
     await work(tenant)
-    return await jobs.get(job_id, tenant.user_id, db=tenant.db)
+    return await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
 
 
 def counts(state: JobState) -> dict[str, int]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from app.pipelines import large_documents, source_sync, workers
-from app.pipelines.services import Services
+from app.pipelines.documents import large_documents
+from app.pipelines.jobs import workers
+from app.pipelines.running.services import Services
+from app.pipelines.sources import source_sync
 from app.providers.fake import FakeEmbedder
-from app.store import db
+from app.store.connection import transactions
 
 
 async def _work(dsn: str) -> None:
-    services = Services(db.connect(dsn, pool_size=4, pool_wait_s=30), FakeEmbedder())
+    services = Services(transactions.connect(dsn, pool_size=4, pool_wait_s=30), FakeEmbedder())
     handlers = {**source_sync.handlers(services), **large_documents.handlers(services)}
     await workers.run_forever(services.db, handlers, done=lambda _kind, _done: None)
 

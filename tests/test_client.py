@@ -20,8 +20,8 @@ from stepwell_client import ApiError, AsyncClient, Client, ConnectionFailed
 from stepwell_client.operations import File
 
 from app.config import Settings
-from app.pipelines.source_folders import SourceRoots
-from app.store.db import Database
+from app.shapes import SourceRoots
+from app.store.connection.transactions import Database
 
 SOURCES = Path(__file__).parents[1] / "client" / "src" / "stepwell_client"
 LIME = "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement."

@@ -20,10 +20,12 @@ import pytest
 import server_folders
 from harness import Tenant, uris
 
-from app.pipelines import ingest
+from app.pipelines.documents import ingest
 from app.shapes import Upload
-from app.store import db, embedded, schema
-from app.store.db import Database
+from app.store.connection import transactions
+from app.store.connection.transactions import Database
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 
 KILLS = int(os.environ.get("STEPWELL_TEST_KILLS", "3"))
 A_KILL = 8
@@ -46,31 +48,31 @@ def _uploads() -> list[Upload]:
 
 
 @pytest.fixture(scope="module")
-async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+async def killable() -> AsyncIterator[postgres.EmbeddedPostgres]:
     """A server of this module's own, made to die."""
     with server_folders.temporary() as folder:
-        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
-            await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
+            await migration.upgrade(started.owner_dsn, model="fake", dimension=384)
             yield started
 
 
 @pytest.fixture
-async def survivor(killable: embedded.EmbeddedPostgres) -> AsyncIterator[Database]:
+async def survivor(killable: postgres.EmbeddedPostgres) -> AsyncIterator[Database]:
     """The database as the service uses it: the server is restarted when it is lost."""
-    opened = db.connect(
-        killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=db.ServerHooks(killable.ensure_running)
+    opened = transactions.connect(
+        killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=transactions.ServerHooks(killable.ensure_running)
     )
     yield opened
     await opened.close()
 
 
-async def _owner(server: embedded.EmbeddedPostgres) -> asyncpg.Connection:
+async def _owner(server: postgres.EmbeddedPostgres) -> asyncpg.Connection:
     await server.ensure_running()
-    return await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    return await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
 
 
 async def test_what_was_acknowledged_is_whole_after_every_kill(
-    killable: embedded.EmbeddedPostgres, survivor: Database
+    killable: postgres.EmbeddedPostgres, survivor: Database
 ) -> None:
     tenant = Tenant(survivor)
     chance = random.Random()
@@ -95,7 +97,7 @@ async def test_what_was_acknowledged_is_whole_after_every_kill(
 
 
 async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_completes_it(
-    killable: embedded.EmbeddedPostgres, survivor: Database
+    killable: postgres.EmbeddedPostgres, survivor: Database
 ) -> None:
     """The caller dies with the server: nothing retries, and whatever is there must be whole."""
     tenant = Tenant(survivor)
@@ -127,7 +129,7 @@ async def test_an_interrupted_ingest_leaves_whole_documents_and_a_repeated_one_c
 
 
 async def test_a_search_works_with_the_same_database_object_after_a_kill(
-    killable: embedded.EmbeddedPostgres, survivor: Database
+    killable: postgres.EmbeddedPostgres, survivor: Database
 ) -> None:
     tenant = Tenant(survivor)
     await tenant.add("Lime mortar.", "note")
@@ -141,7 +143,7 @@ async def _stored(tenant: Tenant, upload: Upload) -> Any:
 
 
 async def _check(
-    server: embedded.EmbeddedPostgres, tenant: Tenant, acknowledged: dict[str, int], *, exactly: bool
+    server: postgres.EmbeddedPostgres, tenant: Tenant, acknowledged: dict[str, int], *, exactly: bool
 ) -> None:
     """Every acknowledged document is complete; what else is there is complete too; the statistics are a recount."""
     owner = await _owner(server)

@@ -20,7 +20,7 @@ import pytest
 
 from app.config import Settings
 from app.providers.base import Embedder
-from app.store import db
+from app.store.connection import transactions
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/agents.md", "docs/documents.md", "docs/entities.md")
@@ -94,7 +94,7 @@ async def shell(
         (tmp_path / name).write_text(content, encoding="utf-8")
     shutil.copy(tmp_path / "notes/lime.md", tmp_path / "lime.md")
     address = await new_database(template)
-    opened = db.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
+    opened = transactions.connect(address.service_dsn, pool_size=4, pool_wait_s=30.0)
     services = await harness.services(opened, offline_embedder)
     async with harness.running(Settings(auth="none"), services) as app, harness.listening(app) as port:
         yield Shell(tmp_path, port, address.service_dsn)

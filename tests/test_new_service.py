@@ -120,7 +120,11 @@ async def test_a_new_database_is_upgraded_served_with_keys_and_left_in_order_on_
         assert (answer.status_code, len(answer.json()["results"])) == (200, 1)
         assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {line["logger"] for line in lines} >= {"app.cli.listening", "app.api.request_ids", "uvicorn.error"}
+    assert {line["logger"] for line in lines} >= {
+        "app.cli.serving.listening",
+        "app.api.monitoring.request_ids",
+        "uvicorn.error",
+    }
 
 
 async def test_a_service_that_cannot_start_logs_the_reason_in_one_json_line(fresh, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from app import samples
-from app.text import markdown
+from app.text.structure import markdown
 
 PATHS = sorted(samples.NOTES.rglob("*.md"))
 LINKING_NAMES = {

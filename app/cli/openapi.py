@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.api import mcp_server
+from app.api.agents import mcp_server
 from app.config import Settings
 from app.main import create_app
 from app.tools import formats, registry

@@ -99,7 +99,7 @@ def run(work: Coroutine[Any, Any, Result], *, loop: Callable[[], asyncio.Abstrac
 
 def checked_user(user: str) -> str:
     """Returns a valid user name unchanged. Raises BadRequest for an invalid one."""
-    from app.pipelines import keys  # imported here because it imports the database driver
+    from app.pipelines.maintenance import keys
 
     keys.check_user(user)
     return user

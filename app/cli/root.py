@@ -17,7 +17,7 @@ from app import __version__, errors
 
 
 class LazyCommand(NamedTuple):
-    """Where a command is defined (`module:attribute` in app.cli, a function or a Typer) and its line in `--help`."""
+    """Where a command is defined (`folder.module:attribute` in app.cli) and its line in `--help`."""
 
     place: str
     summary: str
@@ -26,33 +26,37 @@ class LazyCommand(NamedTuple):
 
 
 COMMANDS = {
-    "serve": LazyCommand("serve:serve", "Run the service until it is stopped."),
-    "serve-process": LazyCommand("serve_process:serve_process", "Run one process of the service.", is_hidden=True),
-    "demo": LazyCommand("demo:demo", "Ingest sample notes, run three searches and start the service."),
-    "ingest": LazyCommand("ingest:ingest", "Add files and folders."),
-    "search": LazyCommand("search:search", "Search the documents.", takes_query=True),
-    "why": LazyCommand("why:why", "Explain why a passage is not in an answer.", takes_query=True),
-    "multihop": LazyCommand(
-        "multihop:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
+    "serve": LazyCommand("serving.serve:serve", "Run the service until it is stopped."),
+    "serve-process": LazyCommand(
+        "serving.serve_process:serve_process", "Run one process of the service.", is_hidden=True
     ),
-    "eval": LazyCommand("evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
-    "doctor": LazyCommand("doctor:doctor", "Check the database, the model and the settings."),
-    "backup": LazyCommand("backup:backup", "Write the whole database to a file."),
-    "restore": LazyCommand("backup:restore", "Load a backup."),
-    "repair": LazyCommand("repair:repair", "Compare derived rows with the stored texts and rebuild those that differ."),
-    "reindex": LazyCommand("reindex:reindex", "Cut documents again that were cut with other options."),
-    "reembed": LazyCommand("reembed:reembed", "Replace the embedding model while the service answers."),
-    "audit": LazyCommand("audit:audit", "Show deletions, key management and the use of keys."),
-    "mcp": LazyCommand("mcp:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
+    "demo": LazyCommand("serving.demo:demo", "Ingest sample notes, run three searches and start the service."),
+    "ingest": LazyCommand("documents.ingest:ingest", "Add files and folders."),
+    "search": LazyCommand("search.search:search", "Search the documents.", takes_query=True),
+    "why": LazyCommand("search.why:why", "Explain why a passage is not in an answer.", takes_query=True),
+    "multihop": LazyCommand(
+        "search.multihop:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
+    ),
+    "eval": LazyCommand("search.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+    "doctor": LazyCommand("maintenance.doctor:doctor", "Check the database, the model and the settings."),
+    "backup": LazyCommand("maintenance.backup:backup", "Write the whole database to a file."),
+    "restore": LazyCommand("maintenance.backup:restore", "Load a backup."),
+    "repair": LazyCommand(
+        "maintenance.repair:repair", "Compare derived rows with the stored texts and rebuild those that differ."
+    ),
+    "reindex": LazyCommand("maintenance.reindex:reindex", "Cut documents again that were cut with other options."),
+    "reembed": LazyCommand("maintenance.reembed:reembed", "Replace the embedding model while the service answers."),
+    "audit": LazyCommand("maintenance.audit:audit", "Show deletions, key management and the use of keys."),
+    "mcp": LazyCommand("mcp.mcp:mcp", "Serve the tools for agents over MCP on stdin and stdout."),
     "openapi": LazyCommand("openapi:openapi", "Print the OpenAPI document."),
-    "db": LazyCommand("database:app", "Upgrade, check and show the database schema."),
-    "keys": LazyCommand("keys:app", "Create, list, rotate and revoke API keys."),
-    "users": LazyCommand("users:app", "List, export and delete users."),
-    "documents": LazyCommand("documents:app", "List, show and delete documents."),
-    "sources": LazyCommand("sources:app", "Keep documents in step with folders: add, list, sync, remove."),
-    "jobs": LazyCommand("jobs:app", "List, show and cancel background jobs."),
-    "worker": LazyCommand("worker:worker", "Run background jobs in a process of their own."),
-    "entities": LazyCommand("entities:app", "Import, list and show entities."),
+    "db": LazyCommand("maintenance.database:app", "Upgrade, check and show the database schema."),
+    "keys": LazyCommand("maintenance.keys:app", "Create, list, rotate and revoke API keys."),
+    "users": LazyCommand("maintenance.users:app", "List, export and delete users."),
+    "documents": LazyCommand("documents.documents:app", "List, show and delete documents."),
+    "sources": LazyCommand("documents.sources:app", "Keep documents in step with folders: add, list, sync, remove."),
+    "jobs": LazyCommand("documents.jobs:app", "List, show and cancel background jobs."),
+    "worker": LazyCommand("serving.worker:worker", "Run background jobs in a process of their own."),
+    "entities": LazyCommand("documents.entities:app", "Import, list and show entities."),
 }
 
 

@@ -14,10 +14,14 @@ from typing import Any, Literal
 from app import errors
 from app.evaluation import beir, calibration, metrics
 from app.evaluation.calibration import Prediction
-from app.pipelines import documents, entity_lines, ingest, mention_refresh, multihop, search
-from app.pipelines.extraction import Extractor
-from app.pipelines.multihop import Merge
-from app.pipelines.services import Services
+from app.pipelines.documents import documents, ingest
+from app.pipelines.entities import entity_lines
+from app.pipelines.linking import mention_refresh
+from app.pipelines.multihop import multihop
+from app.pipelines.multihop.expansion_terms import Extractor
+from app.pipelines.multihop.multihop import Merge
+from app.pipelines.running.services import Services
+from app.pipelines.search import search
 from app.shapes import Answer, EntityDraft, Fusion, Guidance, Hierarchy, Json, Mode, Query, Rerank
 
 MAX_LIMIT = 50

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from app import errors
-from app.providers.policy import CallPolicy
+from app.providers.calls.policy import CallPolicy
 from app.shapes import Vector
 
 

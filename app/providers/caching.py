@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cachetools import LRUCache
 
 from app.providers import base
-from app.providers.flights import Flights
-from app.providers.policy import CallPolicy
+from app.providers.calls.flights import Flights
+from app.providers.calls.policy import CallPolicy
 from app.shapes import Vector
 
 _Key = tuple[str, str]

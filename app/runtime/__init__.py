@@ -14,16 +14,18 @@ from pydantic import SecretStr
 from app import config, errors
 from app.config import Settings
 from app.parsing.process import ParseLimits
-from app.pipelines import local_token, mention_extraction
-from app.pipelines.budget import Budget
-from app.pipelines.chunking_options import ChunkingOptions
-from app.pipelines.services import Services, VectorCache
-from app.pipelines.source_folders import SourceRoots
+from app.pipelines.linking import mention_extraction
+from app.pipelines.maintenance import local_token
+from app.pipelines.running.budget import Budget
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services, VectorCache
 from app.runtime import models
-from app.shapes import Guidance
-from app.store import db, embedded, health, roles, schema
-from app.store.db import Database, ServerHooks, TimeLimits
-from app.store.standby import Standby, StandbyExpectation
+from app.shapes import Guidance, SourceRoots
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, ServerHooks, TimeLimits
+from app.store.embedded import postgres
+from app.store.maintenance import health, migration, roles
+from app.store.maintenance.standby import Standby, StandbyExpectation
 
 PROVIDER_GRACE_S = 0.25
 """Seconds by which a pipeline's timeout exceeds the provider's, so that the circuit breaker counts the failure."""
@@ -102,12 +104,14 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
-            server = await stack.enter_async_context(embedded.EmbeddedPostgres(data_dir(settings)))
+            server = await stack.enter_async_context(postgres.EmbeddedPostgres(data_dir(settings)))
             await _upgraded(settings, server.owner_dsn)
             dsn = server.service_dsn
             hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, data_dir(settings)))
             restart_only = ServerHooks(server.ensure_running)
-            owner = db.connect(server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only)
+            owner = transactions.connect(
+                server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only
+            )
             stack.push_async_callback(owner.close)
         database = _connect(settings, dsn, pool_size, hooks)
         stack.push_async_callback(database.close)
@@ -136,7 +140,7 @@ def standby_expectation(settings: Settings) -> StandbyExpectation:
 def _connect(settings: Settings, dsn: str, pool_size: int | None, hooks: ServerHooks | None = None) -> Database:
     limits = TimeLimits(int(settings.sql_timeout_s * 1000), int(settings.write_timeout_s * 1000))
     size = pool_size or settings.pool_size
-    return db.connect(dsn, pool_size=size, pool_wait_s=settings.pool_wait_s, limits=limits, hooks=hooks)
+    return transactions.connect(dsn, pool_size=size, pool_wait_s=settings.pool_wait_s, limits=limits, hooks=hooks)
 
 
 @asynccontextmanager
@@ -149,10 +153,10 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
         if settings.database_url is None and settings.migration_url is None:
             await _upgraded(settings, dsn)
         limits = TimeLimits(write_ms=OWNER_STATEMENT_MS)
-        owner = db.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
+        owner = transactions.connect(dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, limits=limits)
         try:
             await roles.check_owner(owner)
-            await schema.check_revision(owner)
+            await migration.check_revision(owner)
             yield owner
         finally:
             await owner.close()
@@ -162,7 +166,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
     """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
     if settings.database_url is None and settings.migration_url is None:
-        async with embedded.EmbeddedPostgres(data_dir(settings)) as server:
+        async with postgres.EmbeddedPostgres(data_dir(settings)) as server:
             yield server.owner_dsn
     else:
         chosen = settings.migration_url or settings.database_url
@@ -173,7 +177,7 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 async def migrate(settings: Settings, owner_dsn: str) -> str:
     """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
     revision = await _upgraded(settings, owner_dsn)
-    owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
+    owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
         await mention_extraction.backfill(owner, keys=entity_keys(settings))
     finally:
@@ -184,7 +188,7 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
 async def _upgraded(settings: Settings, owner_dsn: str) -> str:
     model, dimension = models.embedding(settings)
     try:
-        return await schema.upgrade(owner_dsn, model=model, dimension=dimension)
+        return await migration.upgrade(owner_dsn, model=model, dimension=dimension)
     except OSError as error:
         raise errors.ConnectionLost("The database cannot be reached; try again shortly.") from error
 
@@ -226,11 +230,11 @@ def source_roots(settings: Settings) -> SourceRoots:
 
 def data_dir(settings: Settings) -> Path:
     """Returns the data folder of the embedded server."""
-    return settings.data_dir or embedded.default_data_dir(config.environment(), config.is_root())
+    return settings.data_dir or postgres.default_data_dir(config.environment(), config.is_root())
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)
 async def _checked(database: Database, settings: Settings) -> None:
     model, dimension = models.embedding(settings)
-    await schema.check(database, model=model, dimension=dimension, target=models.target(settings))
-    await schema.check_role(database, strict=settings.auth == "api_key")
+    await migration.check(database, model=model, dimension=dimension, target=models.target(settings))
+    await migration.check_role(database, strict=settings.auth == "api_key")

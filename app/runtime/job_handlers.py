@@ -5,18 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from app.pipelines import (
-    large_documents,
-    llm_entities,
-    mention_refresh,
-    reembed,
-    reindex,
-    source_sync,
-    source_watch,
-    workers,
-)
-from app.pipelines.services import Services
-from app.pipelines.workers import Handler
+from app.pipelines.documents import large_documents
+from app.pipelines.jobs import workers
+from app.pipelines.jobs.workers import Handler
+from app.pipelines.linking import llm_entities, mention_refresh
+from app.pipelines.maintenance import reembed, reindex
+from app.pipelines.running.services import Services
+from app.pipelines.sources import source_sync, source_watch
 
 
 def groups(services: Services) -> list[dict[str, Handler]]:

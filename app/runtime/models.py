@@ -10,22 +10,23 @@ from typing import TYPE_CHECKING
 
 from app.config import Settings
 from app.config.providers import DEFAULT_EMBEDDERS, KNOWN_DIMENSIONS
-from app.pipelines.model_switch import SwitchingEmbedder
-from app.providers import embedders, minilm, model_folder, rerankers
+from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
-from app.providers.chat import ChatLlm
-from app.providers.embedders import HttpEmbedder, Prefixes
-from app.providers.model_folder import Overrides
-from app.providers.onnx_embedder import OnnxEmbedder
-from app.providers.onnx_reranker import OnnxReranker
-from app.providers.policy import CallLimits
-from app.providers.rerankers import HttpReranker
-from app.store import reembedding
-from app.store.db import Database
+from app.providers.calls.policy import CallLimits
+from app.providers.local import minilm, model_folder
+from app.providers.local.model_folder import Overrides
+from app.providers.local.onnx_embedder import OnnxEmbedder
+from app.providers.local.onnx_reranker import OnnxReranker
+from app.providers.remote import embedders, rerankers
+from app.providers.remote.chat import ChatLlm
+from app.providers.remote.embedders import HttpEmbedder, Prefixes
+from app.providers.remote.rerankers import HttpReranker
+from app.store.connection.transactions import Database
+from app.store.maintenance import reembedding
 
 if TYPE_CHECKING:
-    from app.providers.gemini import GeminiEmbedder, GeminiLlm
+    from app.providers.remote.gemini import GeminiEmbedder, GeminiLlm
 
 OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
 MAX_TOKENS = {"gemini-embedding-001": 2048, "nomic-embed-text": 2048, "text-embedding-3-small": 8191}
@@ -92,7 +93,7 @@ async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiE
     secret = settings.embedder_api_key
     limits = CallLimits(settings.embed_timeout_s, settings.provider_concurrency, settings.embedder_rate_limit)
     if settings.embedder == "gemini":
-        from app.providers.gemini import GeminiEmbedder  # its package takes a second to import
+        from app.providers.remote.gemini import GeminiEmbedder  # its package takes a second to import
 
         key = secret or settings.gemini_api_key
         api_key = key.get_secret_value() if key else ""
@@ -145,7 +146,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
     limits = CallLimits(settings.llm_timeout_s, settings.provider_concurrency, settings.llm_rate_limit)
     if settings.llm == "gemini":
         # Its package takes a second to import.
-        from app.providers import gemini
+        from app.providers.remote import gemini
 
         return gemini.GeminiLlm(
             api_key=secret or "",

@@ -74,7 +74,7 @@ from app.shapes.reading import (
     Weights,
 )
 from app.shapes.snippets import MatchedSpan, Snippet
-from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath
+from app.shapes.sources import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers, SourcePath, SourceRoots
 from app.shapes.writing import (
     CacheUse,
     Chunk,
@@ -167,6 +167,7 @@ __all__ = [
     "SourceIdentifier",
     "SourceNumbers",
     "SourcePath",
+    "SourceRoots",
     "Stats",
     "Step",
     "StepResult",

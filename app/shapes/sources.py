@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 from uuid import UUID
+
+from app import errors
+
+_NONE = "No folder may be added as a source: set STEPWELL_SOURCE_ROOTS to the folders that are allowed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +84,21 @@ class KnownFile:
     error: str | None
     job_id: UUID
     stored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRoots:
+    """Folders that sources may be added from; with `per_user` only from the subfolder with the name of the user."""
+
+    folders: tuple[Path, ...] = ()
+    per_user: bool = False
+
+    def of(self, user_id: str) -> list[Path]:
+        """The folders that a user may add sources from. Raises FolderNotAllowed if there are none."""
+        if not self.folders:
+            raise errors.FolderNotAllowed(_NONE, field="path")
+        if not self.per_user:
+            return list(self.folders)
+        if user_id in (".", "..") or {"/", os.sep} & set(user_id):
+            raise errors.FolderNotAllowed("The name of this user cannot be the name of a folder.", field="path")
+        return [folder / user_id for folder in self.folders]

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
-from app.pipelines import turns
-from app.pipelines.services import Services
-from app.pipelines.turns import SearchTurn
+from app.pipelines.running import turns
+from app.pipelines.running.services import Services
+from app.pipelines.running.turns import SearchTurn
 
 T = TypeVar("T")
 LOCAL_ACTOR = "local"

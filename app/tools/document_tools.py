@@ -9,7 +9,9 @@ from uuid import UUID
 from pydantic import Field
 
 from app import errors
-from app.pipelines import cursors, documents, entities, ingest
+from app.pipelines.documents import documents, ingest
+from app.pipelines.entities import entities
+from app.pipelines.running import cursors
 from app.shapes import EntityFilter, Upload
 from app.tools import fields
 from app.tools.arguments import ToolArguments, clamped

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors
-from app.text import cleaning
+from app.text.words import cleaning
 
 MAX_QUERY = 2_000
 MAX_QUERY_AS_SENT = 8_000

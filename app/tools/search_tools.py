@@ -10,8 +10,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.pipelines import depth, multihop, search, similar
-from app.pipelines.turns import SearchTurn
+from app.pipelines.multihop import depth, multihop
+from app.pipelines.running.turns import SearchTurn
+from app.pipelines.search import search, similar
 from app.shapes import Answer, Filters, Query
 from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped

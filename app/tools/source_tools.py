@@ -9,8 +9,9 @@ from uuid import UUID
 
 from pydantic import Field
 
-from app.pipelines import jobs, sources
-from app.pipelines.sources import EVERYTHING, SourceRequest
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.sources import sources
+from app.pipelines.sources.sources import EVERYTHING, SourceRequest
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -128,10 +129,10 @@ async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolConte
     """The state of a job once it has ended, after `wait_s` seconds at most."""
     db = context.services.db
     with suppress(TimeoutError):
-        async with asyncio.timeout(wait_s), aclosing(jobs.follow(job_id, context.user_id, db=db)) as states:
+        async with asyncio.timeout(wait_s), aclosing(followed_jobs.follow(job_id, context.user_id, db=db)) as states:
             async for _state in states:
                 pass
-    state = await jobs.get(job_id, context.user_id, db=db)
+    state = await followed_jobs.get(job_id, context.user_id, db=db)
     counts = {
         name: state.result.get(name) for name in ("added", "replaced", "renamed", "removed", "unchanged", "failed")
     }

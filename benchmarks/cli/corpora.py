@@ -16,7 +16,7 @@ from rich.progress import Progress as ProgressBars
 from app import runtime
 from app.cli import options
 from app.config import Settings
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from benchmarks import folders
 from benchmarks.speed.corpus import Progress
 

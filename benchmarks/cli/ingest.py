@@ -11,9 +11,11 @@ import typer
 from app import runtime
 from app.cli import options
 from app.evaluation import beir
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from app.shapes import Upload
-from app.store import db, embedded, schema
+from app.store.connection import transactions
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 from benchmarks import folders
 from benchmarks.company import generate
 from benchmarks.ingest import memory, speed
@@ -72,10 +74,10 @@ def _shown(rate: Rate) -> str:
 
 
 async def _memory(temporary: Path, folder_mb: int, document_mb: int) -> None:
-    async with embedded.EmbeddedPostgres(temporary / "data") as server:
+    async with postgres.EmbeddedPostgres(temporary / "data") as server:
         fake = UnrecordedFake()
-        await schema.upgrade(server.owner_dsn, model=fake.model.name, dimension=fake.model.dimension)
-        database = db.connect(server.service_dsn)
+        await migration.upgrade(server.owner_dsn, model=fake.model.name, dimension=fake.model.dimension)
+        database = transactions.connect(server.service_dsn)
         assert server.postmaster_pid is not None
         target = MemoryTarget(Services(database, fake), server.postmaster_pid)
         try:

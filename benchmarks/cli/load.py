@@ -15,8 +15,8 @@ from rich.table import Table
 from app import runtime
 from app.cli import options
 from app.config import Settings
-from app.pipelines import keys
-from app.pipelines.services import Services
+from app.pipelines.maintenance import keys
+from app.pipelines.running.services import Services
 from benchmarks import folders
 from benchmarks import load as loads
 from benchmarks.load import LoadFigures, Target

@@ -12,7 +12,7 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.evaluation import beir
-from app.store.embedded import EmbeddedPostgres
+from app.store.embedded.postgres import EmbeddedPostgres
 from benchmarks import folders
 from benchmarks.peers import catalogue, comparison, postgres
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace

@@ -10,8 +10,8 @@ import typer
 from rich.table import Table
 
 from app.cli import options
-from app.providers import minilm
-from app.store.embedded import EmbeddedPostgres
+from app.providers.local import minilm
+from app.store.embedded.postgres import EmbeddedPostgres
 from benchmarks import folders
 from benchmarks import vector_types as comparison
 from benchmarks.speed import passages as real_passages

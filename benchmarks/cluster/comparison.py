@@ -11,12 +11,15 @@ import asyncpg
 import sqlalchemy as sa
 
 from app import errors
-from app.pipelines.budget import Budget
-from app.pipelines.services import Services, VectorCache
-from app.pipelines.source_folders import SourceRoots
+from app.pipelines.running.budget import Budget
+from app.pipelines.running.services import Services, VectorCache
 from app.providers.fake import FakeEmbedder
-from app.store import db, embedded, recall, schema
-from app.store.db import Database
+from app.shapes import SourceRoots
+from app.store.connection import transactions
+from app.store.connection.transactions import Database
+from app.store.embedded import postgres
+from app.store.maintenance import migration
+from app.store.search import recall
 from benchmarks.cluster import pair, routing, story
 from benchmarks.cluster.pair import Pair, Tally
 from benchmarks.cluster.routing import Routed, Statements
@@ -61,14 +64,14 @@ async def compare(plan: Plan, dsn: str, folder: Path) -> Report:
     The cluster's schema is replaced.
     """
     model = FakeEmbedder().model
-    async with embedded.EmbeddedPostgres(folder / "data") as server:
-        await schema.upgrade(server.owner_dsn, model=model.name, dimension=model.dimension)
+    async with postgres.EmbeddedPostgres(folder / "data") as server:
+        await migration.upgrade(server.owner_dsn, model=model.name, dimension=model.dimension)
         await _replace(dsn)
-        await schema.upgrade(dsn, model=model.name, dimension=model.dimension)
-        found, unmarked = await schema.distribute(dsn, shards=plan.shards)
+        await migration.upgrade(dsn, model=model.name, dimension=model.dimension)
+        found, unmarked = await migration.distribute(dsn, shards=plan.shards)
         if unmarked:
             raise errors.SchemaMismatch("; ".join(unmarked))
-        service_dsn = sa.make_url(dsn).set(username=embedded.SERVICE_ROLE).render_as_string(hide_password=False)
+        service_dsn = sa.make_url(dsn).set(username=postgres.SERVICE_ROLE).render_as_string(hide_password=False)
         async with (
             _connected(server.service_dsn, server.owner_dsn) as single,
             _connected(service_dsn, dsn) as cluster,
@@ -92,9 +95,9 @@ async def _replace(dsn: str) -> None:
 
 @asynccontextmanager
 async def _connected(service_dsn: str, owner_dsn: str) -> AsyncIterator[Opened]:
-    limits = db.TimeLimits(read_ms=60_000, lock_ms=30_000)
-    database = db.connect(service_dsn, pool_size=4, pool_wait_s=60.0, limits=limits)
-    owner = db.connect(owner_dsn, pool_size=1, pool_wait_s=60.0, limits=limits)
+    limits = transactions.TimeLimits(read_ms=60_000, lock_ms=30_000)
+    database = transactions.connect(service_dsn, pool_size=4, pool_wait_s=60.0, limits=limits)
+    owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=60.0, limits=limits)
     try:
         yield Opened(database, owner)
     finally:

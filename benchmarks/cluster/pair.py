@@ -13,9 +13,9 @@ import httpx
 
 from app.config import Settings
 from app.main import create_app
-from app.pipelines import keys
-from app.pipelines.services import Services
-from app.store.db import Database
+from app.pipelines.maintenance import keys
+from app.pipelines.running.services import Services
+from app.store.connection.transactions import Database
 
 VOLATILE = frozenset(
     (

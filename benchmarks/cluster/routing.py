@@ -11,8 +11,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from app.store import tables
-from app.store.db import Database
+from app.store.connection.transactions import Database
+from app.store.schema import tables
 
 _READS = re.compile(r"\s*(SELECT|WITH)\b", re.IGNORECASE)
 _WRITES = re.compile(r"\b(INSERT INTO|UPDATE stepwell|DELETE FROM|FOR UPDATE)\b")

@@ -16,9 +16,11 @@ from uuid import uuid4
 
 import psutil
 
-from app.pipelines import ingest, large_documents, source_sync, sources, workers
-from app.pipelines.services import Services
-from app.pipelines.sources import SourceRequest
+from app.pipelines.documents import ingest, large_documents
+from app.pipelines.jobs import workers
+from app.pipelines.running.services import Services
+from app.pipelines.sources import source_sync, sources
+from app.pipelines.sources.sources import SourceRequest
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload, Vector
 

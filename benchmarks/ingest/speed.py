@@ -16,8 +16,9 @@ from uuid import uuid4
 import psutil
 import sqlalchemy as sa
 
-from app.pipelines import chunk_vectors, document_drafts, ingest, model_switch
-from app.pipelines.services import Services
+from app.pipelines.documents import chunk_vectors, document_drafts, ingest
+from app.pipelines.running import model_switch
+from app.pipelines.running.services import Services
 from app.shapes import Upload
 
 WARM_UP = 64

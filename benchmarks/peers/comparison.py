@@ -11,10 +11,10 @@ from pathlib import Path
 
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.services import Services
-from app.store import db as store_db
-from app.store import schema
-from app.store.embedded import OWNER, SERVICE_ROLE, EmbeddedPostgres
+from app.pipelines.running.services import Services
+from app.store.connection import transactions as store_db
+from app.store.embedded.postgres import OWNER, SERVICE_ROLE, EmbeddedPostgres
+from app.store.maintenance import migration
 from benchmarks.peers import environments, measure, own, postgres
 from benchmarks.peers.catalogue import PEERS, PeerSpec
 from benchmarks.peers.exchange import Material, Order, Result
@@ -165,7 +165,7 @@ async def _measure_own(named: NamedSet, given: Material, workplace: Workplace, r
         order = await workplace.order("", "stepwell")
         model = workplace.embedder.model
         owner_dsn = workplace.server.dsn(user=OWNER, database=DATABASE)
-        await schema.upgrade(owner_dsn, model=model.name, dimension=model.dimension)
+        await migration.upgrade(owner_dsn, model=model.name, dimension=model.dimension)
         database = store_db.connect(
             workplace.server.dsn(user=SERVICE_ROLE, database=DATABASE), pool_size=4, pool_wait_s=30.0
         )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from app import __version__
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines import document_drafts, ingest, model_switch
-from app.pipelines.services import Services
+from app.pipelines.documents import document_drafts, ingest
+from app.pipelines.running import model_switch
+from app.pipelines.running.services import Services
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import Vector
 from benchmarks.peers import measure, postgres

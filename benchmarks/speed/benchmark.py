@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from app import errors, samples
-from app.pipelines import model_switch
-from app.pipelines.services import Services
+from app.pipelines.running import model_switch
+from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder
 from benchmarks.speed import corpus, http_latency, passages, quality, timings, vectors

@@ -15,9 +15,10 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 
-from app.store.mentions import NameEntity
-from app.text import lexical, names
-from app.text.names import Name
+from app.store.entities.mentions import NameEntity
+from app.text.names import names
+from app.text.names.names import Name
+from app.text.words import lexical
 from benchmarks.speed import texts, vectors
 from benchmarks.speed.owner import Batch, Owner
 from benchmarks.speed.vectors import Mixer

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from app.store.db import Database
+from app.store.connection.transactions import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,11 @@ from typing import Literal
 
 import numpy as np
 
-from app.pipelines import search
-from app.pipelines.entity_cache import EntityCache
-from app.pipelines.services import Services
+from app.pipelines.running.entity_cache import EntityCache
+from app.pipelines.running.services import Services
+from app.pipelines.search import search
 from app.shapes import Query
-from app.text import analysis
+from app.text.queries import analysis
 from benchmarks.speed import benchmark, corpus, guided_requests, texts
 from benchmarks.speed.benchmark import SEED, Parameters
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress

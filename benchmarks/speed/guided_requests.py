@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from app.pipelines import keys
-from app.pipelines.services import Services
+from app.pipelines.maintenance import keys
+from app.pipelines.running.services import Services
 from benchmarks.service import Launch, serving
 from benchmarks.speed.corpus import USER
 from benchmarks.speed.timings import WARM_UPS, Timing

@@ -1,6 +1,6 @@
 """Runs the benchmark's own SQL as the owner of the tables: bulk loads, reference statements and exact results.
 
-Statements are files in `sql/`, in the format of `app.store.sql`.
+Statements are files in `sql/`, in the format of `app.store.connection.sql`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
 from app.shapes import Vector
-from app.store import engines, mentions, sql, tables, vectors
-from app.store.db import Reading, Writing
-from app.store.mentions import Mention, NameEntity
+from app.store.connection import engines, sql, vectors
+from app.store.connection.transactions import Reading, Writing
+from app.store.entities import mentions
+from app.store.entities.mentions import Mention, NameEntity
+from app.store.schema import tables
 
 FOLDER = Path(__file__).parent / "sql"
 Plan = Literal["default", "serial", "no sequential scan"]

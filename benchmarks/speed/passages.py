@@ -9,7 +9,8 @@ import numpy as np
 
 from app import errors, samples
 from app.evaluation import beir
-from app.text import chunking, markdown, sentences
+from app.text.passages import chunking
+from app.text.structure import markdown, sentences
 
 MAX_PASSAGES = 3_000
 MIN_PASSAGES = 30

@@ -15,13 +15,13 @@ import numpy as np
 import sqlalchemy as sa
 
 from app.evaluation import metrics
-from app.pipelines import search, understanding
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
+from app.pipelines.search import search, understanding
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import Filters, HybridRequest, HybridResult, Query, Vector, Weights
-from app.store import recall
-from app.store.db import Database
-from app.text import analysis
+from app.store.connection.transactions import Database
+from app.store.search import recall
+from app.text.queries import analysis
 from benchmarks.speed import texts
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress
 from benchmarks.speed.owner import Owner, Plan

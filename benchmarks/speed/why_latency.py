@@ -12,11 +12,11 @@ from uuid import UUID
 
 import numpy as np
 
-from app.pipelines import why
-from app.pipelines.services import Services
-from app.pipelines.why import WhyQuery
+from app.pipelines.running.services import Services
+from app.pipelines.why import why
+from app.pipelines.why.why import WhyQuery
 from app.shapes import Mode, PassageKey, Query, Verdict
-from app.text import analysis
+from app.text.queries import analysis
 from benchmarks.speed import benchmark, corpus
 from benchmarks.speed.benchmark import SEED, Parameters
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress

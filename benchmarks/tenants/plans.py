@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.shapes import HybridRequest
-from app.store import recall
-from app.store.db import Database, graph_rows
+from app.store.connection.transactions import Database, graph_rows
+from app.store.search import recall
 
 GRAPH = "ix_embeddings_embedding"
 INDEXES = {

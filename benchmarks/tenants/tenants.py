@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from app.pipelines import search, understanding
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
+from app.pipelines.search import search, understanding
 from app.shapes import HybridRequest, Query, Vector
-from app.store import recall
-from app.text import analysis
+from app.store.search import recall
+from app.text.queries import analysis
 from benchmarks.speed import benchmark, corpus, passages, vectors
 from benchmarks.speed.benchmark import SEED, Parameters
 from benchmarks.speed.corpus import USER, BenchmarkQuestion, Progress

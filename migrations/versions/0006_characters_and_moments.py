@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from app.text import lexical
+from app.text.words import lexical
 
 revision = "0006"
 down_revision = "0005"

@@ -11,9 +11,9 @@ from api_caller import Caller
 from fastapi import FastAPI
 
 from app.config import Settings
-from app.pipelines import keys
+from app.pipelines.maintenance import keys
 from app.providers.fake import FakeEmbedder
-from app.store.db import Database
+from app.store.connection.transactions import Database
 
 
 @pytest.fixture(scope="session")

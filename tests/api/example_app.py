@@ -12,7 +12,11 @@ from pydantic import Field
 from starlette.exceptions import HTTPException
 
 from app import errors
-from app.api import bodies, docs, playground, problems, request_ids, wire
+from app.api.bodies import bodies
+from app.api.contract import wire
+from app.api.monitoring import request_ids
+from app.api.problems import problems
+from app.api.site import docs, playground
 
 CANARY = "xyzzy-canary-51"
 

@@ -15,9 +15,9 @@ from jsonschema import Draft202012Validator
 
 from app.cli import openapi
 from app.config import Settings
-from app.pipelines.source_folders import SourceRoots
 from app.providers.base import Embedder
-from app.store import db
+from app.shapes import SourceRoots
+from app.store.connection import transactions
 
 TEXT = openapi.text()
 """The document as it is committed; building it takes half a second, so the tests share it."""
@@ -81,7 +81,7 @@ def request(kind: str | None, content: str | None) -> dict[str, Any]:
 async def sample_service(dsn: str, embedder: Embedder, root: Path) -> AsyncIterator[httpx.AsyncClient]:
     """Yields a client of a service on a copy of the demo's database, which may add the folder `notes` as a source."""
     (root / "notes").mkdir()
-    opened = db.connect(dsn, pool_size=4, pool_wait_s=30.0)
+    opened = transactions.connect(dsn, pool_size=4, pool_wait_s=30.0)
     services = replace(await harness.services(opened, embedder), source_roots=SourceRoots((root,)))
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as caller:
         yield caller

@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from app.api import connections
+from app.api.edge import connections
 
 PATIENCE_S = 20.0
 

@@ -10,8 +10,8 @@ from harness import services as opened_services
 
 from app import errors
 from app.evaluation import beir
-from app.store.db import Database
-from app.store.embedded import EmbeddedPostgres
+from app.store.connection.transactions import Database
+from app.store.embedded.postgres import EmbeddedPostgres
 from benchmarks.cli import peers as command
 from benchmarks.peers import comparison
 from benchmarks.peers.comparison import NamedSet, PeerOptions, PeerReport, Workplace

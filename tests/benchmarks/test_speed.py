@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from app import errors
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from app.providers.fake import FakeEmbedder
-from app.store import db, sql
+from app.store.connection import sql, transactions
 from benchmarks.speed import benchmark, budgets, corpus, guided_latency, passages, texts, timings, vectors
 from benchmarks.speed import owner as owner_sql
 from benchmarks.speed.timings import Target, Timing
@@ -218,7 +218,10 @@ async def test_a_leg_is_timed_alone(report, address, database, embedder):
 @pytest.fixture(scope="module")
 async def owner_and_database(new_database, template):
     address = await new_database(template)
-    connection, database = await address.connect(), db.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
+    connection, database = (
+        await address.connect(),
+        transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0),
+    )
     yield connection, address.owner_dsn, database
     await database.close()
     await connection.close()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncpg
 import numpy as np
 
-from app.pipelines.services import Services
-from app.store import recall
+from app.pipelines.running.services import Services
+from app.store.search import recall
 from benchmarks.speed import texts
 from benchmarks.speed.benchmark import Parameters
 from benchmarks.speed.owner import owning

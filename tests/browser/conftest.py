@@ -12,8 +12,8 @@ from playground_page import CHROMIUM, FLAGS, PATIENCE_MS, Playground
 from playwright.async_api import Browser, async_playwright
 
 from app.config import Settings
-from app.pipelines.services import Services
-from app.store.db import Database
+from app.pipelines.running.services import Services
+from app.store.connection.transactions import Database
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from playground_page import Playground
 
-from app.api import playground as served
+from app.api.site import playground as served
 from app.config import Settings
-from app.pipelines import large_documents
-from app.pipelines.services import Services
-from app.store.db import Database
+from app.pipelines.documents import large_documents
+from app.pipelines.running.services import Services
+from app.store.connection.transactions import Database
 
 SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
 EVERYTHING_STORED = """async () => JSON.stringify({

@@ -11,9 +11,9 @@ import httpx
 import pytest
 from playground_page import Playground
 
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from app.providers.base import Embedder
-from app.store.db import Database
+from app.store.connection.transactions import Database
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "How do I get my money back for a train fare and a hotel?"

@@ -14,7 +14,7 @@ import pytest
 import server_folders
 
 from app.cli import root
-from app.store import embedded
+from app.store.embedded import postgres
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Ran:
 @pytest.fixture(scope="module")
 async def data_dir() -> AsyncIterator[Path]:
     with server_folders.temporary() as folder:
-        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL):
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL):
             yield folder / "data"
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from app.api.search_models import SearchRequest
+from app.api.search.search_models import SearchRequest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
-from app.pipelines.services import Services
+from app.pipelines.running.services import Services
 from app.providers.fake import FakeEmbedder
 from app.shapes import Guidance, Query
 

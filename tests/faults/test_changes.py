@@ -12,10 +12,13 @@ from harness import Tenant
 from running_service import FULL
 
 from app.providers.fake import FakeEmbedder
-from app.providers.minilm import MODEL
+from app.providers.local.minilm import MODEL
 from app.shapes import Upload
-from app.store import db, embedded, recall, schema
-from app.store.db import Database
+from app.store.connection import transactions
+from app.store.connection.transactions import Database
+from app.store.embedded import postgres
+from app.store.maintenance import migration
+from app.store.search import recall
 
 STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (400, 100, 10)
 WORDS = [f"w{number}" for number in range(400)]
@@ -30,9 +33,9 @@ def _note(number: int, version: int) -> Upload:
     return Upload(" ".join(words), uri=f"note-{number}")
 
 
-async def _recall(tenant: Tenant, server: embedded.EmbeddedPostgres) -> float:
+async def _recall(tenant: Tenant, server: postgres.EmbeddedPostgres) -> float:
     """The share of the twenty truly nearest that the vector leg finds, over a few questions."""
-    owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     found = 0
     for number in range(ASKED):
         text = " ".join(random.Random(f"question {number}").choices(WORDS, k=6))
@@ -46,26 +49,26 @@ async def _recall(tenant: Tenant, server: embedded.EmbeddedPostgres) -> float:
     return found / (20 * ASKED)
 
 
-async def _change(tenant: Tenant, server: embedded.EmbeddedPostgres) -> None:
+async def _change(tenant: Tenant, server: postgres.EmbeddedPostgres) -> None:
     await tenant.many([_note(number, 1) for number in range(CHANGED)])
-    owner = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    owner = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     gone = [f"note-{number}" for number in range(CHANGED, 2 * CHANGED)]
     await owner.execute("DELETE FROM stepwell.documents WHERE user_id = $1 AND uri = ANY($2)", tenant.user_id, gone)
     await owner.execute("VACUUM ANALYZE stepwell.embeddings")
     await owner.close()
 
 
-def _connected(server: embedded.EmbeddedPostgres) -> Database:
-    return db.connect(server.service_dsn, pool_size=4, pool_wait_s=30)
+def _connected(server: postgres.EmbeddedPostgres) -> Database:
+    return transactions.connect(server.service_dsn, pool_size=4, pool_wait_s=30)
 
 
 @pytest.fixture
 async def server() -> Any:
     """A server of the test's own, to be restarted."""
     with server_folders.temporary() as folder:
-        started = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
+        started = postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL)
         await started.start()
-        await schema.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+        await migration.upgrade(started.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
         yield started
         await started.stop()
 

@@ -20,10 +20,12 @@ from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app import errors, runtime
 from app.config import Settings
-from app.pipelines.budget import Budget
-from app.providers.minilm import MODEL
-from app.store import db, embedded, schema
-from app.store.db import Database, TimeLimits
+from app.pipelines.running.budget import Budget
+from app.providers.local.minilm import MODEL
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, TimeLimits
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 
 LIME = {"query": "lime"}
 
@@ -33,7 +35,7 @@ async def _serving(
     address: Any, *, budget: Budget | None = None, settings: Settings | None = None, **options: Any
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Database, Any]]:
     """The service on one database with a note in it, over a socket."""
-    database = db.connect(address.service_dsn, **{"pool_wait_s": 30.0, **options})
+    database = transactions.connect(address.service_dsn, **{"pool_wait_s": 30.0, **options})
     try:
         await Tenant(database, user_id="local").add("We use lime.", "lime")
         services = replace(await harness.services(database), budget=budget or Budget())
@@ -53,18 +55,18 @@ async def _hits(client: httpx.AsyncClient) -> int:
 
 
 @pytest.fixture
-async def stoppable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+async def stoppable() -> AsyncIterator[postgres.EmbeddedPostgres]:
     """A migrated server that a test may stop and start."""
     with server_folders.temporary() as folder:
-        server = embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL)
+        server = postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL)
         await server.start()
-        await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+        await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
         yield server
         await server.stop()
 
 
 async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afterwards(
-    stoppable: embedded.EmbeddedPostgres,
+    stoppable: postgres.EmbeddedPostgres,
 ) -> None:
     async with _serving(SimpleNamespace(service_dsn=stoppable.service_dsn)) as (client, database, _app):
         assert (await client.get("/readyz")).status_code == 200
@@ -91,7 +93,9 @@ async def test_searches_fail_with_503_while_postgres_is_down_and_work_again_afte
         await until(lambda: _is(lambda: database.in_use() == 0))
 
 
-async def test_a_start_waits_for_a_database_that_is_not_available_yet(stoppable: embedded.EmbeddedPostgres) -> None:
+async def test_a_start_waits_for_a_database_that_is_not_available_yet(
+    stoppable: postgres.EmbeddedPostgres,
+) -> None:
     settings = Settings(database_url=stoppable.service_dsn)
     await stoppable.stop()
     opening = runtime.open_services(settings)

@@ -18,7 +18,9 @@ from running_service import DOCUMENTS, SEARCH, until
 from app import errors
 from app.config import Settings
 from app.providers.fake import FakeEmbedder
-from app.store import db, embedded, health
+from app.store.connection import transactions
+from app.store.embedded import postgres
+from app.store.maintenance import health
 
 DISK_BYTES = 700_000_000
 NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}
@@ -46,7 +48,9 @@ async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_onc
             assert not full, "nothing is embedded that cannot be stored"
             return await super().embed_documents(texts)
 
-    opened = db.connect(address.service_dsn, pool_size=2, hooks=db.ServerHooks(is_full=lambda: full))
+    opened = transactions.connect(
+        address.service_dsn, pool_size=2, hooks=transactions.ServerHooks(is_full=lambda: full)
+    )
     services = await harness.services(opened, Embedder())
     async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
         stored = (await client.post(DOCUMENTS, json={**NOTE, "uri": "kept"})).json()
@@ -126,17 +130,19 @@ async def _refuses_writes_and_answers_searches(client: httpx.AsyncClient) -> Non
 @pytest.mark.skipif(not running_service.FULL, reason="mounts a filesystem and fills it: part of `make faults`")
 async def test_a_server_whose_disk_fills_during_writes_recovers_every_acknowledged_write():
     with small_disk() as disk:
-        async with embedded.EmbeddedPostgres(disk / "data", tuning=embedded.SMALL) as server:
+        async with postgres.EmbeddedPostgres(disk / "data", tuning=postgres.SMALL) as server:
             await _written_until_full(server, disk / "ballast")
 
 
-async def _written_until_full(server: embedded.EmbeddedPostgres, ballast: Path) -> None:
-    from app.providers.minilm import MODEL
-    from app.store import schema
+async def _written_until_full(server: postgres.EmbeddedPostgres, ballast: Path) -> None:
+    from app.providers.local.minilm import MODEL
+    from app.store.maintenance import migration
 
-    await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+    await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
     # No threshold: the writes themselves meet the end of the disk.
-    database = db.connect(server.service_dsn, pool_size=2, hooks=db.ServerHooks(server.ensure_running))
+    database = transactions.connect(
+        server.service_dsn, pool_size=2, hooks=transactions.ServerHooks(server.ensure_running)
+    )
     tenant = harness.Tenant(database)
     fill(ballast, leave=30_000_000)
     stored = [uri async for uri in _stored_until_refused(tenant)]

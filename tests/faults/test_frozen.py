@@ -26,10 +26,12 @@ from harness import Tenant
 from running_service import DOCUMENTS, SEARCH, locked_chunks, unavailable, until
 
 from app.config import Settings
-from app.pipelines.source_folders import SourceRoots
-from app.providers.minilm import MODEL
-from app.store import bounded, db, embedded, schema
-from app.store.db import Database, TimeLimits
+from app.providers.local.minilm import MODEL
+from app.shapes import SourceRoots
+from app.store.connection import bounded, transactions
+from app.store.connection.transactions import Database, TimeLimits
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 
 WITHOUT_DATABASE = ("/healthz", "/metrics", "/api/rag/rerank", "/api/rag/tools")
 KEYED_S, WHOLE_S = 2.0, 10.0
@@ -37,16 +39,16 @@ KEYED_S, WHOLE_S = 2.0, 10.0
 
 
 @pytest.fixture(scope="module")
-async def freezable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+async def freezable() -> AsyncIterator[postgres.EmbeddedPostgres]:
     """A migrated server whose processes a test may stop and continue."""
     with server_folders.temporary() as folder:
-        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as server:
-            await schema.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as server:
+            await migration.upgrade(server.owner_dsn, model=MODEL.name, dimension=MODEL.dimension)
             yield server
 
 
 @contextmanager
-def _frozen(server: embedded.EmbeddedPostgres) -> Iterator[None]:
+def _frozen(server: postgres.EmbeddedPostgres) -> Iterator[None]:
     assert server.postmaster_pid is not None
     postmaster = psutil.Process(server.postmaster_pid)
     stopped = [postmaster, *postmaster.children(recursive=True)]
@@ -63,10 +65,10 @@ def _frozen(server: embedded.EmbeddedPostgres) -> Iterator[None]:
 
 @asynccontextmanager
 async def _serving(
-    server: embedded.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
+    server: postgres.EmbeddedPostgres, auth: Any, *, limits: TimeLimits | None = None, worker: bool = True
 ) -> AsyncIterator[tuple[FastAPI, httpx.AsyncClient, Database]]:
     """The service with one document of the user of its key, over a socket."""
-    database = db.connect(server.service_dsn, limits=limits)
+    database = transactions.connect(server.service_dsn, limits=limits)
     try:
         user_id = "local" if auth == "none" else harness.new_user()
         await Tenant(database, user_id=user_id).add("We use lime.", "lime")
@@ -113,7 +115,7 @@ async def _timed(client: httpx.AsyncClient, request: tuple[str, str, Any]) -> tu
 
 @pytest.mark.parametrize("auth", ["none", "api_key"])
 async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_again_afterwards(
-    freezable: embedded.EmbeddedPostgres, auth: str
+    freezable: postgres.EmbeddedPostgres, auth: str
 ) -> None:
     async with _serving(freezable, auth) as (app, client, database):
         assert (await client.post(SEARCH, json={"query": "lime"})).status_code == 200
@@ -136,7 +138,7 @@ async def test_every_route_answers_in_time_while_postgres_is_frozen_and_works_ag
         await until(lambda: _ready(client))  # a result is kept for two seconds
 
 
-async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedded.EmbeddedPostgres) -> None:
+async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: postgres.EmbeddedPostgres) -> None:
     async with _serving(freezable, "api_key") as (_app, client, _database):
         with _frozen(freezable):
             for request in (("GET", DOCUMENTS, None), ("GET", "/readyz", None)):
@@ -146,7 +148,7 @@ async def test_a_key_is_not_looked_up_for_longer_than_a_second(freezable: embedd
 
 
 async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_connection_is_not_used_again(
-    freezable: embedded.EmbeddedPostgres,
+    freezable: postgres.EmbeddedPostgres,
 ) -> None:
     limits = TimeLimits(read_ms=1_500)
     # A worker would use connections of its own now and then.
@@ -164,24 +166,24 @@ async def test_a_statement_that_is_running_when_postgres_freezes_ends_and_its_co
         assert await asyncio.gather(*(_first(client) for _ in range(4))) == ["lime"] * 4
 
 
-async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: embedded.EmbeddedPostgres) -> None:
-    database = db.connect(freezable.service_dsn)
-    async with AsyncExitStack() as transactions:
+async def test_a_shutdown_does_not_wait_for_a_frozen_server(freezable: postgres.EmbeddedPostgres) -> None:
+    database = transactions.connect(freezable.service_dsn)
+    async with AsyncExitStack() as stack:
         for _ in range(8):
-            await transactions.enter_async_context(database.shared())
+            await stack.enter_async_context(database.shared())
     with _frozen(freezable):
-        async with asyncio.timeout(db.DISPOSE_S + bounded.CLOSE_S + 1):
+        async with asyncio.timeout(transactions.DISPOSE_S + bounded.CLOSE_S + 1):
             await database.close()
 
 
 class _ServerAddress:
-    def __init__(self, server: embedded.EmbeddedPostgres) -> None:
+    def __init__(self, server: postgres.EmbeddedPostgres) -> None:
         self._server = server
 
     async def connect(self) -> Any:
         import asyncpg
 
-        return await asyncpg.connect(self._server.dsn(user=embedded.OWNER, driver="postgresql"))
+        return await asyncpg.connect(self._server.dsn(user=postgres.OWNER, driver="postgresql"))
 
 
 async def _first(client: httpx.AsyncClient) -> str:

@@ -24,10 +24,14 @@ import server_folders
 import source_folder
 from harness import Tenant
 
-from app.pipelines import jobs, repair, sources
-from app.pipelines.repair import Damage
-from app.store import db, embedded, schema
-from app.text import tags
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.maintenance import repair
+from app.pipelines.maintenance.repair import Damage
+from app.pipelines.sources import sources
+from app.store.connection import transactions
+from app.store.embedded import postgres
+from app.store.maintenance import migration
+from app.text.names import tags
 
 KILLS, FILES, GROUP = (20, 2_000, 10) if running_service.FULL else (3, 30, 1)
 WORKER = Path(__file__).parents[1] / "sync_worker.py"
@@ -36,11 +40,11 @@ EXPIRE = "UPDATE stepwell.jobs SET leased_until = now(), run_at = now() WHERE jo
 
 
 @pytest.fixture
-async def killable() -> AsyncIterator[embedded.EmbeddedPostgres]:
+async def killable() -> AsyncIterator[postgres.EmbeddedPostgres]:
     """A server of this test's own, made to die."""
     with server_folders.temporary() as folder:
-        async with embedded.EmbeddedPostgres(folder / "data", tuning=embedded.SMALL) as started:
-            await schema.upgrade(started.owner_dsn, model="fake", dimension=384)
+        async with postgres.EmbeddedPostgres(folder / "data", tuning=postgres.SMALL) as started:
+            await migration.upgrade(started.owner_dsn, model="fake", dimension=384)
             yield started
 
 
@@ -51,13 +55,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
-    killable: embedded.EmbeddedPostgres, folder: Path
+    killable: postgres.EmbeddedPostgres, folder: Path
 ) -> None:
     if running_service.FULL:
         faulthandler.cancel_dump_traceback_later()  # it takes longer than other tests may
     chance = random.Random(11)
-    hooks = db.ServerHooks(killable.ensure_running)
-    database = db.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
+    hooks = transactions.ServerHooks(killable.ensure_running)
+    database = transactions.connect(killable.service_dsn, pool_size=4, pool_wait_s=30, hooks=hooks)
     tenant = Tenant(database)
     paths = source_folder.fill(folder, FILES, kinds=("md", "txt", "csv", "html"))
     added = await source_folder.add(tenant, folder)
@@ -83,7 +87,7 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
         await running_service.until(lambda: _is_done(tenant, job_id))
     took = time.monotonic() - began
     print(f"the changed folder with {2 * KILLS} kills: {total} files in {took:.0f} s, {total / took:.1f} a second")
-    state = await jobs.get(job_id, tenant.user_id, db=database)
+    state = await followed_jobs.get(job_id, tenant.user_id, db=database)
     assert source_folder.counts(state) == dict(changed.counts)
     assert state.attempts > KILLS
     fresh = Tenant(database)
@@ -95,7 +99,7 @@ async def test_a_synchronisation_survives_killed_workers_and_a_killed_database(
 
 
 @contextmanager
-def _rated(name: str, files: int, server: embedded.EmbeddedPostgres) -> Iterator[None]:
+def _rated(name: str, files: int, server: postgres.EmbeddedPostgres) -> Iterator[None]:
     """Prints the rate at which a block stores files, and the CPU time of this process and of Postgres per file."""
     before = time.monotonic(), time.process_time(), _cpu_s(server)
     yield
@@ -107,7 +111,7 @@ def _rated(name: str, files: int, server: embedded.EmbeddedPostgres) -> Iterator
     print(f"{name}: {files} files in {took:.0f} s, {files / took:.1f} a second; {per_file}")
 
 
-def _cpu_s(server: embedded.EmbeddedPostgres) -> float:
+def _cpu_s(server: postgres.EmbeddedPostgres) -> float:
     """The CPU time of a server with all its processes, ended ones included."""
     main = psutil.Process(server.postmaster_pid)
     running = sum(sum(child.cpu_times()[:2]) for child in main.children(recursive=True))
@@ -138,7 +142,7 @@ class Worker:
 
 
 @asynccontextmanager
-async def _worker(server: embedded.EmbeddedPostgres) -> AsyncIterator[Worker]:
+async def _worker(server: postgres.EmbeddedPostgres) -> AsyncIterator[Worker]:
     worker = Worker(server.service_dsn)
     await worker.start()
     try:
@@ -147,9 +151,9 @@ async def _worker(server: embedded.EmbeddedPostgres) -> AsyncIterator[Worker]:
         await worker.killed()
 
 
-async def _reached(server: embedded.EmbeddedPostgres, job_id: UUID, point: int) -> None:
+async def _reached(server: postgres.EmbeddedPostgres, job_id: UUID, point: int) -> None:
     """Returns once this many files are done."""
-    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     try:
 
         async def there() -> bool:
@@ -160,11 +164,11 @@ async def _reached(server: embedded.EmbeddedPostgres, job_id: UUID, point: int) 
         await connection.close()
 
 
-async def _execute(server: embedded.EmbeddedPostgres, statement: str, job_id: UUID) -> None:
-    connection = await asyncpg.connect(server.dsn(user=embedded.OWNER, driver="postgresql"))
+async def _execute(server: postgres.EmbeddedPostgres, statement: str, job_id: UUID) -> None:
+    connection = await asyncpg.connect(server.dsn(user=postgres.OWNER, driver="postgresql"))
     await connection.execute(statement, job_id)
     await connection.close()
 
 
 async def _is_done(tenant: Tenant, job_id: UUID) -> bool:
-    return (await jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final
+    return (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final

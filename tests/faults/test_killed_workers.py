@@ -12,11 +12,13 @@ import pytest
 import running_service
 from harness import Tenant
 
-from app.pipelines import documents, ingest, large_documents, repair, workers
-from app.pipelines.repair import Damage
+from app.pipelines.documents import documents, ingest, large_documents
+from app.pipelines.jobs import workers
+from app.pipelines.maintenance import repair
+from app.pipelines.maintenance.repair import Damage
 from app.shapes import Upload
-from app.store.db import Database
-from app.text import tags
+from app.store.connection.transactions import Database
+from app.text.names import tags
 
 LANDINGS = 150
 KILLS = 4 if running_service.FULL else 2

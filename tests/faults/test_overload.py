@@ -26,12 +26,12 @@ from harness import Tenant
 from running_service import SEARCH, until
 
 from app.config import Settings
-from app.pipelines import documents
-from app.pipelines.chunking_options import ChunkingOptions
-from app.providers.chat import ChatLlm
-from app.providers.rerankers import HttpReranker
+from app.pipelines.documents import documents
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.providers.remote.chat import ChatLlm
+from app.providers.remote.rerankers import HttpReranker
 from app.shapes import Upload
-from app.store import db
+from app.store.connection import transactions
 
 AT_ONCE = 200
 STORED = 2_000 if running_service.FULL else 400
@@ -85,7 +85,7 @@ async def _filled(address: Any) -> None:
     frequencies = [1 / (rank + 1) for rank in range(len(words))]
     paragraphs = (" ".join(chance.choices(words, frequencies, k=60)) + "." for _ in range(STORED))
     notes = ["\n\n".join(group) for group in zip(*[paragraphs] * 20, strict=True)]
-    database = db.connect(address.service_dsn, pool_wait_s=30)
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
     tenant = Tenant(database, user_id="local", chunking_options=ChunkingOptions(target=80, overlap=0))
     await tenant.many([Upload(note, uri=f"note-{number}") for number, note in enumerate(notes)])
     assert (await documents.stats("local", db=database)).chunks >= STORED
@@ -139,7 +139,7 @@ async def test_every_search_of_a_burst_of_two_hundred_is_answered(address: Any) 
 @asynccontextmanager
 async def _one_at_a_time(address: Any, auth: str, **providers: Any) -> AsyncIterator[tuple[httpx.AsyncClient, Any]]:
     """The service that runs one search at a time, over a socket, with a note in it."""
-    database = db.connect(address.service_dsn, pool_wait_s=30)
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
     try:
         await Tenant(database, user_id="local").add("The Gannet reports every eleven minutes.", "gannet")
         services = replace(await harness.services(database), **providers)

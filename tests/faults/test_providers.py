@@ -15,8 +15,9 @@ from fake_provider import FAULTS, FakeProvider
 
 from app import runtime
 from app.config import Settings
-from app.providers import breaker, minilm, scope
+from app.providers.calls import breaker, scope
 from app.providers.fake import FakeEmbedder
+from app.providers.local import minilm
 from tests.faults import running_service
 from tests.faults.running_service import DOCUMENTS, SEARCH
 

@@ -29,8 +29,10 @@ from running_service import DOCUMENTS, FULL, SEARCH
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
-from app.store import db as store_db
-from app.store import embedded, schema, vectors
+from app.store.connection import transactions as store_db
+from app.store.connection import vectors
+from app.store.embedded import postgres
+from app.store.maintenance import migration
 
 CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 120
 RATE = 10.0
@@ -62,9 +64,9 @@ async def address(new_database: Callable[..., Awaitable[Any]]) -> AsyncIterator[
         created = await new_database()
         if FULL:
             folder = stack.enter_context(server_folders.temporary())
-            server = await stack.enter_async_context(embedded.EmbeddedPostgres(folder / "data"))
-            created = dataclasses.replace(created, server=server, name=embedded.DATABASE)
-        await schema.upgrade(created.owner_dsn, model="present", dimension=64)
+            server = await stack.enter_async_context(postgres.EmbeddedPostgres(folder / "data"))
+            created = dataclasses.replace(created, server=server, name=postgres.DATABASE)
+        await migration.upgrade(created.owner_dsn, model="present", dimension=64)
         yield created
 
 

@@ -11,8 +11,8 @@ import running_service
 import server_folders
 from running_service import DOCUMENTS, SEARCH
 
-from app.providers.minilm import MODEL
-from app.store import schema
+from app.providers.local.minilm import MODEL
+from app.store.maintenance import migration
 
 INSTANCES = 4 if running_service.FULL else 2
 
@@ -38,5 +38,5 @@ async def test_concurrent_upgrades_of_an_empty_database_create_one_schema(
     new_database: Callable[..., Awaitable[Any]],
 ) -> None:
     address = await new_database()
-    upgrades = (schema.upgrade(address.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
-    assert set(await asyncio.gather(*upgrades)) == {schema.head()}
+    upgrades = (migration.upgrade(address.owner_dsn, model=MODEL.name, dimension=MODEL.dimension) for _ in range(4))
+    assert set(await asyncio.gather(*upgrades)) == {migration.head()}

@@ -19,13 +19,13 @@ import pytest
 import running_service
 from running_service import DOCUMENTS, SEARCH, until
 
-from app.api import ingest_gate
+from app.api.edge import ingest_gate
 from app.config import Settings
 from app.parsing.process import ParseLimits
-from app.pipelines import documents
+from app.pipelines.documents import documents
 from app.providers.fake import FakeEmbedder
 from app.shapes import Vector
-from app.store import db
+from app.store.connection import transactions
 
 UPLOADS, BYTES = 14, 9_600_000
 STOP_S = 15.0
@@ -52,7 +52,7 @@ class Endless(FakeEmbedder):
 
 @pytest.mark.parametrize("kind", ["json", "form", "put"])
 async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_disconnect(address: Any, kind: str) -> None:
-    database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
+    database, embedder = transactions.connect(address.service_dsn, pool_wait_s=30), Endless()
     greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
     keys = [{"X-API-Key": await harness.create_key(database, name)} for name in (greedy, modest)]
     services = await harness.services(database, embedder)
@@ -82,7 +82,7 @@ async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_discon
 
 
 async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(address: Any) -> None:
-    database = db.connect(address.service_dsn, pool_wait_s=30)
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
     services = replace(await harness.services(database), parse_limits=ParseLimits(wall_s=3_600, cpu_s=3_600))
     slow = made_files.pdf_of_streams(b"BT /F1 12 Tf 50 700 Td (Lime.) Tj ET " * 500, pages=5_000, filters="[]")
     try:
@@ -101,7 +101,7 @@ async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(a
 
 async def test_an_upload_that_would_wait_too_long_is_refused(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ingest_gate, "WAIT_S", 0.2)
-    database, embedder = db.connect(address.service_dsn, pool_wait_s=30), Endless()
+    database, embedder = transactions.connect(address.service_dsn, pool_wait_s=30), Endless()
     services = await harness.services(database, embedder)
     try:
         async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
@@ -168,7 +168,7 @@ class _Served:
     async def __aenter__(self) -> Any:
         self._started, self._client = await self._process.__aenter__()
         await running_service.answers(self._started, self._client)
-        database = db.connect(self._address.service_dsn)
+        database = transactions.connect(self._address.service_dsn)
         keys = [{"X-API-Key": await harness.create_key(database, harness.new_user())} for _ in range(2)]
         await database.close()
         return self._started, self._client, keys

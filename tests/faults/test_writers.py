@@ -13,9 +13,9 @@ from running_service import DOCUMENTS, SEARCH, unavailable, until
 
 from app import errors
 from app.config import Settings
-from app.pipelines import keys as api_keys
-from app.store import db
-from app.store.db import Database, TimeLimits
+from app.pipelines.maintenance import keys as api_keys
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, TimeLimits
 
 LOCK = "SELECT * FROM stepwell.tenants WHERE user_id = $1 FOR UPDATE"
 
@@ -24,7 +24,7 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_for_rea
     address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_keys, "LOOKUP_S", 30.0)  # a machine may stall for a second; other tests cover the limit
-    database = db.connect(address.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
+    database = transactions.connect(address.service_dsn, pool_size=4, limits=TimeLimits(lock_ms=700))
     owner = await address.connect()
     try:
         greedy, modest = harness.new_user("greedy"), harness.new_user("modest")
@@ -56,8 +56,8 @@ async def test_writes_of_one_user_that_wait_for_a_lock_leave_connections_for_rea
 async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
     address: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(db, "TURN_S", 0.1)
-    database = db.connect(address.service_dsn, pool_size=4)
+    monkeypatch.setattr(transactions, "TURN_S", 0.1)
+    database = transactions.connect(address.service_dsn, pool_size=4)
     written = asyncio.Event()
 
     async def write(begun: asyncio.Event) -> None:
@@ -80,7 +80,7 @@ async def test_writes_of_all_users_hold_at_most_half_of_the_connections(
 
 
 async def test_a_cancelled_write_releases_its_turn(address: Any) -> None:
-    database = db.connect(address.service_dsn, pool_size=2)
+    database = transactions.connect(address.service_dsn, pool_size=2)
     user_id, begun = harness.new_user(), asyncio.Event()
 
     async def write() -> None:

@@ -8,10 +8,12 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from app.pipelines import repair
+from app.pipelines.maintenance import repair
 from app.shapes import Filters, HybridRequest, IndexText, LexicalQuery, Weights
-from app.store import db, recall, schema, sql
-from app.text import lexical
+from app.store.connection import sql, transactions
+from app.store.maintenance import migration
+from app.store.search import recall
+from app.text.words import lexical
 
 MODEL, DIMENSION = "fake", 64
 VECTOR = json.dumps([1.0] * DIMENSION)
@@ -34,14 +36,14 @@ METADATA = {"when": ["2026-01-31T12:00:00Z", "soon"], "year": 2024}
 async def populated(new_database):
     """A database of revision 0005 with the rows that its version stored, upgraded to the newest revision."""
     address = await new_database()
-    await schema.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0005")
-    owner, service = await address.connect(), db.connect(address.service_dsn, pool_size=1)
-    owning = db.connect(address.owner_dsn, pool_size=1)
+    await migration.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0005")
+    owner, service = await address.connect(), transactions.connect(address.service_dsn, pool_size=1)
+    owning = transactions.connect(address.owner_dsn, pool_size=1)
     try:
         for user in ("ana", "bob"):
             await _store(owner, owning, user, TEXTS if user == "ana" else [("english", "a plain text")])
         before = await _rows(owner, "bob")
-        await schema.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION)
+        await migration.upgrade(address.owner_dsn, model=MODEL, dimension=DIMENSION)
         assert await _rows(owner, "bob") == before
         yield service
     finally:
@@ -50,7 +52,9 @@ async def populated(new_database):
         await owner.close()
 
 
-async def _store(owner: asyncpg.Connection, owning: db.Database, user: str, texts: list[tuple[str, str]]) -> None:
+async def _store(
+    owner: asyncpg.Connection, owning: transactions.Database, user: str, texts: list[tuple[str, str]]
+) -> None:
     await owner.execute("INSERT INTO stepwell.tenants (user_id, next_chunk_no) VALUES ($1, $2)", user, len(texts) + 1)
     for number, (config, text) in enumerate(texts, 1):
         document = uuid4()
@@ -98,7 +102,7 @@ async def test_every_derived_row_equals_that_of_a_new_upload(populated) -> None:
     )  # fmt: skip
 
 
-async def _found(database: db.Database, user: str, words: str, filters: Filters | None = None) -> list[str]:
+async def _found(database: transactions.Database, user: str, words: str, filters: Filters | None = None) -> list[str]:
     lexical_query = LexicalQuery(IndexText(lexical.index_text(words, "english"), lexical.index_text(words, "german")))
     request = HybridRequest(
         user, None, lexical_query, Weights(0.0, 1.0), "rrf", 400, candidates=400, filters=filters or Filters()

@@ -12,10 +12,14 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkRequest, Weights
-from app.store import db, entities, links, recall, reembedding, schema
+from app.store.connection import transactions
+from app.store.entities import entities
+from app.store.maintenance import migration, reembedding
+from app.store.multihop import links
+from app.store.search import recall
 
 MODEL, DIMENSION = "fake", 64
-REVISIONS = [script.revision for script in ScriptDirectory(str(schema.scripts())).walk_revisions()][::-1]
+REVISIONS = [script.revision for script in ScriptDirectory(str(migration.scripts())).walk_revisions()][::-1]
 NEAR, FAR = (f"[{','.join(map(str, [*first, *[0] * (DIMENSION - 2)]))}]" for first in ((0.6, 0.8), (1, 0)))
 SIXTY = (0.6, 0.8, *[0.0] * (DIMENSION - 2))
 HARBOUR, BRANDT, ENTITY = (UUID(int=number) for number in (1, 2, 9))
@@ -96,15 +100,15 @@ async def empty(new_database):
 
 @pytest.mark.parametrize("revision", REVISIONS[:-1])
 async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_database(empty, revision) -> None:
-    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
-    owner, database = await empty.connect(), db.connect(empty.service_dsn, pool_size=1)
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=revision)
+    owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
     try:
         for script in (rows for since, rows in ROWS.items() if since <= revision):
             await owner.execute(script)
         columns = await _columns(owner)
         rows = await _rows(owner, columns)
-        assert await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION) == REVISIONS[-1]
-        await schema.check(database, model=MODEL, dimension=DIMENSION)
+        assert await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION) == REVISIONS[-1]
+        await migration.check(database, model=MODEL, dimension=DIMENSION)
         assert await _rows(owner, columns) == rows
         assert await _results(database) == {"ana": [BRANDT, HARBOUR], "bob": [HARBOUR]}
         assert await _linked(database) == {BRANDT: "Ilse Brandt"}
@@ -114,12 +118,12 @@ async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_d
 
 
 async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on(empty) -> None:
-    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0006")
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0006")
     owner = await empty.connect()
     try:
         await owner.execute(ROWS["0001"])
         await owner.execute("UPDATE stepwell.documents SET uri = 'file:///notes/b.TXT' WHERE uri IS NULL")
-        await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
         rows = await owner.fetch("SELECT uri, markdown, chunk_tokens, chunk_overlap FROM stepwell.documents")
         assert {tuple(row) for row in rows} == {
             ("harbour.md", True, 160, 24), ("file:///notes/b.TXT", False, 160, 24),
@@ -129,13 +133,13 @@ async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on
 
 
 async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(empty) -> None:
-    await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-1])
-    owner, database = await empty.connect(), db.connect(empty.service_dsn, pool_size=1)
-    owning = db.connect(empty.owner_dsn, pool_size=1)
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-1])
+    owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
+    owning = transactions.connect(empty.owner_dsn, pool_size=1)
     try:
         await owner.execute(ROWS["0001"])
         await owner.execute(ROWS["0003"])
-        await schema.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
         assert await owner.fetchval(TYPES) == f"vector({DIMENSION}) vector({DIMENSION})"
         assert await _indexes_of_hybrid(database) == {"ix_embeddings_embedding"}
 
@@ -143,7 +147,7 @@ async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_
         await owner.execute(NEXT_ROWS)
         assert await reembedding.switch(owning)
         assert await owner.fetchval(TYPES) == "halfvec(2) halfvec(2)"
-        await schema.check(database, model="next", dimension=2)
+        await migration.check(database, model="next", dimension=2)
         assert await _indexes_of_hybrid(database, [0.6, 0.8]) == {"ix_embeddings_embedding"}
     finally:
         await owning.close()
@@ -161,7 +165,7 @@ INSERT INTO stepwell.entity_vectors_next SELECT user_id, entity_id, '[0.6,0.8]' 
 """
 
 
-async def _indexes_of_hybrid(database: db.Database, vector: Sequence[float] = SIXTY) -> set[str]:
+async def _indexes_of_hybrid(database: transactions.Database, vector: Sequence[float] = SIXTY) -> set[str]:
     """The HNSW indexes in the plan of the hybrid statement where no table may be scanned."""
     asked = HybridRequest("ana", list(vector), None, Weights(vector=1.0, text=0.0), "rrf", limit=10)
     statement, binds = recall.prepared(asked)
@@ -191,7 +195,7 @@ async def _rows(owner: asyncpg.Connection, columns: dict[str, list[str]]) -> dic
     }
 
 
-async def _results(database: db.Database) -> dict[str, list[UUID]]:
+async def _results(database: transactions.Database) -> dict[str, list[UUID]]:
     """The chunks that a hybrid search returns to each user, best first; the vector leg decides."""
     found: dict[str, list[UUID]] = {}
     for user in ("ana", "bob"):
@@ -204,10 +208,10 @@ async def _results(database: db.Database) -> dict[str, list[UUID]]:
     return found
 
 
-async def _linked(database: db.Database) -> dict[UUID, str | None]:
+async def _linked(database: transactions.Database) -> dict[UUID, str | None]:
     """The names that link the first document to other chunks, by chunk."""
     async with database.searching("ana") as reading:
-        assert db.version(reading).data == 7
+        assert transactions.version(reading).data == 7
         assert [entity.name for entity in await entities.page(reading, "ana", limit=9)] == ["Ilse Brandt"]
         chunks = await links.follow(reading, LinkRequest("ana", sources={HARBOUR: 1.0}))
         return {chunk.chunk_id: chunk.linked_name for chunk in chunks if chunk.linked}

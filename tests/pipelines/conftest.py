@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 import harness
 import pytest
 
-from app.providers import minilm as offline
-from app.providers.onnx_embedder import OnnxEmbedder
-from app.store.db import Database
+from app.providers.local import minilm as offline
+from app.providers.local.onnx_embedder import OnnxEmbedder
+from app.store.connection.transactions import Database
 
 
 @pytest.fixture(scope="session")

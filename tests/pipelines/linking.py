@@ -7,10 +7,12 @@ from uuid import UUID
 
 from harness import Tenant
 
-from app.pipelines import entities, mention_refresh, search
-from app.pipelines.entity_cache import EntityCache
+from app.pipelines.entities import entities
+from app.pipelines.linking import mention_refresh
+from app.pipelines.running.entity_cache import EntityCache
+from app.pipelines.search import search
 from app.shapes import Answer, Entity, EntityDraft, Guidance, Query
-from app.text import tags
+from app.text.names import tags
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count

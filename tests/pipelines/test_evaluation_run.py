@@ -6,7 +6,8 @@ from harness import Tenant
 
 from app.evaluation import beir, runner
 from app.shapes import Upload
-from app.store import jobs, name_changes
+from app.store.entities import name_changes
+from app.store.jobs import jobs
 
 
 async def test_names_in_metadata_are_matched_in_earlier_documents_before_the_questions(tenant: Tenant) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import HybridResult, Vector
-from app.store import recall
-from app.store.db import Database
+from app.store.connection.transactions import Database
+from app.store.search import recall
 
 
 @pytest.fixture

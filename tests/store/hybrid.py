@@ -22,9 +22,11 @@ from app.shapes import (
     Vector,
     Weights,
 )
-from app.store import document_puts, recall, vectors
-from app.store.db import Database
-from app.text import lexical
+from app.store.connection import vectors
+from app.store.connection.transactions import Database
+from app.store.documents import document_puts
+from app.store.search import recall
+from app.text.words import lexical
 
 
 def draft(

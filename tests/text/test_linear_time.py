@@ -9,28 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from app.text import (
-    analysis,
-    chunking,
-    cleaning,
-    headings,
-    identifiers,
-    lexical,
-    literal_matches,
-    markdown,
-    name_uses,
-    names,
-    pages,
-    query_words,
-    restructured,
-    sentences,
-    snippets,
-    structure,
-    tags,
-    terms,
-)
-from app.text.gazetteer import Gazetteer
-from app.text.snippets import Sought
+from app.text.names import headings, name_uses, names, query_words, tags
+from app.text.names.gazetteer import Gazetteer
+from app.text.passages import chunking
+from app.text.queries import analysis, identifiers, literal_matches, snippets, terms
+from app.text.queries.snippets import Sought
+from app.text.structure import markdown, pages, restructured, sentences, structure
+from app.text.words import cleaning, lexical
 
 SIZE = 3_000
 """Code points of the smaller text; the larger one has four times as many."""

@@ -8,7 +8,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.text import tokens
+from app.text.passages import tokens
 from app.tools import results
 from app.tools.results import ToolPassage
 

@@ -1,0 +1,105 @@
+"""Serves the tools for agents: their definitions in the format of a model API, and calls by name."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+
+from app.api.access import auditing, auth, versions
+from app.api.bodies import bodies
+from app.api.contract.enums import ToolFormat
+from app.api.edge import admission, disconnects
+from app.api.problems import problems
+from app.pipelines.running.turns import SearchTurn
+from app.shapes import Answer
+from app.tools import formats, registry
+from app.tools.context import ToolContext
+
+router = APIRouter(prefix="/api/rag", tags=["tools"], route_class=bodies.ListsRoute, responses=problems.AUTHENTICATED)
+
+T = TypeVar("T")
+_EXAMPLES: dict[str, Any] = {
+    "search": {"summary": "Search documents", "value": {"query": "Why do the buoys not report every minute?"}},
+}
+_NAMES: dict[str, Any] = {
+    "search_documents": {"summary": "Search documents", "value": "search_documents"},
+    "unknown": {"summary": "Tool that does not exist", "value": "search_document"},
+}
+
+
+class ToolScope(auth.Scope):
+    """A dependency that requires a key with the scope of the tool that the path names."""
+
+    def sufficient(self, request: Request) -> tuple[str, ...]:
+        """The scope of the tool. Raises NotFound for an unknown tool."""
+        return (registry.find(request.path_params["name"]).scope,)
+
+
+AnyUser = Annotated[str, Depends(auth.Scope("search", "write"))]
+ToolUser = Annotated[str, Depends(ToolScope())]
+
+
+class RequestAdmission:
+    """Admits searches by the application's fair queue and uploads by its ingest gate, for the user of a request."""
+
+    def __init__(self, request: Request, user_id: str) -> None:
+        self._request = request
+        self._user_id = user_id
+
+    async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
+        """The result of `run`, called in the user's turn; an answer is recorded for metrics and logs."""
+        result = await admission.in_turn(self._request, self._user_id, run)
+        if isinstance(result, Answer):
+            self._request.state.answer, self._request.state.timings = result, result.timings
+        return result
+
+    async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`, called in a turn of the ingest gate."""
+        async with self._request.app.state.ingest_gate.turn(self._user_id):
+            return await disconnects.cancel_on_disconnect(self._request, run)
+
+
+def context(request: Request, user_id: str) -> ToolContext:
+    """What a tool runs with when it is called by a request."""
+    return ToolContext(
+        versions.services(request, only_reads=False),
+        user_id,
+        auditing.actor(request),
+        RequestAdmission(request, user_id),
+        versions.services(request, only_reads=True),
+    )
+
+
+@router.get("/tools", operation_id="list_tools", summary="List tools")
+async def definitions(
+    request: Request,
+    user_id: AnyUser,
+    format: Annotated[ToolFormat, Query(description="The API that the definitions are for.")] = "openai",
+) -> list[dict[str, Any]]:
+    """The tools that the key may call, as definitions to pass to a model."""
+    caller: auth.Caller = request.state.caller
+    return formats.export(registry.offered(caller.scopes), format)
+
+
+@router.post(
+    "/tools/{name}",
+    operation_id="call_tool",
+    summary="Call a tool",
+    responses={**problems.WRITE, **problems.responses(404, 504)},
+)
+async def call(
+    name: Annotated[str, Path(description="Name of the tool.", max_length=64, openapi_examples=_NAMES)],
+    arguments: Annotated[dict[str, Any], Body(openapi_examples=_EXAMPLES)],
+    request: Request,
+    user_id: ToolUser,
+) -> dict[str, Any]:
+    """Run a tool with the arguments that a model chose, and return its result."""
+    try:
+        return await registry.call(registry.find(name), arguments, context(request, user_id))
+    except ValidationError as error:
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=arguments) from error

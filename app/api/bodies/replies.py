@@ -1,0 +1,32 @@
+"""Builds and serialises JSON answers, outside the event loop where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import Response
+from pydantic import BaseModel
+
+from app.pipelines.running import offload
+from app.shapes import Answer
+
+HIT_COST = 400
+"""Cost of building and serialising a hit, in units of `offload.run`."""
+
+
+def cost_of(answer: Answer) -> int:
+    """The cost of building and serialising an answer, in units of `offload.run`."""
+    return HIT_COST * sum(1 + len(hit.more) for hit in answer.hits)
+
+
+async def json(size: int, build: Callable[[], BaseModel], *, status: int = 200, omit_nulls: bool = False) -> Response:
+    """The model that `build` returns, as a response; `size` is about the answer's length in characters.
+
+    `omit_nulls` leaves out fields of models that are null, but no keys of dictionaries.
+    """
+    content = await offload.run(size, _written, build, omit_nulls=omit_nulls)
+    return Response(content, status, media_type="application/json")
+
+
+def _written(build: Callable[[], BaseModel], *, omit_nulls: bool) -> str:
+    return build().model_dump_json(by_alias=True, exclude_none=omit_nulls)

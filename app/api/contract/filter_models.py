@@ -1,0 +1,94 @@
+"""Defines the filters of a search request and validates the groups in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.contract import wire
+from app.shapes import Filters
+from app.tools import metadata_filters
+
+MAX_GROUP_DEPTH = 4
+MAX_GROUPED_VALUES = 200
+"""Ids, metadata values and times in all groups; each is compared with the documents that no index excludes."""
+
+_GROUPS = ("any", "all", "not")
+
+
+def _not_empty(group: SearchFilters) -> SearchFilters:
+    if not group.shape():
+        raise PydanticCustomError("empty_filter", "Must have at least one condition.")
+    return group
+
+
+_Group = Annotated["SearchFilters", AfterValidator(_not_empty)]
+_Groups = Annotated[list[_Group], *wire.at_most(MAX_GROUPED_VALUES, at_least=1)]
+
+
+class SearchFilters(wire.WireModel):
+    """Restricts a search to some documents; a document must meet all given conditions."""
+
+    document_ids: wire.IdList | None = Field(None, description="Only these documents.")
+    source_ids: wire.IdList | None = Field(None, description="Only documents from these sources.")
+    metadata: metadata_filters.MetadataFilter | None = Field(
+        None,
+        description="Values of the document's metadata by key. A string, number, boolean or null must be the value, or "
+        f"an element of it if it is a list; an object with operators ({metadata_filters.KNOWN}) must be met; any other "
+        "object or list must be contained.",
+        examples=[{"team": "tide", "year": {"gte": 2024}, "status": {"ne": "draft"}}],
+    )
+    created_after: wire.Moment | None = Field(None, description="Only documents created at this time or later.")
+    created_before: wire.Moment | None = Field(None, description="Only documents created before this time.")
+    any_of: _Groups | None = Field(None, alias="any", description="Only documents that pass one of these filters.")
+    all_of: _Groups | None = Field(None, alias="all", description="Only documents that pass each of these filters.")
+    negated: _Group | None = Field(None, alias="not", description="Only documents that do not pass these filters.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_groups(cls, given: object) -> object:
+        # Before the groups, because validation follows them as deep as they are nested.
+        if isinstance(given, dict) and any(given.get(name) for name in _GROUPS):
+            if _depth(given) > MAX_GROUP_DEPTH:
+                raise PydanticCustomError("too_deep", f"Groups must be nested at most {MAX_GROUP_DEPTH} levels deep.")
+            if _leaves([given[name] for name in _GROUPS if given.get(name)]) > MAX_GROUPED_VALUES:
+                raise PydanticCustomError("too_many_values", f"Groups must have at most {MAX_GROUPED_VALUES} values.")
+        return given
+
+    def shape(self) -> Filters:
+        """The filters as a core type."""
+        return Filters(
+            document_ids=None if self.document_ids is None else tuple(self.document_ids),
+            source_ids=None if self.source_ids is None else tuple(self.source_ids),
+            metadata=self.metadata or None,
+            created_after=self.created_after,
+            created_before=self.created_before,
+            any_of=None if self.any_of is None else tuple(group.shape() for group in self.any_of),
+            all_of=None if self.all_of is None else tuple(group.shape() for group in self.all_of),
+            negated=None if self.negated is None else self.negated.shape(),
+        )
+
+
+def _depth(given: object) -> int:
+    """How deep groups are nested; counting stops one level below the limit."""
+    depth, level = 0, [given]
+    while depth <= MAX_GROUP_DEPTH:
+        groups = [each[name] for each in level if isinstance(each, dict) for name in _GROUPS if each.get(name)]
+        level = [member for group in groups for member in (group if isinstance(group, list) else [group])]
+        if not level:
+            break
+        depth += 1
+    return depth
+
+
+def _leaves(value: object) -> int:
+    """The number of values in JSON, of which an empty object or list is one."""
+    count, remaining = 0, [value]
+    while remaining:
+        each = remaining.pop()
+        inner = list(each.values()) if isinstance(each, dict) else each if isinstance(each, list) else []
+        count += not inner
+        remaining += inner
+    return count

@@ -1,0 +1,94 @@
+"""Reads the documents of a request: one as JSON, a list, or the files of a form.
+
+An item of a list or a form that cannot be read is a RefusedItem, and the others are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.requests import Request
+
+from app import errors
+from app.api.bodies import bodies, strict_json
+from app.api.contract import validation_errors
+from app.api.documents import uploads
+from app.api.documents.document_models import MAX_DOCUMENTS, MAX_URI_LENGTH, DocumentInput, RefusedItem
+from app.api.documents.uploads import Item
+from app.api.problems import problems
+from app.pipelines.documents.file_reading import ParseLimits
+from app.pipelines.running import offload
+from app.shapes import Upload
+
+
+@asynccontextmanager
+async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[Upload | AsyncIterator[Item]]:
+    """The body's one document, or the items of its list or form with their indices; `limits` are those of each file.
+
+    Files are read while the items are iterated over, one after the other. Raises BadRequest or RequestValidationError
+    if the body is no document, list or form, and for an invalid document that is not in a list.
+    """
+    if uploads.is_multipart(request):
+        async with uploads.opened(request, limits) as items:
+            yield items
+        return
+    value, size = await _json(request)
+    if isinstance(value, list):
+        yield _each(await offload.run(size, _items, value))
+    else:
+        yield (await offload.run(size, _validated, value)).shape()
+
+
+async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
+    for numbered in enumerate(items):
+        yield numbered
+
+
+async def _json(request: Request) -> tuple[object, int]:
+    """The body's value, and its size in bytes."""
+    strict = bodies.StrictRequest(request.scope, request.receive)
+    await strict.read(strict_json.parse_items)
+    try:
+        return await strict.json(), strict.size
+    except AttributeError as error:
+        raise RequestValidationError([{"loc": ("body",), "type": "missing", "msg": "empty"}]) from error
+
+
+def _items(values: list[object]) -> list[Upload | RefusedItem]:
+    if not 1 <= len(values) <= MAX_DOCUMENTS:
+        raise errors.BadRequest(f"Send 1 to {MAX_DOCUMENTS} documents at once.", field="body")
+    return [_item(value) for value in values]
+
+
+def _item(value: object) -> Upload | RefusedItem:
+    try:
+        if isinstance(value, RequestValidationError):
+            raise value
+        return _validated(value).shape()
+    except RequestValidationError as error:
+        return RefusedItem(_refusal(error), _uri(error.body))
+
+
+def _refusal(error: RequestValidationError) -> errors.BadRequest:
+    """The first of an item's field errors, with the code that the errors of a whole request would have."""
+    fields = validation_errors.read(error.errors(), error.body)
+    field = None if fields[0].field == "body" else fields[0].field
+    refused = errors.BadRequest(fields[0].message, field=field)
+    refused.code = problems.code_of(fields)
+    return refused
+
+
+def _uri(value: object) -> str | None:
+    uri = value.get("uri") if isinstance(value, dict) else None
+    return uri if isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and strict_json.is_usable(uri) else None
+
+
+def _validated(value: object) -> DocumentInput:
+    try:
+        return DocumentInput.model_validate(value)
+    except ValidationError as error:
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=value) from error

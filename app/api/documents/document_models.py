@@ -1,0 +1,284 @@
+"""Defines the request and response models of documents."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from app import errors
+from app.api.contract import wire
+from app.api.contract.enums import StoreStatus
+from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload
+from app.text.words import cleaning
+
+MAX_DOCUMENTS = 500
+MAX_URI_LENGTH = 2048
+
+
+def _not_blank(content: str) -> str:
+    if cleaning.is_blank(content):
+        raise PydanticCustomError("blank_content", "Must contain visible text.")
+    return content
+
+
+Title = Annotated[str, Field(max_length=500)]
+Uri = Annotated[str, Field(min_length=1, max_length=MAX_URI_LENGTH)]
+Language = Annotated[str, Field(max_length=40)]
+"""The types of fields that a document shares with a form and with a change of a document."""
+
+
+class DocumentInput(wire.WireModel):
+    """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
+
+    content: Annotated[str, AfterValidator(_not_blank)] = Field(
+        description="Text of the document.",
+        examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."],
+    )
+    title: Title | None = Field(None, description="Title; by default that of the frontmatter, else the first heading.")
+    uri: Uri | None = Field(
+        None,
+        description="Identifier: a document with the same URI is replaced. By default the text identifies it.",
+    )
+    metadata: wire.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
+    language: Language | None = Field(
+        None,
+        description="BCP 47 tag, ISO 639 code or name of the language, such as de-AT, ger or Deutsch; default English. "
+        "Languages without a stemmer are indexed without stemming.",
+    )
+    created_at: wire.Moment | None = Field(None, description="Creation time; default now.")
+
+    def shape(self) -> Upload:
+        """The document as a core type."""
+        return Upload(
+            content=self.content,
+            title=self.title,
+            uri=self.uri,
+            metadata=self.metadata,
+            language=self.language,
+            created_at=self.created_at,
+        )
+
+
+class DocumentChange(wire.WireModel):
+    """The fields to change, as a JSON merge patch (RFC 7396): omitted fields keep their value."""
+
+    null_is_default = False
+
+    content: Annotated[Annotated[str, AfterValidator(_not_blank)] | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="New text; values of its frontmatter are added to the metadata."
+    )
+    title: Title | None = Field(None, description="New title; null: the first heading, else the file's name.")
+    uri: Uri | None = Field(None, description="New URI; null: the text identifies the document.")
+    metadata: wire.Metadata | None = Field(
+        None, description="Changes of the metadata: null removes a key, objects are merged; null removes all metadata."
+    )
+    language: Language | None = Field(None, description="New language, as in `POST`; null: English.")
+    created_at: Annotated[wire.Moment | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="New creation time."
+    )
+
+    def shape(self) -> dict[str, Any]:
+        """The fields that the request contains, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class DocumentForm(wire.WireModel):
+    """The text fields of a form with files."""
+
+    uri: Uri | None = Field(
+        None, description="URI of the one file; by default its name, or its relative path if one is sent."
+    )
+    title: Title | None = Field(
+        None,
+        description="Title of the one file; by default its own, such as its first heading, else its name.",
+    )
+    metadata: wire.Metadata | None = Field(
+        None, description="JSON object that searches can filter by, added to the metadata of every file."
+    )
+    language: Language | None = Field(None, description="BCP 47 tag, ISO 639 code or name of every file's language.")
+    text_field: Title | None = Field(
+        None,
+        description="Column of CSV files and sheets, or field of JSON lines, that holds the text; the others become "
+        "metadata. By default `text`, `content` or `body` if there is one, else all columns are the text.",
+    )
+
+    @classmethod
+    def form_schemas(cls) -> dict[str, Any]:
+        """The JSON Schema of each field as it is sent: a text, that of metadata as JSON."""
+        properties = cls.model_json_schema()["properties"]
+        schemas = {name: {**one["anyOf"][0], "description": one["description"]} for name, one in properties.items()}
+        schemas["metadata"] = {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "description": schemas["metadata"]["description"],
+        }
+        return schemas
+
+    def applied_to(self, upload: Upload) -> Upload:
+        """An upload of the form with these fields."""
+        metadata = {**upload.metadata, **(self.metadata or {})}
+        language = self.language or upload.language
+        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RefusedItem:
+    """A document of a list or a form that cannot be stored, and its URI if it has one."""
+
+    error: errors.StepwellError
+    uri: str | None = None
+
+
+class DocumentResult(BaseModel):
+    """The result of storing a document."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    status: StoreStatus = Field(
+        description="What became of the document: `changed` by a PATCH, `queued` if a job stores it."
+    )
+    uri: str | None = Field(description="URI of the document.")
+    title: str = Field(description="Title of the document.")
+    chunk_count: int = Field(description="Number of its chunks; 0 while it is queued.")
+    embedded: int = Field(description="Number of chunks that were embedded; the others reuse stored vectors.")
+    warnings: list[str] = Field(description="Problems that did not prevent storing, such as invalid frontmatter.")
+    job_id: UUID | None = Field(None, description="Job that stores a `queued` document; null otherwise.")
+
+    @classmethod
+    def of(cls, stored: IngestResult) -> DocumentResult:
+        """The response model of a core type."""
+        return cls(**{**_fields(stored), "warnings": list(stored.warnings)})
+
+
+class DocumentFailure(BaseModel):
+    """A document of a list that was not stored."""
+
+    index: int = Field(description="Index of the document, or of its file, in the request, from 0.")
+    uri: str | None = Field(description="URI of the document.")
+    field: str | None = Field(description="Path of the wrong field in the document; null if no field is wrong.")
+    code: str = Field(description="Stable code of the error.")
+    detail: str = Field(description="What is wrong and how to fix it.")
+
+    @classmethod
+    def of(cls, index: int, refused: RefusedItem) -> Self:
+        """The response model of a refused item."""
+        error = refused.error
+        return cls(index=index, uri=refused.uri, field=error.field, code=error.code, detail=error.message)
+
+
+class DocumentResultList(BaseModel):
+    """The result of storing several documents."""
+
+    documents: list[DocumentResult] = Field(description="Documents that are stored, in the order of the request.")
+    failed: list[DocumentFailure] = Field(description="Documents that were not stored.")
+    added: int = Field(description="Number of new documents.")
+    replaced: int = Field(description="Number of documents that replaced an earlier version.")
+    unchanged: int = Field(description="Number of documents that were stored already.")
+    queued: int = Field(description="Number of large documents that jobs store.")
+
+
+class StoredDocument(BaseModel):
+    """A stored document."""
+
+    document_id: UUID = Field(description="Id of the document.")
+    source_id: UUID | None = Field(description="Id of the source it was read from; null if it was uploaded.")
+    uri: str | None = Field(description="URI of the document.")
+    title: str = Field(description="Title of the document.")
+    metadata: dict[str, Any] = Field(description="Metadata of the document.")
+    language: str = Field(description="Postgres text search configuration that indexes it.")
+    content_hash: str = Field(description="SHA-256 of the cleaned text, in hexadecimal.")
+    chunk_count: int = Field(description="Number of its chunks.")
+    created_at: datetime = Field(description="Creation time given with the document, else time of its first upload.")
+    updated_at: datetime = Field(description="Time of its last change.")
+    content: str | None = Field(
+        None, description="The cleaned text, in which offsets of chunks count code points; null in listings."
+    )
+
+    @classmethod
+    def of(cls, document: Document) -> StoredDocument:
+        """The response model of a core type."""
+        return cls(**{**_fields(document), "metadata": dict(document.metadata)})
+
+
+class DocumentPage(BaseModel):
+    """A page of documents, newest first."""
+
+    documents: list[StoredDocument] = Field(description="Documents of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
+
+
+class StoredChunk(BaseModel):
+    """A chunk of a document."""
+
+    chunk_id: UUID = Field(description="Id of the chunk.")
+    document_id: UUID = Field(description="Id of its document.")
+    chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
+    content: str = Field(
+        description="Text of the chunk. A chunk that begins inside a table has the table's header row before it, which "
+        "its offsets do not cover."
+    )
+    start_offset: int = Field(description="Offset of its first code point in the document's text.")
+    end_offset: int = Field(description="Offset of the code point after its last.")
+    heading_path: list[str] = Field(description="Headings above the chunk, outermost first.")
+    page: int | None = Field(
+        description="Page of a PDF or slide on which the chunk begins, from 1; null for documents without pages."
+    )
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> StoredChunk:
+        """The response model of a core type."""
+        return cls(**{**_fields(chunk), "heading_path": list(chunk.heading_path)})
+
+
+class ChunkPage(BaseModel):
+    """A page of a document's chunks, in order."""
+
+    chunks: list[StoredChunk] = Field(description="Chunks of the page.")
+    total: int = Field(description="Number of chunks of the document.")
+
+
+class DocumentDeletion(BaseModel):
+    """Numbers of deleted rows."""
+
+    documents_deleted: int = Field(description="Number of deleted documents.")
+    chunks_deleted: int = Field(description="Number of deleted chunks.")
+    vectors_deleted: int = Field(description="Number of deleted vectors.")
+    postings_deleted: int = Field(description="Number of deleted entries of chunks under their words.")
+    mentions_deleted: int = Field(description="Number of deleted links to entities.")
+
+    @classmethod
+    def of(cls, deleted: RowCounts) -> Self:
+        """The response model of a core type."""
+        return cls(**{f"{name}_deleted": number for name, number in _fields(deleted).items()})
+
+
+class StorageStats(BaseModel):
+    """Numbers of what the user has stored."""
+
+    documents: int = Field(description="Number of documents.")
+    chunks: int = Field(description="Number of chunks.")
+    vectors: int = Field(description="Number of vectors.")
+    tokens: int = Field(description="Number of indexed words in all chunks.")
+    lexemes: int = Field(description="Number of different lexemes.")
+    sources: int = Field(description="Number of sources.")
+    languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
+    embedding_model: str = Field(description="Model that computed the vectors.")
+    embedding_dimension: int = Field(description="Numbers per vector.")
+    cached_vectors: int = Field(description="Number of vectors in the cache of passages.")
+    cache_hit_rate: float | None = Field(
+        description="Share of the look-ups that the cached vectors answered; null without cached vectors."
+    )
+
+    @classmethod
+    def of(cls, stored: Stats) -> Self:
+        """The response model of a core type."""
+        fields = {name: value for name, value in _fields(stored).items() if name != "cache"}
+        return cls(**fields, cached_vectors=stored.cache.entries, cache_hit_rate=stored.cache.hit_rate)
+
+
+def _fields(shape: Any) -> dict[str, Any]:
+    return {name: getattr(shape, name) for name in shape.__dataclass_fields__}

@@ -1,0 +1,78 @@
+"""Stores the documents of a request and sets the status of its response."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app import errors
+from app.api.documents import uploads
+from app.api.documents.document_models import DocumentFailure, DocumentResult, DocumentResultList, RefusedItem
+from app.api.documents.uploads import Item
+from app.pipelines.documents import ingest
+from app.pipelines.running.services import Services
+from app.shapes import IngestResult, Upload
+
+
+async def add_one(upload: Upload, request: Request, response: Response, user_id: str, use: Services) -> DocumentResult:
+    """Store the document of a request."""
+    stored = await ingest.run(upload, user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False)
+    response.status_code = 200 if stored.status == "unchanged" else 201
+    return result(stored, request, response)
+
+
+def result(stored: IngestResult, request: Request, response: Response) -> DocumentResult:
+    """The result of storing one document; that of a queued one is 202 with the path of its job."""
+    request.state.stored = [stored]
+    if stored.job_id is not None:
+        response.status_code = 202
+        response.headers["Location"] = f"/api/rag/jobs/{stored.job_id}"
+    return DocumentResult.of(stored)
+
+
+async def add_several(
+    items: AsyncIterable[Item],
+    request: Request,
+    response: Response,
+    user_id: str,
+    use: Services,
+) -> DocumentResultList:
+    """Store each document and list the error of each that failed. Raises BadRequest if all failed."""
+    stored: list[DocumentResult] = []
+    failed: list[DocumentFailure] = []
+    request.state.stored = done = []
+    indices: dict[int, int] = {}
+
+    async def readable() -> AsyncIterator[Upload]:
+        async for index, item in items:
+            if isinstance(item, RefusedItem):
+                failed.append(DocumentFailure.of(index, item))
+            else:
+                indices[id(item)] = index
+                yield item
+
+    async for outcome in ingest.many(readable(), user_id, use, retry_s=ingest.REQUEST_RETRY_S, wait=False):
+        index = indices.pop(id(outcome.upload))
+        if outcome.stored is not None:
+            done.append(outcome.stored)
+            stored.append(DocumentResult.of(outcome.stored))
+        elif outcome.error is not None:
+            failed.append(DocumentFailure.of(index, RefusedItem(outcome.error, outcome.upload.uri)))
+    request.state.refused = len(failed)
+    failed.sort(key=lambda refused: refused.index)
+    if not stored:
+        raise _refused(failed[0], "files" if uploads.is_multipart(request) else "")
+    statuses = ("added", "replaced", "unchanged", "queued")
+    count = {status: sum(model.status == status for model in stored) for status in statuses}
+    response.status_code = 202 if count["queued"] else 201 if count["added"] or count["replaced"] else 200
+    return DocumentResultList(documents=stored, failed=failed, **count)
+
+
+def _refused(first: DocumentFailure, form: str) -> errors.BadRequest:
+    """The error of a request of which no document is stored: that of its first document."""
+    item = f"{form}[{first.index}]"
+    refused = errors.BadRequest(first.detail, field=f"{item}.{first.field}" if first.field else item)
+    refused.code = first.code
+    return refused

@@ -1,0 +1,196 @@
+"""Reads the documents of a multipart form: files in the field `files`, and text fields that apply to them.
+
+A client's file name is an identifier and never a path on this machine: the uri of a file is its name, or its relative
+path if the client sends one, so that an edited file replaces the stored one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import unicodedata
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from app import errors
+from app.api.bodies import spooling, strict_json
+from app.api.contract import validation_errors
+from app.api.documents.document_models import DocumentForm, RefusedItem
+from app.pipelines.documents import file_reading
+from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits
+from app.shapes import Upload
+
+MAX_FILES = 100
+MAX_FIELDS = 16
+FORM = "multipart/form-data"
+MAX_FILE_DOCUMENTS = 1_000
+"""Documents that one file of a form may hold, such as rows of a table."""
+SCHEMA: dict[str, Any] = {
+    "schema": {
+        "type": "object",
+        "required": ["files"],
+        "properties": {
+            "files": {
+                "type": "array",
+                "items": {"type": "string", "format": "binary"},
+                "maxItems": MAX_FILES,
+                "description": f"Files: {file_reading.SUPPORTED}. The URI of a file is its name, or its relative path.",
+            },
+            **DocumentForm.form_schemas(),
+        },
+    }
+}
+"""The form in the OpenAPI document."""
+_EXAMPLE = {"summary": "One file", "value": {"files": ["Lime mortar dries slowly."], "uri": "notes/lime.txt"}}
+SCHEMA_WITH_EXAMPLE = {**SCHEMA, "examples": {"one": _EXAMPLE}}
+_USAGE = f"Send 1 to {MAX_FILES} files as multipart/form-data in the field `files`."
+_FIELDS = "Use the form fields files, uri, title, metadata, language and text_field."
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+")
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:/")
+
+
+def is_multipart(request: Request) -> bool:
+    """Whether the body is a multipart form."""
+    return request.headers.get("content-type", "").lower().startswith(FORM)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Form:
+    """A form: its text fields, the reader of its files, and the uris of the files that were read."""
+
+    fields: DocumentForm
+    reader: FileReader
+    seen: set[str] = dataclasses.field(default_factory=set)
+
+
+Item = tuple[int, Upload | RefusedItem]
+"""A document of a request, or why it cannot be read, with the index of its file or its place in a list."""
+
+
+@asynccontextmanager
+async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[AsyncIterator[Item]]:
+    """The documents of the form's files, which are on disk and are read one after the other.
+
+    Raises BadRequest and RequestValidationError naming the field if the form itself is invalid, and DiskFull.
+    """
+    async with AsyncExitStack() as stack:
+        form = await _received(request, stack)
+        files = _files(form)
+        fields = _fields(form, len(files))
+        reader = await stack.enter_async_context(file_reading.opened(limits))
+        yield _documents(files, _Form(fields, reader))
+
+
+async def _received(request: Request, stack: AsyncExitStack) -> FormData:
+    """The form, whose files are deleted with the stack. Raises BadRequest, DiskFull."""
+    try:
+        with spooling.disk_errors():
+            return await stack.enter_async_context(request.form(max_files=MAX_FILES, max_fields=MAX_FIELDS))
+    except HTTPException as error:
+        # The parser reports a malformed form, or too many files, as 400; a too large body stays 413.
+        if error.status_code != 400:
+            raise
+        raise errors.BadRequest(_USAGE, field="files") from error
+
+
+async def _documents(files: Sequence[UploadFile], form: _Form) -> AsyncIterator[Item]:
+    for index, file in enumerate(files):
+        for item in await _items(file, form):
+            yield index, item
+
+
+def _files(form: FormData) -> list[UploadFile]:
+    files = form.getlist("files")
+    found = [file for file in files if isinstance(file, UploadFile)]
+    if not found or len(found) != len(files):
+        raise errors.BadRequest(_USAGE, field="files")
+    return found
+
+
+def _fields(form: FormData, files: int) -> DocumentForm:
+    """The form's text fields. Raises BadRequest, RequestValidationError."""
+    values: dict[str, object] = {}
+    for name, value in form.multi_items():
+        if name == "files":
+            continue
+        field = validation_errors.path_of([name])
+        if name not in DocumentForm.model_fields:
+            raise errors.BadRequest(f"Unknown form field. {_FIELDS}", field=field)
+        if name in values or not isinstance(value, str):
+            raise errors.BadRequest("Send this form field once, as text.", field=field)
+        values[name] = value
+    for name in ("uri", "title"):
+        if name in values and files > 1:
+            raise errors.BadRequest("Send this form field with one file only.", field=name)
+    return _validated(values)
+
+
+def _validated(values: dict[str, object]) -> DocumentForm:
+    strict_json.check(values)
+    if isinstance(text := values.get("metadata"), str):
+        values["metadata"] = _metadata(text)
+    try:
+        return DocumentForm.model_validate(values)
+    except ValidationError as error:
+        raised = error.errors(include_url=False, include_input=False)
+        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=values) from error
+
+
+def _metadata(text: str) -> object:
+    """The value of the field `metadata`. Raises RequestValidationError."""
+    try:
+        return strict_json.parse(text.encode())
+    except RequestValidationError as error:
+        located: Sequence[Mapping[str, Any]] = error.errors()
+        raise RequestValidationError([{**e, "loc": ("body", "metadata", *e["loc"][1:])} for e in located]) from error
+
+
+async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
+    """The documents of a file, unless it cannot be read or an earlier file has its uri."""
+    uri = form.fields.uri
+    try:
+        path = relative_path(file.filename or "")
+        uri = uri or path
+        if uri in form.seen:
+            raise errors.DuplicateUri(
+                "An earlier file of this form has this name: send relative paths as file names, or one file a request."
+            )
+        if uri is not None:
+            form.seen.add(uri)
+        return [form.fields.applied_to(upload) for upload in await _uploads(file, path or "", uri, form)]
+    except errors.BadRequest as error:
+        return [RefusedItem(error, uri)]
+
+
+async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload]:
+    """The documents of a file. Raises BadRequest."""
+    name = path.rpartition("/")[2][-200:]
+    named = NamedFile(await file.read(), name, uri=uri, text_field=form.fields.text_field)
+    found: list[Upload] = []
+    async with aclosing(form.reader.uploads(named)) as uploads:
+        async for upload in uploads:
+            found.append(upload)
+            if len(found) > MAX_FILE_DOCUMENTS:
+                raise errors.BadRequest(
+                    f"The file holds more than {MAX_FILE_DOCUMENTS:,} documents: split it, or use `stepwell ingest`."
+                )
+    return found
+
+
+def relative_path(filename: str) -> str | None:
+    """A file name as sent, as a relative path in NFC, without control characters and direction marks.
+
+    Of an absolute path only the name is kept. None if there is no name. Raises BadRequest for a path with `..`.
+    """
+    sent = unicodedata.normalize("NFC", _UNSAFE.sub("", filename)).replace("\\", "/").strip()
+    parts = [part for part in (part.strip() for part in sent.split("/")) if part not in ("", ".")]
+    if ".." in parts:
+        raise errors.BadRequest("The name of the file must not contain `..`: send its name, or a path inside a folder.")
+    return "/".join(parts[-1:] if _ABSOLUTE.match(sent) else parts) or None

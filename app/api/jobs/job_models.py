@@ -1,0 +1,69 @@
+"""Defines the response models of background jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.api.contract.enums import JobStatus
+from app.shapes import JobState
+
+_DERIVED = ("document_id", "source_id", "progress")
+EXAMPLE_JOB = "5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40"
+
+
+class JobProgress(BaseModel):
+    """How far a job is."""
+
+    done: int | None = Field(None, description="Units that are done; null before the first.")
+    total: int | None = Field(None, description="Units in all; null while that is not known.")
+    unit: str | None = Field(None, description="What is counted, such as chunks.")
+    step: str | None = Field(None, description="What the job does now.")
+
+    @classmethod
+    def of(cls, progress: Mapping[str, Any]) -> Self:
+        """The response model of stored progress."""
+        return cls(**{name: progress[name] for name in cls.model_fields if name in progress})
+
+
+class StoredJob(BaseModel):
+    """A background job."""
+
+    job_id: UUID = Field(description="Id of the job.")
+    kind: str = Field(description="Kind of work, such as store_document or relink.")
+    status: JobStatus = Field(description="State of the job.")
+    document_id: UUID | None = Field(description="Document that the job stores; null if it concerns none or several.")
+    source_id: UUID | None = Field(description="Source that the job synchronises; null for other jobs.")
+    progress: JobProgress = Field(description="How far the job is.")
+    result: dict[str, Any] = Field(
+        description="What a job that is done has stored; of a source also the files that failed, as `failures`."
+    )
+    error: str | None = Field(description="Stable code of the last failure; null if there was none.")
+    attempts: int = Field(description="How often the job has been started.")
+    created_at: datetime = Field(description="Time when it was queued.")
+    run_at: datetime = Field(description="Time from which it may run: later after a failure.")
+    finished_at: datetime | None = Field(description="Time when it ended; null before.")
+
+    @classmethod
+    def of(cls, job: JobState) -> Self:
+        """The response model of a core type."""
+        document_id = job.result.get("document_id") or job.payload.get("document_id")
+        fields = {name: getattr(job, name) for name in cls.model_fields if name not in _DERIVED}
+        fields["result"] = dict(job.result)
+        return cls(
+            **fields,
+            document_id=document_id,
+            source_id=job.payload.get("source_id"),
+            progress=JobProgress.of(job.progress),
+        )
+
+
+class JobPage(BaseModel):
+    """A page of jobs, newest first."""
+
+    jobs: list[StoredJob] = Field(description="Jobs of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")

@@ -1,0 +1,106 @@
+"""Serves the endpoints that list, follow and cancel background jobs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+from uuid import UUID
+
+from fastapi import APIRouter, FastAPI, Path, Query, Request
+from fastapi.responses import StreamingResponse
+
+from app import errors
+from app.api.access import auth
+from app.api.bodies import bodies
+from app.api.contract.enums import JobStatus
+from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
+from app.api.problems import problems
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.running import cursors
+from app.shapes import JobState
+
+router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
+MAX_STREAMS = 100
+"""Streams of events that a process serves at once."""
+_EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events: `progress` with the job after each change, the last one with its end.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    }
+}
+JobId = Annotated[
+    UUID,
+    Path(
+        description="Id of the job, from the response that queued it or a listing.",
+        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_JOB}},
+    ),
+]
+
+
+def install(app: FastAPI) -> None:
+    """Count the open streams of events."""
+    app.state.job_streams = 0
+
+
+@router.get("/jobs", operation_id="list_jobs", summary="List jobs")
+async def page(
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+    limit: Annotated[int, Query(ge=1, le=200, description="Jobs per page.")] = 50,
+    cursor: Annotated[
+        str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
+    ] = None,
+    status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
+) -> JobPage:
+    """The user's background jobs, newest first."""
+    after = cursors.read(cursor) if cursor else None
+    rows = await followed_jobs.page(user_id, db=use.db, limit=limit + 1, after=after, status=status)
+    shown = rows[:limit]
+    more = cursors.make(shown[-1].created_at, shown[-1].job_id) if len(rows) > limit else None
+    return JobPage(jobs=[StoredJob.of(job) for job in shown], next_cursor=more)
+
+
+@router.get("/jobs/{job_id}", operation_id="get_job", summary="Get a job", responses=problems.responses(404))
+async def get(job_id: JobId, user_id: auth.Searcher, use: auth.ReadUse) -> StoredJob:
+    """A job with its progress and result."""
+    return StoredJob.of(await followed_jobs.get(job_id, user_id, db=use.db))
+
+
+@router.get(
+    "/jobs/{job_id}/events",
+    operation_id="follow_job",
+    summary="Follow a job",
+    response_class=StreamingResponse,
+    responses={**problems.responses(404), **_EVENTS},
+)
+async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
+    """The job as server-sent events: now, after each change, and at its end, where the stream ends too."""
+    if request.app.state.job_streams >= MAX_STREAMS:
+        raise errors.Overloaded("Too many jobs are followed at once: read the job instead.")
+    await followed_jobs.get(job_id, user_id, db=use.db)
+    states = followed_jobs.follow(job_id, user_id, db=use.db)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(_stream(request.app, states), media_type="text/event-stream", headers=headers)
+
+
+@router.post(
+    "/jobs/{job_id}/cancel",
+    operation_id="cancel_job",
+    summary="Cancel a job",
+    responses=problems.responses(404, 409, 507),
+)
+async def cancel(job_id: JobId, user_id: auth.Writer, use: auth.Use) -> StoredJob:
+    """Cancel a job that waits or runs. What it was to store is not stored; the previous version stays."""
+    return StoredJob.of(await followed_jobs.cancel(job_id, user_id, db=use.db))
+
+
+async def _stream(app: FastAPI, states: AsyncIterator[JobState | None]) -> AsyncIterator[str]:
+    app.state.job_streams += 1
+    try:
+        async for state in states:
+            if state is None:
+                yield ": keep-alive\n\n"
+            else:
+                yield f"event: progress\ndata: {StoredJob.of(state).model_dump_json()}\n\n"
+    finally:
+        app.state.job_streams -= 1

@@ -1,0 +1,101 @@
+"""Answers whether the process is alive and whether it can serve."""
+
+from __future__ import annotations
+
+import time
+from typing import Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from app import __version__, errors
+from app.api.access import auth
+from app.api.access.single_flight import SingleFlight
+from app.api.bodies import bodies
+from app.api.contract.enums import BreakerState, DatabaseState, StandbyStatus
+from app.api.problems import problems
+from app.pipelines.documents import documents
+from app.pipelines.running.services import Services
+
+router = APIRouter(tags=["health"], route_class=bodies.StrictRoute, responses=problems.responses(422))
+
+CACHE_S = 2.0
+
+
+class Health(BaseModel):
+    """The process is alive."""
+
+    status: Literal["ok"] = Field("ok", description="Always `ok`.")
+    version: str = Field(__version__, description="Version of the service.")
+
+
+class Readiness(BaseModel):
+    """The database responds and its schema belongs to this version."""
+
+    status: Literal["ready"] = Field("ready", description="Always `ready`; otherwise the response is an error.")
+    database: DatabaseState = Field(description="Whether the database accepts writes; `ready` means that reads work.")
+    standby: StandbyStatus | None = Field(
+        None, description="State of the standby; null without one. Readiness does not depend on it."
+    )
+    providers: dict[str, BreakerState] = Field(
+        default_factory=dict,
+        description="Circuit breaker of each remote model (`embedder`, `llm`, `reranker`). While it is open, "
+        "searches skip the model and list that in `degraded`. Readiness does not depend on it.",
+        examples=[{"llm": "closed"}],
+    )
+
+
+class ReadinessCheck:
+    """Compares the database's schema with this version, at most once in CACHE_S seconds."""
+
+    def __init__(self) -> None:
+        self.state: DatabaseState = "unavailable"
+        self._flight: SingleFlight[None] = SingleFlight()
+        self._failure: errors.StepwellError | None = None
+        self._checked_at = float("-inf")
+
+    async def __call__(self, use: Services) -> None:
+        """Set the state. Raises DatabaseUnavailable, DeadlineExceeded, SchemaMismatch.
+
+        A database that cannot be reached raises nothing while the standby serves reads.
+        """
+        if time.monotonic() - self._checked_at > CACHE_S:
+            await self._flight.run(None, lambda: self._check(use))
+        if self._failure is not None:
+            raise self._failure.with_traceback(None)
+
+    async def _check(self, use: Services) -> None:
+        model, dimension = use.expected_schema
+        self._failure = None
+        try:
+            await documents.ready(db=use.db, model=model, dimension=dimension, target=use.target_schema)
+        except TimeoutError:
+            self._failure = errors.DeadlineExceeded("The database did not answer within a second.")
+        except errors.StepwellError as failure:
+            self._failure = failure
+        self.state = "unavailable" if self._failure else "read_only" if use.db.pool.is_read_only else "writable"
+        if use.standby is not None and use.standby.state == "ready" and _is_unreachable(self._failure):
+            self._failure = None
+        self._checked_at = time.monotonic()
+
+
+def _is_unreachable(failure: errors.StepwellError | None) -> bool:
+    return isinstance(failure, errors.DatabaseUnavailable | errors.DeadlineExceeded)
+
+
+@router.get("/healthz", operation_id="healthz", summary="Check liveness")
+async def healthz() -> Health:
+    """Checks nothing else, so that a database outage does not restart containers."""
+    return Health()
+
+
+@router.get("/readyz", operation_id="readyz", summary="Check readiness", responses=problems.responses(504))
+async def readyz(request: Request, use: auth.Opened) -> Readiness:
+    """Queries the database with a timeout of one second and compares its schema; the result is cached for 2 seconds."""
+    check: ReadinessCheck = request.app.state.readiness
+    await check(use)
+    return Readiness(
+        database=check.state,
+        standby=use.standby.state if use.standby else None,
+        providers={policy.target.role: policy.breaker.state for policy in use.policies},
+    )

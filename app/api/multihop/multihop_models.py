@@ -1,0 +1,117 @@
+"""Defines the request and response models of multi-hop search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypeAliasType
+
+from app.api.contract import wire
+from app.api.contract.enums import Extractor, Hierarchy, HopMerge, Mode, Rerank
+from app.api.contract.filter_models import SearchFilters
+from app.api.search.hit_models import MORE, HopLink, SearchHit, is_none
+from app.api.search.search_models import MMR, RERANK, SNIPPETS, AnswerOptions, Explain, Snippets
+from app.api.search.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
+from app.pipelines.multihop import multihop
+from app.shapes import Answer, Guidance, Hit
+from app.shapes import Query as QueryShape
+
+
+class MultihopRequest(AnswerOptions):
+    """A search that follows names in the passages found to documents that share no words with the query."""
+
+    query: wire.QueryText = Field(examples=["Who leads the team that looks after the Gannet buoys?"])
+    limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Maximum number of hits.")
+    max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Maximum number of retrieval rounds.")
+    extractor: Extractor = Field(
+        "auto",
+        description="How the terms of a further hop are extracted; `auto` uses the best method available, and with "
+        "`none` a hop follows links without searching again, in about half of the extra time.",
+    )
+    merge: HopMerge = Field(
+        "linked",
+        description="How hits of all hops are scored: by their links, or by RRF with a bonus for hop 1 (`classic`).",
+    )
+    mode: Mode = Field("auto", description="Legs to run.")
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched, in every hop."
+    )
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
+    explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
+    snippets: Snippets = Field(False, description=SNIPPETS)
+    hierarchy: Hierarchy = Field("off", description="Use of recognised entities in hop 1, as in a search.")
+    rerank: Rerank = Field("none", description=RERANK)
+    mmr: wire.Flag = Field(False, description=MMR)
+
+    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> multihop.MultihopQuery:
+        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
+        query = QueryShape(
+            user_id=user_id,
+            text=self.query,
+            limit=self.limit,
+            mode=self.mode,
+            k=k,
+            candidates=candidates,
+            filters=self.filters.shape(),
+            exclude_chunk_ids=tuple(self.exclude_chunk_ids),
+            detail=self.detail,
+            explain=self.explain,
+            snippets=self.snippets,
+            cursor=self.cursor,
+            group_size=self.more,
+            rerank=self.rerank,
+            mmr=self.mmr,
+            guidance=guidance.off if self.hierarchy == "off" else replace(guidance, hierarchy=self.hierarchy),
+        )
+        return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
+
+
+class MultihopHit(SearchHit):
+    """A passage and the hop that found it."""
+
+    hop: int = Field(description="Number of the hop that found it, from 1.")
+    combined_score: float = Field(
+        description="Score over all hops, by which results are sorted before `rerank` and `mmr`."
+    )
+    via: HopLink | None = Field(None, description="How a later hop reached it; null for hop 1.")
+    more: list[MultihopHit] | None = Field(None, description=MORE, exclude_if=is_none)  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, hit: Hit) -> MultihopHit:
+        """The response model of a hit."""
+        fields = SearchHit.of(hit).model_dump(exclude={"more", "hop", "combined_score"})
+        more = [cls.of(other) for other in hit.more] if hit.more else None
+        return cls(**fields, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, more=more)
+
+
+class MultihopResponse(SearchResponse):
+    """The response of a multi-hop search: the hits of all hops in one order, and a summary of each hop."""
+
+    results: list[MultihopHit] = Field(description="Hits, best first.")  # type: ignore[assignment]
+    hops: list[HopSummary] = Field(description="The retrieval rounds.")
+    total_results: int = Field(description="Number of chunks found by all hops, before the cut to `limit`.")
+
+    @classmethod
+    def of(cls, answer: Answer) -> MultihopResponse:
+        """The response model of an answer."""
+        fields = SearchResponse.of(answer).model_dump(exclude={"results", "hops", "total_results"})
+        return cls(
+            **fields,
+            results=[MultihopHit.of(hit) for hit in answer.hits],
+            hops=[HopSummary.of(hop) for hop in answer.hops or ()],
+            total_results=answer.total_results or 0,
+        )
+
+
+MultihopAnswer = TypeAliasType(
+    "MultihopAnswer",
+    Annotated[
+        MultihopResponse | CompactSearchResponse | IdsSearchResponse,
+        Field(
+            discriminator="detail",
+            description="The response of a multi-hop search, in the shape that `detail` selects.",
+        ),
+    ],
+)

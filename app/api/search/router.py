@@ -1,0 +1,167 @@
+"""Serves the endpoints for search, two-pass search, similar passages, and why a passage is not in an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Request, Response
+
+from app.api.access import auth
+from app.api.bodies import bodies, replies
+from app.api.contract import wire
+from app.api.edge import admission
+from app.api.edge.fair_queue import Turn
+from app.api.problems import problems
+from app.api.search.placement_models import PlacementAnswer, WhyRequest
+from app.api.search.search_models import SearchRequest, SimilarRequest
+from app.api.search.search_responses import SearchAnswer, response_of
+from app.pipelines.multihop import depth
+from app.pipelines.search import similar
+from app.pipelines.why import why
+from app.shapes import Answer
+
+router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
+
+_SEARCH_EXAMPLES = {
+    "question": {
+        "summary": "A question",
+        "value": {"query": "Why do the buoys not report every minute?"},
+    },
+    "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
+    "phrase": {
+        "summary": "A phrase, filtered and explained",
+        "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
+    },
+}
+_TWO_PASS_EXAMPLES = {
+    "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
+}
+_WHY_EXAMPLES = {
+    "uri": {
+        "summary": "Why a note is not in the answer",
+        "value": {
+            "query": "Why do the buoys not report every minute?",
+            "uri": "sample/decisions/D-019-lime.md",
+            "filters": {"metadata": {"tags": ["decision"]}},
+        },
+    }
+}
+_SIMILAR_EXAMPLES = {
+    "chunk": {
+        "summary": "Neighbours of a chunk of sample/decisions/D-019-lime.md",
+        "value": {"chunk_id": "e0e5bc55-fb8e-5779-add3-0a16a3709a5c", "limit": 3},
+    },
+    "vector": {"summary": "Neighbours of a vector", "value": {"vector": [0.05] * 384, "limit": 3}},
+}
+
+
+@router.post(
+    "/search",
+    operation_id="search",
+    summary="Search",
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
+)
+async def find(
+    body: Annotated[SearchRequest, Body(openapi_examples=_SEARCH_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Search by vectors and by BM25, fused in one SQL statement.
+
+    A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
+    """
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
+
+
+@router.post(
+    "/search/two-pass",
+    operation_id="search_two_pass",
+    summary="Search documents linked to an entity",
+    response_model=SearchAnswer,
+    responses=problems.PAGED_SEARCH,
+)
+async def find_about(
+    body: Annotated[SearchRequest, Body(openapi_examples=_TWO_PASS_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Recognise entities in the query, search the documents linked to them, then all others.
+
+    The same as a search with `hierarchy: force`. Without a recognised entity it is a plain search; see
+    `fallback_reason`.
+    """
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
+    return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
+
+
+@router.post(
+    "/search/why",
+    operation_id="explain_placement",
+    summary="Explain why a passage is not in an answer",
+    response_model=PlacementAnswer,
+    responses=problems.SEARCH,
+)
+async def explain_placement(
+    body: Annotated[WhyRequest, Body(openapi_examples=_WHY_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Where a passage stands in a search: its exact rank in each leg, and the step that keeps it out of the answer.
+
+    `changes` bring it in; they are tested by running the search with them. Takes several times as long as the search.
+    """
+    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    asked = why.WhyQuery(query, body.passage, body.depth)
+    placement = await admission.in_turn(request, user_id, partial(why.run, asked, use))
+    request.state.timings = placement.timings
+    size = replies.HIT_COST * (1 + len(placement.steps))
+    return await replies.json(size, partial(PlacementAnswer.of, placement), omit_nulls=body.omit_nulls)
+
+
+@router.post(
+    "/similar",
+    operation_id="similar",
+    summary="Find similar passages",
+    response_model=SearchAnswer,
+    responses={**problems.PAGED_SEARCH, **problems.responses(404)},
+)
+async def find_similar(
+    body: Annotated[SimilarRequest, Body(openapi_examples=_SIMILAR_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """The passages with the highest cosine similarity to a stored chunk (itself excluded) or to a vector."""
+    if body.vector is not None:
+        wire.expect_dimension(body.vector, use.embedder.model.dimension)
+    query = similar.SimilarQuery(
+        user_id=user_id,
+        chunk_id=body.chunk_id,
+        vector=body.vector,
+        limit=body.limit,
+        filters=body.filters.shape(),
+        exclude_chunk_ids=tuple(body.exclude_chunk_ids),
+        candidates=max(use.candidates, body.limit),
+        detail=body.detail,
+        cursor=body.cursor,
+        group_size=body.more,
+    )
+    return await _respond(request, user_id, lambda _: similar.run(query, use), omit_nulls=body.omit_nulls)
+
+
+async def _respond(
+    request: Request, user_id: str, run: Callable[[Turn], Awaitable[Answer]], *, omit_nulls: bool
+) -> Response:
+    """Run a search in the user's turn, record its answer for metrics and logs, and return it as a response."""
+    answer = await admission.in_turn(request, user_id, run)
+    request.state.answer, request.state.timings = answer, answer.timings
+    return await replies.json(replies.cost_of(answer), partial(response_of, answer), omit_nulls=omit_nulls)

@@ -1,0 +1,209 @@
+"""Defines the request models of search."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+from uuid import UUID
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
+
+from app.api.contract import wire
+from app.api.contract.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
+from app.api.contract.filter_models import SearchFilters
+from app.shapes import Guidance
+from app.shapes import Query as QueryShape
+from app.shapes import Weights as WeightShape
+
+GROUP_SIZE = 3
+MAX_CURSOR = 64
+
+
+def _to_a_millionth(weight: float) -> float:
+    return round(weight, 6)
+
+
+# Rounded, because Postgres raises an error on a product too small for a float, such as a score times 5e-324.
+Weight = Annotated[wire.Number, Field(ge=0, le=100), AfterValidator(_to_a_millionth)]
+
+
+Share = Annotated[wire.Number, Field(ge=0, le=1)]
+
+
+def _explainable(explain: bool, info: ValidationInfo) -> bool:
+    if explain and info.data.get("detail") in ("compact", "ids"):
+        raise PydanticCustomError("not_explainable", "Answers of compact hits or ids have none: set detail to full.")
+    return explain
+
+
+def _with_text(snippets: bool, info: ValidationInfo) -> bool:
+    if snippets and info.data.get("detail") == "ids":
+        raise PydanticCustomError("no_snippets", "Answers of ids have none: set detail to compact, full or preview.")
+    return snippets
+
+
+def _with_groups(size: int, info: ValidationInfo) -> int:
+    if info.data.get("group_by") is None:
+        raise PydanticCustomError("not_grouped", "Results have a group size only if they are grouped: add group_by.")
+    return size
+
+
+class AnswerOptions(wire.WireModel):
+    """What of the results is returned, in which shape."""
+
+    detail: Detail = Field("full", description="Fields and text of each hit.")
+    omit_nulls: wire.OmitNulls = False
+    cursor: Annotated[str, Field(max_length=MAX_CURSOR)] | None = Field(
+        None, description="`next_cursor` of the page before, with an otherwise equal request; up to 1,000 results."
+    )
+    group_by: GroupBy | None = Field(
+        None, description="With `document`, each result is the best chunk of a document, and `limit` counts documents."
+    )
+    group_size: Annotated[wire.Int, Field(ge=1, le=10), AfterValidator(_with_groups)] | None = Field(
+        None, description=f"Maximum number of further chunks in the `more` of a grouped result; default {GROUP_SIZE}."
+    )
+
+    @property
+    def more(self) -> int | None:
+        """The maximum number of further chunks of a result; None if results are not grouped."""
+        return (self.group_size or GROUP_SIZE) if self.group_by else None
+
+
+Explain = Annotated[wire.Flag, AfterValidator(_explainable)]
+"""Whether an answer is explained; declared after `detail`, which must be `full` or `preview`."""
+
+
+Snippets = Annotated[wire.Flag, AfterValidator(_with_text)]
+"""Whether hits have snippets; declared after `detail`, which must not be `ids`."""
+RERANK = "Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker."
+MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
+SNIPPETS = "Include the best one to three sentences of each hit, with the offsets of what matches; not with `ids`."
+
+
+class LegWeights(wire.WireModel):
+    """Weights of the two legs of a hybrid search, rounded to a millionth. A leg of weight 0 is not run."""
+
+    vector: Weight = Field(1.0, description="Weight of the vector leg, 0 to 100.")
+    text: Weight = Field(1.0, description="Weight of the text leg (BM25), 0 to 100.")
+
+    @model_validator(mode="after")
+    def _one_leg(self) -> Self:
+        if self.vector == self.text == 0:
+            raise PydanticCustomError("no_leg", "At least one leg needs a weight above 0.")
+        return self
+
+
+class SearchRequest(AnswerOptions):
+    """A search by a question or keywords.
+
+    `"quotes"` match a phrase, `+word` or `AND` requires a word, `-word` or `NOT` excludes one.
+    """
+
+    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    mode: Mode = Field(
+        "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
+    )
+    fusion: Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
+    weights: LegWeights | None = Field(
+        None, description="Weights of the legs; by default chosen by `mode` and `fusion`."
+    )
+    k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(
+        None, description="Rank constant of reciprocal rank fusion; default 60."
+    )
+    candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
+        None, description="Number of chunks that each leg retrieves for fusion; default 100."
+    )
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched."
+    )
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
+    min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
+        None, description="Minimum cosine similarity; hits without a vector score are dropped."
+    )
+    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Minimum RRF score.")
+    min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
+    min_relevance: Share | None = Field(
+        None, description="Minimum relevance; only with an embedding model that is calibrated."
+    )
+    explain: Explain = Field(False, description="Include the components of each score; not with `compact` and `ids`.")
+    snippets: Snippets = Field(False, description=SNIPPETS)
+
+    depth: Depth = Field(
+        "fast",
+        description="`thorough` follows names as `/search/multihop` does, with limits up to 20 and without `min_…`; "
+        "`auto` does so if the query contains names.",
+    )
+    hierarchy: Hierarchy = Field(
+        "auto",
+        description="Use of recognised entities to select and score documents; `force` ignores `threshold`.",
+    )
+    alpha: Share | None = Field(
+        None,
+        description="Weight of the passage's own score; its entity's score has the rest, times its aboutness.",
+    )
+    threshold: Share | None = Field(None, description="Minimum match score, 0 to 1, of an entity that is used.")
+    max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(
+        None, description="Maximum number of entities used."
+    )
+    boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
+
+    rerank: Rerank = Field(
+        "none",
+        description=RERANK,
+    )
+    mmr: wire.Flag = Field(False, description=MMR)
+
+    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
+        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
+        return QueryShape(
+            user_id=user_id,
+            text=self.query,
+            limit=self.limit,
+            mode=self.mode,
+            fusion=self.fusion,
+            weights=WeightShape(self.weights.vector, self.weights.text) if self.weights else None,
+            k=self.k or k,
+            candidates=max(self.candidates or candidates, self.limit),
+            filters=self.filters.shape(),
+            exclude_chunk_ids=tuple(self.exclude_chunk_ids),
+            min_vector_score=self.min_vector_score,
+            min_rrf_score=self.min_rrf_score,
+            min_confidence=self.min_confidence,
+            min_relevance=self.min_relevance,
+            detail=self.detail,
+            explain=self.explain,
+            snippets=self.snippets,
+            rerank=self.rerank,
+            mmr=self.mmr,
+            cursor=self.cursor,
+            group_size=self.more,
+            guidance=Guidance(
+                hierarchy=self.hierarchy,
+                alpha=guidance.alpha if self.alpha is None else self.alpha,
+                threshold=guidance.threshold if self.threshold is None else self.threshold,
+                max_entities=self.max_entities or guidance.max_entities,
+                boost=self.boost,
+                boost_by_type=guidance.boost_by_type,
+            ),
+        )
+
+
+class SimilarRequest(AnswerOptions):
+    """A search for the neighbours of a stored chunk or of a vector; give exactly one of them."""
+
+    chunk_id: UUID | None = Field(
+        None, description="The chunk whose neighbours are returned, without the chunk itself."
+    )
+    vector: wire.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
+    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    filters: SearchFilters = Field(
+        default_factory=lambda: SearchFilters(), description="Conditions on the documents searched."
+    )
+    exclude_chunk_ids: wire.IdList = Field(default_factory=list, description="Chunks to leave out of the results.")
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Self:
+        if (self.chunk_id is None) == (self.vector is None):
+            raise PydanticCustomError("one_of", "Give either chunk_id or vector, and only one of them.")
+        return self

@@ -1,0 +1,45 @@
+"""Serves the playground at / and /playground, a page for searching in a browser, from the files of this package.
+
+The page calls the API as any other client. It is served without a key, since it holds no data, and sends the key that
+its user types. Its Content-Security-Policy allows only the package's own files and calls to this service, and with
+Trusted Types no script can turn text into HTML. `/` answers with it where HTML is asked for by name, as browsers do,
+and redirects other clients to `/docs`.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+
+from app.api.site import docs
+
+PAGES = docs.WEB / "playground"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_HEADERS = {**docs.PAGE_HEADERS, "Content-Security-Policy": POLICY, "Cross-Origin-Opener-Policy": "same-origin"}
+
+
+def install(app: FastAPI) -> None:
+    """Serve the page at `/` and `/playground`, and its files."""
+    app.add_route("/", _root, include_in_schema=False)
+    app.add_route("/playground", _page, include_in_schema=False)
+    # Modules of two versions do not fit together, so browsers ask whether a file has changed.
+    files = docs.Assets(directory=PAGES, cache_control="no-cache")
+    app.mount("/playground/assets", files, name="playground_assets")
+
+
+async def _root(request: Request) -> Response:
+    if "text/html" in request.headers.get("accept", "").lower():
+        response: Response = await _page(request)
+    else:
+        response = RedirectResponse(request.scope.get("root_path", "").rstrip("/") + "/docs", 307)
+    response.headers["Vary"] = "Accept"
+    return response
+
+
+async def _page(_: Request) -> Response:
+    return FileResponse(PAGES / "index.html", headers=_HEADERS, media_type="text/html; charset=utf-8")

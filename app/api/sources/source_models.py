@@ -1,0 +1,166 @@
+"""Defines the request and response models of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any, Self
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+from app.api.contract import wire
+from app.api.contract.enums import SourceStatus
+from app.api.documents.document_models import DocumentDeletion
+from app.api.documents.selection_models import RowNumbers
+from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
+from app.shapes import FileFailure, SelectionDeletion, Source, SourceNumbers
+
+MAX_GLOBS = 50
+
+
+class SourceInput(wire.WireModel):
+    """A folder, or a file, whose documents are kept in step with it."""
+
+    path: Annotated[str, Field(min_length=1, max_length=4_096)] = Field(
+        description="Path of the folder or file; a relative one is looked up in the allowed folders.",
+        examples=["notes"],
+    )
+    globs: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]], *wire.at_most(MAX_GLOBS, at_least=1)
+    ] = Field(
+        default_factory=lambda: list(EVERYTHING),
+        description="Patterns of relative paths, of which a file must match one: `*.md` for files directly in the "
+        "folder, `**/*.md` at any depth.",
+    )
+    text_field: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+        None, description="Column of tables, or field of JSON lines, that holds the text; by default chosen by name."
+    )
+    watch: wire.Flag = Field(False, description="true: synchronise soon after each change of a file in the folder.")
+
+    def shape(self) -> SourceRequest:
+        """The request as a core type."""
+        return SourceRequest(self.path, tuple(self.globs), self.text_field, self.watch)
+
+
+class SourceChange(wire.WireModel):
+    """A change of a source."""
+
+    watch: wire.Flag = Field(description="Whether the folder is watched.")
+
+
+class SyncResult(BaseModel):
+    """What a job that has synchronised a source has done, in files."""
+
+    added: int = Field(description="New files.")
+    replaced: int = Field(description="Files with new content.")
+    renamed: int = Field(description="Files with another path and the same content; nothing was embedded again.")
+    removed: int = Field(description="Files that were gone.")
+    unchanged: int = Field(description="Files that were stored already.")
+    failed: int = Field(description="Files that could not be stored.")
+    skipped: int = Field(description="Files of formats that are not supported, and symbolic links.")
+    embedded: int = Field(description="Chunks that were embedded.")
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any]) -> Self | None:
+        """The response model of a stored result; None where there is none yet."""
+        return cls(**{name: result[name] for name in cls.model_fields}) if result else None
+
+
+class SourceFailure(BaseModel):
+    """A file that could not be stored as it is; it is read again by the next job."""
+
+    path: str = Field(description="Path relative to the source's folder.")
+    reason: str = Field(description="Why it could not be stored.")
+
+    @classmethod
+    def of(cls, failure: FileFailure) -> Self:
+        """The response model of a core type."""
+        return cls(path=failure.path, reason=failure.reason)
+
+
+class StoredSource(BaseModel):
+    """A source."""
+
+    source_id: UUID = Field(description="Id of the source.")
+    path: str = Field(description="Absolute path of its folder.")
+    globs: list[str] = Field(description="Patterns of its files.")
+    text_field: str | None = Field(description="Field of records that holds their text; null: chosen by name.")
+    watch: bool = Field(description="Whether its folder is watched.")
+    created_at: datetime = Field(description="Time when it was added.")
+    synced_at: datetime | None = Field(description="Time when it was last synchronised; null before.")
+    job_id: UUID | None = Field(description="Latest job that synchronises it.")
+    last_sync: SyncResult | None = Field(description="Result of the latest job that is done; null before.")
+
+    @classmethod
+    def fields(cls, source: Source) -> dict[str, Any]:
+        """The values of the fields above."""
+        draft = source.draft
+        return {
+            "source_id": source.source_id,
+            "path": draft.path,
+            "globs": list(draft.globs),
+            "text_field": draft.text_field,
+            "watch": draft.watch,
+            "created_at": source.created_at,
+            "synced_at": source.synced_at,
+            "job_id": source.job_id,
+            "last_sync": SyncResult.of(source.result),
+        }
+
+
+class CountedSource(StoredSource):
+    """A source with its numbers."""
+
+    files: int = Field(description="Files that are stored.")
+    documents: int = Field(description="Documents that come from them.")
+    failed: int = Field(description="Files that could not be stored as they are.")
+    failures: list[SourceFailure] | None = Field(
+        None, description="The first 200 of them with their reasons; null in a listing."
+    )
+
+    @classmethod
+    def of(cls, state: SourceState, *, listed: bool = False) -> Self:
+        """The response model of a core type; in a listing without failures."""
+        numbers: SourceNumbers = state.numbers
+        failures = None if listed else [SourceFailure.of(failure) for failure in state.failures]
+        counts = {"files": numbers.files, "documents": numbers.documents, "failed": numbers.failed}
+        return cls(**cls.fields(state.source), **counts, failures=failures)
+
+
+class AddedSourceResult(StoredSource):
+    """A source that was added, and the job that synchronises it."""
+
+    status: SourceStatus = Field(description="Whether the source was new or changed.")
+
+    @classmethod
+    def of(cls, added: AddedSource) -> Self:
+        """The response model of a core type."""
+        return cls(**{**cls.fields(added.source), "job_id": added.job_id}, status=added.status)
+
+
+class SourcePage(BaseModel):
+    """A page of sources, newest first."""
+
+    sources: list[CountedSource] = Field(description="Sources of the page.")
+    next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
+
+
+class QueuedSync(BaseModel):
+    """The job that synchronises a source."""
+
+    job_id: UUID = Field(description="Id of the job.")
+    source_id: UUID = Field(description="Id of the source.")
+
+
+class SourceDeletion(DocumentDeletion):
+    """What the deletion of a source removed."""
+
+    sources_deleted: int = Field(description="Number of deleted sources: 1.")
+    remaining: RowNumbers = Field(description="Rows of its documents that the tables still had afterwards: zeros.")
+
+    @classmethod
+    def done(cls, result: SelectionDeletion) -> Self:
+        """The response to a request that deletes."""
+        deleted = DocumentDeletion.of(result.deleted).model_dump()
+        return cls(**deleted, sources_deleted=1, remaining=RowNumbers.of(result.remaining))

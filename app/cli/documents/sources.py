@@ -1,0 +1,191 @@
+"""Implements `stepwell sources`: adds, lists, synchronises and removes sources."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from app import errors, runtime
+from app.api.jobs.job_models import StoredJob
+from app.api.sources.source_models import AddedSourceResult, CountedSource, SourceDeletion
+from app.cli import options
+from app.cli.documents import extraction
+from app.cli.maintenance import owning
+from app.config import Settings
+from app.pipelines.jobs import followed_jobs as job_states
+from app.pipelines.jobs import workers
+from app.pipelines.running.services import Services
+from app.pipelines.sources import sources
+from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest
+from app.providers.calls import scope
+from app.runtime import job_handlers
+from app.shapes import JobState, SelectionDeletion
+
+app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
+WAIT_S = 0.2
+PROVIDER_RETRY_S = 900.0
+"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
+SourceId = Annotated[UUID, typer.Argument(metavar="SOURCE_ID", help="A source's id.")]
+COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
+
+
+@app.command()
+def add(
+    path: Annotated[Path, typer.Argument(help="A folder, or a file.")],
+    glob: Annotated[
+        list[str] | None,
+        typer.Option("--glob", help="Pattern of relative paths; may be repeated.", show_default=EVERYTHING[0]),
+    ] = None,
+    text_field: Annotated[
+        str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Synchronise after each change in the folder.")] = False,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Add a folder as a source and store its files; a folder that is a source already is synchronised.
+
+    With --watch a service or a worker that runs keeps the source in step afterwards.
+    """
+    request = SourceRequest(str(path.expanduser().resolve()), tuple(glob) if glob else EVERYTHING, text_field, watch)
+    settings = options.settings(data_dir)
+    added, state = options.run(_add(request, options.checked_user(user), settings))
+    if as_json:
+        shown = AddedSourceResult.of(added).model_dump(mode="json")
+        typer.echo(json.dumps({**shown, "job": StoredJob.of(state).model_dump(mode="json")}))
+    else:
+        options.out.print(f"Source {added.source.source_id}: {escape(added.source.draft.path)}", soft_wrap=True)
+        _show(state)
+    _exit(state)
+
+
+@app.command("list")
+def listed(
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """List sources, newest first."""
+    user_id = options.checked_user(user)
+    limit = sources.MAX_SOURCES
+    found = owning.run_as_service(data_dir, lambda db: sources.page(user_id, db=db, limit=limit))
+    if as_json:
+        typer.echo(json.dumps([CountedSource.of(state, listed=True).model_dump(mode="json") for state in found]))
+        return
+    table = options.table("source_id", "path", "files", "documents", "failed", "watch", "synced", ids=("source_id",))
+    for state in found:
+        source, numbers = state.source, state.numbers
+        synced = source.synced_at.strftime("%Y-%m-%d %H:%M") if source.synced_at else ""
+        path = escape(f"{source.draft.path} {' '.join(g for g in source.draft.globs if g not in EVERYTHING)}".strip())
+        counts = (str(numbers.files), str(numbers.documents), str(numbers.failed))
+        table.add_row(str(source.source_id), path, *counts, "yes" if source.draft.watch else "", synced)
+    options.print_table(table)
+
+
+@app.command()
+def sync(
+    source_id: SourceId,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
+    state = options.run(_sync(source_id, options.checked_user(user), options.settings(data_dir)))
+    if as_json:
+        typer.echo(StoredJob.of(state).model_dump_json())
+    else:
+        _show(state)
+    _exit(state)
+
+
+@app.command()
+def remove(
+    source_id: SourceId,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove without confirmation.")] = False,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Remove a source with its documents; the files stay."""
+    user_id = options.checked_user(user)
+    if not yes:
+        found = owning.run_as_service(data_dir, lambda db: sources.get(source_id, user_id, db=db))
+        path, documents = found.source.draft.path, found.numbers.documents
+        typer.confirm(f"Remove the source {path} with {documents} documents?", abort=True, err=True)
+    removed = options.run(_remove(source_id, user_id, options.settings(data_dir)))
+    if as_json:
+        typer.echo(SourceDeletion.done(removed).model_dump_json())
+    else:
+        counts = removed.deleted
+        options.out.print(f"Removed the source, {counts.documents} documents and {counts.chunks} chunks.")
+
+
+async def _add(request: SourceRequest, user_id: str, settings: Settings) -> tuple[AddedSource, JobState]:
+    """Add any folder to an embedded database; to another one only folders that HTTP may add, too."""
+    async with runtime.open_services(settings, pool_size=4) as services:
+        added = await sources.add(request, user_id, services, confined=settings.database_url is not None)
+        return added, await _run(added.job_id, user_id, services)
+
+
+async def _sync(source_id: UUID, user_id: str, settings: Settings) -> JobState:
+    async with runtime.open_services(settings, pool_size=4) as services:
+        return await _run(await sources.sync(source_id, user_id, db=services.db), user_id, services)
+
+
+async def _remove(source_id: UUID, user_id: str, settings: Settings) -> SelectionDeletion:
+    async with runtime.open_services(settings, pool_size=4) as services:
+        return await sources.delete(source_id, user_id, services, actor=owning.actor())
+
+
+async def _run(job_id: UUID, user_id: str, services: Services) -> JobState:
+    """Run the user's jobs here, or wait for other workers, until a job has ended; shows its progress."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=options.err) as bar, scope.retrying_bulk(PROVIDER_RETRY_S):
+        task = bar.add_task("Synchronising files", total=None)
+        working = asyncio.ensure_future(_work(user_id, services))
+        try:
+            async for state in job_states.follow(job_id, user_id, db=services.db):
+                if working.done():
+                    working.result()
+                if state is not None:
+                    bar.update(task, completed=state.progress.get("done", 0), total=state.progress.get("total"))
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+    await extraction.finish(user_id, services)
+    return await job_states.get(job_id, user_id, db=services.db)
+
+
+async def _work(user_id: str, services: Services) -> None:
+    """Run the user's jobs until cancelled; those that fail are repeated or show why."""
+    handlers = job_handlers.all_handlers(services)
+    while True:
+        try:
+            ran = await workers.run_next(services.db, handlers, user_id=user_id)
+        except errors.StepwellError:
+            ran = None
+        if ran is None:
+            await asyncio.sleep(WAIT_S)
+
+
+def _show(state: JobState) -> None:
+    if state.status != "done":
+        options.err.print(f"[red]The job is {state.status}[/]: {state.error or 'cancelled'}.")
+        return
+    result = state.result
+    options.out.print(", ".join(f"{result[name]} {name}" for name in COUNTS) + f"; {result['embedded']} embedded.")
+    for failure in result.get("failures", ()):
+        options.err.print(f"[red]failed[/] {escape(failure['path'])}: {escape(failure['reason'])}", soft_wrap=True)
+
+
+def _exit(state: JobState) -> None:
+    if state.status != "done" or state.result.get("failed"):
+        raise typer.Exit(1)

@@ -1,0 +1,61 @@
+"""Implements `stepwell audit`: shows the audit log and the use of keys, as the database's owner."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from datetime import date
+from typing import Annotated
+
+import typer
+
+from app.cli import options
+from app.cli.maintenance import owning
+from app.pipelines.maintenance import audit as log
+from app.pipelines.maintenance.audit import KeyUse, Recorded
+from app.store.connection.transactions import Database
+
+
+def audit(
+    user: Annotated[str | None, typer.Option("--user", help="Only events of this user.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Maximum number of events, and of rows about keys.")
+    ] = 100,
+    prune: Annotated[
+        int | None,
+        typer.Option("--prune", metavar="DAYS", min=1, help="Delete entries older than this and show nothing."),
+    ] = None,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Show deletions, key management and the daily use of each key, newest first."""
+    if prune is not None:
+        gone = owning.run(data_dir, lambda db: log.prune(prune, db=db))
+        typer.echo(json.dumps(gone) if as_json else f"Deleted {gone['audit_log']} events, {gone['key_uses']} key uses.")
+        return
+    events, uses = owning.run(data_dir, lambda db: _read(db, user, limit))
+    shown = [{"at": found.at, **dataclasses.asdict(found.event)} for found in events]
+    used = [dataclasses.asdict(use) for use in uses]
+    if as_json:
+        typer.echo(json.dumps({"events": shown, "key_uses": used}, default=date.isoformat))
+        return
+    _print(shown, ("at", "user_id", "actor", "action", "target", "counts"))
+    _print(used, ("day", "user_id", "key_id", "scope", "uses", "last_used_at"))
+
+
+async def _read(db: Database, user: str | None, limit: int) -> tuple[list[Recorded], list[KeyUse]]:
+    events = await log.events(db=db, user_id=user, limit=limit)
+    return events, await log.key_uses(db=db, user_id=user, limit=limit)
+
+
+def _print(rows: list[dict[str, object]], names: tuple[str, ...]) -> None:
+    table = options.table(*names, ids=("user_id", "actor", "key_id", "target"))
+    for row in rows:
+        table.add_row(*(_shown(row[name]) for name in names))
+    options.print_table(table)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{count} {name}" for name, count in value.items() if count)
+    return str(value).partition(".")[0] if isinstance(value, date) else str(value)

@@ -1,0 +1,60 @@
+"""Implements `stepwell backup` and `stepwell restore`: the whole database as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app import config, runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines.maintenance import backups
+from app.pipelines.maintenance.backups import Restored
+from app.runtime import models
+from app.store.maintenance import backups as storage
+from app.store.maintenance.backups import Access, Archive
+
+File = Annotated[Path, typer.Argument(help="The backup file, in the custom format of pg_dump.")]
+
+
+def backup(file: File, data_dir: options.DataDir = None) -> None:
+    """Write a backup of the whole database to FILE (mode 0600); the service may run. A failed backup leaves no file."""
+    archive = options.run(_backup(options.settings(data_dir), file.absolute()))
+    options.out.print(f"Wrote {file}: {_shown(archive)}.", soft_wrap=True)
+
+
+def restore(
+    file: File,
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace the contents of the database; without it, the database must be empty."),
+    ] = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Load the backup FILE in one transaction and bring it to this version's schema; stop the service first."""
+    settings = options.settings(data_dir)
+    restored, revision = options.run(_restore(settings, file, replace=replace))
+    options.out.print(f"Restored {file}: {_shown(restored.archive)}; now at revision {revision}.", soft_wrap=True)
+    if restored.role_created and settings.database_url is not None:
+        options.out.print("stepwell_service has no password yet: run `stepwell db upgrade --set-service-password`.")
+
+
+async def _backup(settings: Settings, file: Path) -> Archive:
+    async with runtime.open_owner_dsn(settings) as dsn:
+        return await backups.create(file, access=Access(dsn, config.environment()))
+
+
+async def _restore(settings: Settings, file: Path, *, replace: bool) -> tuple[Restored, str]:
+    async with runtime.open_owner_dsn(settings) as dsn:
+        access = Access(dsn, config.environment())
+        restored = await backups.restore(file, access=access, embedding=models.embedding(settings), replace=replace)
+        revision = await runtime.migrate(settings, dsn)
+        await storage.vacuum(dsn)
+        return restored, revision
+
+
+def _shown(archive: Archive) -> str:
+    model = f", vectors of {archive.model}" if archive.model else ""
+    return f"{archive.bytes / 1e6:.1f} MB, revision {archive.revision}{model}"

@@ -1,0 +1,198 @@
+"""Implements `stepwell doctor`: checks an installation and names the setting or command that corrects each finding."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import pydantic
+import typer
+from pydantic import SecretStr
+from rich.markup import escape
+from rich.table import Table
+
+from app import errors, runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines.maintenance import doctor as pipeline
+from app.pipelines.maintenance import model_checks, standby_checks
+from app.pipelines.maintenance.doctor import Finding
+from app.pipelines.maintenance.model_checks import ModelSettings
+from app.runtime import models
+from app.store.maintenance import health
+
+FULL_TIMEOUT_S = 3_600.0
+"""Statement timeout in seconds with --full."""
+EMBED_TIMEOUT = "STEPWELL_EMBED_TIMEOUT_S"
+MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
+
+
+def doctor(
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Also check the rows of this user; may be repeated.")
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Compare all stored rows of these users with their texts, not a sample.")
+    ] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Check the database, the model and the settings; the exit status is 1 if an error is found."""
+    try:
+        settings = options.settings(data_dir)
+    except pydantic.ValidationError as error:
+        findings, shown = _unusable(error), {}
+    else:
+        findings = options.run(_examined(settings, (options.LOCAL, *(user or ())), full=full))
+        shown = _settings(settings)
+    if as_json:
+        printed = [dataclasses.asdict(finding) for finding in findings]
+        typer.echo(json.dumps({"findings": printed, "settings": {name: value for name, (value, _) in shown.items()}}))
+    else:
+        _print(findings, {name: value for name, (value, changed) in shown.items() if changed})
+    if any(finding.level == "error" for finding in findings):
+        raise typer.Exit(1)
+
+
+async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
+    findings = [
+        _auth(settings),
+        *await _database(settings, users, full=full),
+        *[one async for one in _models(settings)],
+    ]
+    if settings.database_url is None:
+        folder = runtime.data_dir(settings)
+        findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
+    return findings
+
+
+def _auth(settings: Settings) -> Finding:
+    if settings.auth != "api_key":
+        return Finding("settings", "ok", f"AUTH={settings.auth}: one user, on {settings.host} only")
+    return Finding("settings", "ok", f"AUTH=api_key on {settings.host}:{settings.port}")
+
+
+async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -> list[Finding]:
+    try:
+        model, dimension = models.embedding(settings)
+    except errors.ProviderError as error:
+        return [Finding("database", "error", f"Not checked: {error.message}", "Correct STEPWELL_EMBEDDER_MODEL.")]
+    expected = pipeline.Expected(
+        model,
+        dimension,
+        many_users=settings.auth == "api_key",
+        users=tuple(dict.fromkeys(users)),
+        chunking_options=runtime.chunking_options(settings),
+        cache_size=settings.embedding_cache_size,
+        target=models.target(settings),
+        full=full,
+    )
+    if full:
+        settings = settings.model_copy(update={"sql_timeout_s": FULL_TIMEOUT_S})
+    try:
+        async with AsyncExitStack() as stack:
+            database = await stack.enter_async_context(runtime.open_database(settings, pool_size=1))
+            owner = None
+            if settings.database_url is None or settings.migration_url is not None:
+                with suppress(errors.StepwellError):
+                    owner = await stack.enter_async_context(runtime.open_owner(settings))
+            findings = await pipeline.database(database, expected, owner=owner)
+            findings += await standby_checks.writable(database)
+            standby = await stack.enter_async_context(runtime.open_standby(settings, database, 1))
+            return findings if standby is None else findings + await standby_checks.standing(standby)
+    except Exception as error:
+        fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
+        return [Finding("database", "error", health.reason(error), fix)]
+
+
+async def _models(settings: Settings) -> AsyncIterator[Finding]:
+    """Tries each configured model with one call."""
+    yield await _embedder(settings, _model_settings(settings, "embedder", settings.embedder_url, EMBED_TIMEOUT))
+    if (following := settings.next()) is not None:
+        named = _model_settings(settings, "next_embedder", settings.next_embedder_url, EMBED_TIMEOUT)
+        yield await _embedder(following, named)
+    llm = _model_settings(settings, "llm", settings.llm_url, "STEPWELL_LLM_TIMEOUT_S")
+    async with models.open_llm(settings) as language_model:
+        if language_model is not None:
+            yield await model_checks.llm(language_model, llm)
+    reranker = _model_settings(settings, "reranker", settings.reranker_url, "STEPWELL_RERANKER_TIMEOUT_S")
+    try:
+        async with models.open_reranker(settings) as cross_encoder:
+            if cross_encoder is not None:
+                yield await model_checks.reranker(cross_encoder, reranker)
+    except errors.ProviderError as error:
+        yield reranker.failed(error)
+
+
+async def _embedder(settings: Settings, named: ModelSettings) -> Finding:
+    try:
+        async with models.open_embedder(settings) as model:
+            return await model_checks.embedder(model, named)
+    except errors.ProviderError as error:
+        return named.failed(error)
+
+
+def _model_settings(settings: Settings, name: str, url: str | None, timeout: str) -> ModelSettings:
+    kind, prefix = getattr(settings, name), f"STEPWELL_{name.upper()}"
+    own_key = getattr(settings, f"{name}_api_key") is not None
+    key = "GEMINI_API_KEY" if kind == "gemini" and not own_key else f"{prefix}_API_KEY"
+    return ModelSettings(name, prefix, urlsplit(url).netloc.rpartition("@")[2] if url else kind, key, timeout)
+
+
+def _unusable(error: pydantic.ValidationError) -> list[Finding]:
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    return [Finding("settings", "error", one["msg"], f"Correct {_variable(one['loc'])}.") for one in found]
+
+
+def _variable(place: tuple[int | str, ...]) -> str:
+    name = str(place[0]) if place else "the environment"
+    return f"STEPWELL_{name.upper()}" if name in Settings.model_fields else name
+
+
+def _settings(settings: Settings) -> dict[str, tuple[Any, bool]]:
+    """Each variable's value with secrets masked, and whether it is not the default."""
+    shown = {}
+    names = type(settings).model_fields
+    for (variable, _default, _meaning), name in zip(settings.described(), names, strict=True):
+        value = getattr(settings, name)
+        shown[variable] = (
+            _address(value) if name.endswith("_url") and value else _masked(value),
+            value != names[name].default,
+        )
+    return shown
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, SecretStr):
+        return _address(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _address(secret: str | SecretStr) -> str:
+    """Returns scheme, user, host and path of an address; everything else is masked."""
+    secret = secret.get_secret_value() if isinstance(secret, SecretStr) else secret
+    try:
+        parts = urlsplit(secret)
+        host = f"{parts.hostname or ''}{f':{parts.port}' if parts.port else ''}"
+    except ValueError:
+        return "***"
+    if not parts.scheme or not parts.netloc:
+        return "***"
+    return f"{parts.scheme}://{parts.username or ''}{':***' if parts.password else ''}@{host}{parts.path}"
+
+
+def _print(findings: list[Finding], changed: dict[str, Any]) -> None:
+    table = Table(box=None, show_header=False, padding=(0, 1))
+    for finding in findings:
+        fix = f"\n[bold]→[/] {escape(finding.fix)}" if finding.fix else ""
+        table.add_row(MARKS[finding.level], finding.name, escape(finding.message) + fix)
+    options.out.print(table)
+    if changed:
+        options.out.print("\nSettings that are not the defaults:")
+        for name, value in changed.items():
+            options.out.print(f"  {name}={escape(str(value))}")

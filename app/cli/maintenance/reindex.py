@@ -1,0 +1,98 @@
+"""Implements `stepwell reindex`: applies changed chunking options to the stored documents."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Annotated, Literal
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from app import runtime
+from app.cli import options
+from app.cli.maintenance.repair import owner_at_revision
+from app.cli.search import filter_option
+from app.config import Settings
+from app.errors import BadRequest
+from app.pipelines.documents import selections
+from app.pipelines.linking import mention_refresh
+from app.pipelines.maintenance import reindex as pipeline
+from app.pipelines.maintenance import repair
+from app.pipelines.maintenance.reindex import Reindexed
+from app.pipelines.running.services import Services, VectorCache
+from app.providers.calls import scope
+from app.runtime import models
+from app.shapes import Filters
+
+PROVIDER_RETRY_S = 900.0
+"""How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
+
+
+def reindex(
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also compare documents with the current options.")] = False,
+    filters: filter_option.FiltersJson = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count documents and change nothing.")] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Cut documents again that were cut with another size or overlap of chunks; the service may run.
+
+    With --filters the documents that pass them are compared with the current options, whatever they were cut with.
+    The command may be interrupted and repeated. Searches find the old chunks of a document or the new ones.
+    """
+    settings = options.settings(data_dir)
+    chosen = [options.checked_user(one) for one in user or ()]
+    only = None if filters is None else filter_option.read(filters)
+    if only is not None and every:
+        raise BadRequest("Use either --filters or --all.", field="--filters")
+    if dry_run:
+        counts = options.run(_count(settings, chosen, only))
+        typer.echo(json.dumps(counts) if as_json else f"{sum(counts.values())} documents would be compared.")
+        return
+    done = options.run(_reindex(settings, chosen, "every" if every else only))
+    if as_json:
+        typer.echo(json.dumps({one: dataclasses.asdict(reindexed) for one, reindexed in done.items()}))
+        return
+    total = [sum(values) for values in zip(*map(dataclasses.astuple, done.values()), strict=True)] or [0, 0, 0]
+    options.out.print(f"{total[0]} documents compared, {total[1]} cut again, {total[2]} chunks embedded.")
+
+
+async def _count(settings: Settings, chosen: list[str], only: Filters | None) -> dict[str, int]:
+    cut = runtime.chunking_options(settings)
+    async with owner_at_revision(settings) as owner:
+        users = chosen or await repair.users(db=owner)
+        if only is not None:
+            return {one: (await selections.count(only, one, db=owner)).documents for one in users}
+        return {one: await pipeline.count(one, cut, db=owner) for one in users}
+
+
+async def _reindex(
+    settings: Settings, chosen: list[str], which: Filters | Literal["every"] | None
+) -> dict[str, Reindexed]:
+    cut = runtime.chunking_options(settings)
+    async with owner_at_revision(settings) as owner, models.open_stored(settings, owner) as embedder:
+        services = Services(owner, embedder, chunking_options=cut, cache=VectorCache(settings.embedding_cache_size))
+        with scope.retrying_bulk(PROVIDER_RETRY_S):
+            users = chosen or await repair.users(db=owner)
+            return {one: await _of_user(one, services, which) for one in users}
+
+
+async def _of_user(user_id: str, services: Services, which: Filters | Literal["every"] | None) -> Reindexed:
+    done = Reindexed()
+    listed: pipeline.Which = "every" if which == "every" else "outdated"
+    total: int | None = None
+    if isinstance(which, Filters):
+        listed, total = "marked", await pipeline.mark(which, user_id, db=services.db)
+    elif which is None:
+        total = await pipeline.count(user_id, services.chunking_options, db=services.db)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=options.err) as bar:
+        task = bar.add_task(f"Documents of {user_id}", total=total)
+        async for done in pipeline.run(user_id, services, which=listed):
+            bar.update(task, completed=done.compared)
+    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    return done

@@ -1,0 +1,86 @@
+"""Implements `stepwell repair`: rebuilds postings, statistics, tsvectors, vectors and mentions."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated
+
+import typer
+
+from app import runtime
+from app.cli import options
+from app.config import Settings
+from app.pipelines.maintenance import repair as pipeline
+from app.pipelines.maintenance.repair import Damage
+from app.runtime import models
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, TimeLimits
+from app.store.maintenance import migration, roles
+
+LIMITS = TimeLimits(read_ms=3_600_000, write_ms=600_000)
+NAMES = {
+    "texts": "tsvectors",
+    "postings": "lexemes",
+    "statistics": "statistics",
+    "vectors": "missing vectors",
+    "dangling": "dangling mentions",
+    "mentions": "documents with wrong mentions",
+}
+
+
+def repair(
+    user: Annotated[
+        list[str] | None, typer.Option("--user", help="Only this user; may be repeated.", show_default="all users")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report differences and change nothing.")] = False,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
+    chosen = [options.checked_user(one) for one in user or ()]
+    found = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
+    if as_json:
+        typer.echo(json.dumps({one: dataclasses.asdict(damage) for one, damage in found.items()}))
+        return
+    for one, damage in found.items():
+        if damage:
+            options.out.print(f"{one}: {_shown(damage)}", markup=False, soft_wrap=True)
+    wrong = sum(bool(damage) for damage in found.values())
+    done = "would be rebuilt" if dry_run else "were rebuilt"
+    options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
+
+
+async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> dict[str, Damage]:
+    keys = runtime.entity_keys(settings)
+    async with owner_at_revision(settings) as owner:
+        users = chosen or await pipeline.users(db=owner)
+        if dry_run:
+            return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
+        async with models.open_stored(settings, owner) as embedder:
+            return {one: await pipeline.run(one, db=owner, embedder=embedder, keys=keys) for one in users}
+
+
+@asynccontextmanager
+async def owner_at_revision(settings: Settings) -> AsyncIterator[Database]:
+    """The database as its owner, at this version's revision and model. Raises BadRequest, SchemaMismatch."""
+    async with runtime.open_owner_dsn(settings) as dsn:
+        owner = transactions.connect(dsn, pool_size=2, pool_wait_s=settings.pool_wait_s, limits=LIMITS)
+        try:
+            await roles.check_owner(owner)
+            model, dimension = models.embedding(settings)
+            await migration.check(owner, model=model, dimension=dimension, target=models.target(settings))
+            yield owner
+        finally:
+            await owner.close()
+
+
+def _shown(damage: Damage) -> str:
+    found = dataclasses.asdict(damage)
+    return ", ".join(f"{found[kind]} {name}" for kind, name in NAMES.items() if found[kind])
+
+
+def _clean(users: int) -> str:
+    return f"{users} users compared; nothing was wrong."

@@ -1,0 +1,4 @@
+"""Implements `stepwell mcp`.
+
+Entry: `mcp`. `root` registers it.
+"""

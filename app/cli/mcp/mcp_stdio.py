@@ -1,0 +1,38 @@
+"""Serves the tools over MCP on stdin and stdout with services of this process."""
+
+from __future__ import annotations
+
+import asyncio
+
+from mcp.server.stdio import stdio_server
+
+from app import runtime
+from app.api.agents import mcp_server
+from app.api.agents.mcp_server import McpCaller
+from app.config import Settings
+from app.pipelines.running.services import Services
+from app.runtime import job_handlers
+from app.tools.context import ToolContext
+
+SCOPES = frozenset({"search", "write"})
+MAX_CONCURRENT, POOL_SIZE = 2, 6
+"""Calls that run at once, and connections for them and for background jobs; the others wait."""
+
+
+async def run(settings: Settings, user_id: str) -> None:
+    """Serve one client until it closes stdin, and run background jobs meanwhile."""
+    async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
+        working = asyncio.create_task(_work(services) if settings.worker else asyncio.sleep(0))
+        caller = McpCaller(ToolContext(services, user_id), SCOPES)
+        server = mcp_server.build(lambda _request: caller, turns=asyncio.Semaphore(MAX_CONCURRENT))
+        try:
+            async with stdio_server() as (incoming, outgoing):
+                await server.run(incoming, outgoing, server.create_initialization_options())
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+
+async def _work(services: Services) -> None:
+    """Run background jobs, such as those of sources, while the client is connected."""
+    await job_handlers.run_forever(services, done=lambda _kind, _count: None)

@@ -1,0 +1,118 @@
+"""Implements `stepwell multihop`: searches over several hops and prints how each hit was reached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.markup import escape
+from rich.text import Text
+from rich.tree import Tree
+
+from app import runtime
+from app.api.multihop.multihop_models import MultihopResponse
+from app.cli import options
+from app.cli.search import filter_option, passage_text
+from app.cli.search.evaluate import Extractor, Merge
+from app.config import Settings
+from app.pipelines.multihop import multihop as pipeline
+from app.pipelines.running.services import Services
+from app.shapes import Answer, Hit, Hop, Query, Via
+
+SNIPPET = 160
+_WAYS = {
+    "linked": "title",
+    "shared": "shared name",
+    "named": "named in the question",
+    "expanded": "term",
+    "asked": "question",
+    "rare": "rare word",
+    "identifier": "identifier",
+}
+
+
+def multihop(
+    query: Annotated[str, typer.Argument(help="The question.")],
+    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of hits.")] = 5,
+    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Maximum number of hops.")] = 2,
+    extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
+    merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
+    snippets: options.Snippets = False,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    hierarchy: Annotated[
+        bool, typer.Option("--hierarchy/--no-hierarchy", help="Use the entities that the question names, in hop 1.")
+    ] = False,
+    filters: filter_option.FiltersJson = None,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Search over several hops and show the terms of each hop and the name through which each hit was found."""
+    request = Query(
+        options.checked_user(user),
+        query,
+        limit=limit,
+        filters=filter_option.read(filters),
+        snippets=snippets,
+        rerank=rerank.value,
+        mmr=mmr,
+    )
+    question = pipeline.MultihopQuery(request, max_hops, extractor.value, merge.value)
+    settings = options.settings(data_dir)
+    options.check_rerank(rerank, settings)
+    answer = options.run(_ask(question, settings, guided=hierarchy))
+    if as_json:
+        typer.echo(MultihopResponse.of(answer).model_dump_json())
+    else:
+        options.out.print(chain(answer))
+
+
+async def _ask(question: pipeline.MultihopQuery, settings: Settings, *, guided: bool) -> Answer:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        guidance = services.guidance if guided else services.guidance.off
+        return await ask(replace(question, query=replace(question.query, guidance=guidance)), services)
+
+
+async def ask(question: pipeline.MultihopQuery, services: Services) -> Answer:
+    """Runs one multi-hop query."""
+    return await pipeline.run(question, services)
+
+
+def chain(answer: Answer) -> Tree:
+    """Returns the hops of an answer as a tree, each with its terms and its hits in the final order."""
+    first, *later = answer.hops or (Hop(1, "", 0),)
+    tree = Tree(f"[bold]{escape(first.query)}[/]")
+    for hop in (first, *later):
+        branch = tree.add(_headline(hop))
+        for place, hit in enumerate(answer.hits, 1):
+            if hit.hop == hop.hop:
+                branch.add(_line(place, hit, first.query))
+    if not answer.hits:
+        tree.add(f"Nothing found ({answer.fallback_reason}).")
+    for code in answer.degraded:
+        tree.add(f"[yellow]degraded: {code}[/]")
+    return tree
+
+
+def _headline(hop: Hop) -> str:
+    headline = f"hop {hop.hop}: {hop.result_count} chunks"
+    if hop.expanded_terms:
+        headline += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
+    if hop.questions:
+        headline += f", questions: {' '.join(map(escape, hop.questions))}"
+    return headline + (f" [yellow]({hop.error})[/]" if hop.error else "")
+
+
+def _way(via: Via) -> str:
+    return _WAYS[via.kind] if via.kind != "linked" or not via.heading else "heading"
+
+
+def _line(place: int, hit: Hit, query: str) -> Group:
+    found = hit.candidate
+    via = f" [cyan]via {escape(hit.via.name)} ({_way(hit.via)})[/]" if hit.via else ""
+    title = escape(found.title or found.uri or "")
+    headline = f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}"
+    return Group(Text.from_markup(headline), passage_text.shown(hit, query, length=SNIPPET))

@@ -1,0 +1,106 @@
+"""Implements `stepwell why`: shows where a passage stands in a search and what keeps it out of the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.markup import escape
+
+from app import runtime
+from app.api.search.placement_models import PlacementAnswer
+from app.cli import options
+from app.cli.search import filter_option
+from app.config import Settings
+from app.pipelines.running.services import Services
+from app.pipelines.why import why as pipeline
+from app.shapes import PassageKey, Placement, Query
+
+
+def why(
+    query: Annotated[str, typer.Argument(help="The query of the search.")],
+    passage: Annotated[str, typer.Argument(help="URI of a document, or the id of a document or chunk.")],
+    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
+    mode: options.Legs = options.Mode.auto,
+    rerank: options.Reranking = options.Rerank.none,
+    mmr: options.Mmr = False,
+    hierarchy: options.Hierarchy = True,
+    hierarchy_alpha: options.HierarchyAlpha = None,
+    filters: filter_option.FiltersJson = None,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Show where a passage stands in a search, what keeps it out of the answer and what would bring it in.
+
+    A query that begins with - follows --: stepwell why -- '-cement lime' notes/lime.md.
+    """
+    request = Query(
+        options.checked_user(user),
+        query,
+        limit=limit,
+        mode=mode.value,
+        filters=filter_option.read(filters),
+        rerank=rerank.value,
+        mmr=mmr,
+    )
+    settings = options.settings(data_dir)
+    options.check_rerank(rerank, settings)
+    placement = options.run(_explained(request, passage, settings, hierarchy, hierarchy_alpha))
+    if as_json:
+        typer.echo(PlacementAnswer.of(placement).model_dump_json())
+    else:
+        show(placement)
+
+
+async def _explained(query: Query, passage: str, settings: Settings, hierarchy: bool, alpha: float | None) -> Placement:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        guidance = replace(
+            services.guidance,
+            hierarchy="auto" if hierarchy else "off",
+            alpha=services.guidance.alpha if alpha is None else alpha,
+        )
+        return await _of_passage(replace(query, guidance=guidance), passage, services)
+
+
+async def _of_passage(query: Query, passage: str, services: Services) -> Placement:
+    """The explanation of the document with this URI, else of the chunk or document with this id."""
+    keys = [PassageKey(uri=passage)]
+    if (found := _id(passage)) is not None:
+        keys = [PassageKey(chunk_id=found), PassageKey(document_id=found), *keys]
+    for key in keys:
+        placement = await pipeline.run(pipeline.WhyQuery(query, key), services)
+        if placement.verdict != "not_found":
+            break
+    return placement
+
+
+def _id(passage: str) -> UUID | None:
+    try:
+        return UUID(passage)
+    except ValueError:
+        return None
+
+
+def show(placement: Placement) -> None:
+    """Prints the verdict with its reason, then the legs and the steps."""
+    options.out.print(f"[bold]{placement.verdict.replace('_', ' ')}[/]: {escape(placement.summary)}")
+    if placement.chunk is None:
+        return
+    chunk = placement.chunk
+    place = " › ".join(part for part in (chunk.title or chunk.uri or "", *chunk.heading_path) if part)
+    options.out.print(f"[dim]{escape(place)}, chunk {chunk.chunk_id}[/]")
+    legs = options.table("leg", "rank", "candidates", "score", "entry score")
+    for leg in placement.legs:
+        rank = "–" if leg.rank is None else f"{leg.rank}" if leg.exact else f"≥ {leg.rank}"
+        legs.add_row(leg.leg, rank, str(leg.candidates), _number(leg.score), _number(leg.entry_score))
+    options.print_table(legs)
+    for step in placement.steps:
+        mark = "[green]✓[/]" if step.passed else "[red]✗[/]"
+        options.out.print(f"{mark} {step.step.replace('_', ' ')}: {escape(step.detail)}")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"

@@ -1,0 +1,63 @@
+"""Implements `stepwell serve`: runs the service until a signal stops it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Annotated
+
+import typer
+
+from app import config, telemetry
+from app.cli import options
+from app.cli.serving import listening
+from app.config import Settings
+from app.errors import StepwellError
+
+log = logging.getLogger(__name__)
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on.", show_default="8000", min=0, max=65535)] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Number of processes that serve the port.", show_default="1", min=1, max=20)
+    ] = None,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Run the service until it is stopped; the playground is at /, Swagger UI at /docs."""
+    settings = config.load(data_dir=data_dir, host=host, port=port, workers=workers)
+    options.err.quiet = telemetry.writes_json(settings.log_json)
+    configure_logs(settings)
+    for warning in config.unknown_variables():
+        log.warning("%s", warning, extra={"action": "unknown_variable"})
+    try:
+        listening.check_port(settings)
+        _run(settings)
+    except StepwellError as error:
+        refuse_start(error)
+
+
+def _run(settings: Settings) -> None:
+    # Imported here so that the supervisor of several processes needs neither the web framework nor the model's runtime.
+    if settings.workers > 1:
+        from app.cli.serving import supervisor
+
+        options.run(supervisor.run(settings))
+    else:
+        from app.cli.serving import serving
+
+        serving.run(settings)
+
+
+def configure_logs(settings: Settings) -> None:
+    """Log as the settings say, uncaught exceptions and warnings included."""
+    telemetry.configure(settings.log_level, settings.log_json)
+    telemetry.log_uncaught()
+
+
+def refuse_start(error: StepwellError) -> None:
+    """End the command with the status of the error, which is logged, or else printed by the caller."""
+    if not options.err.quiet:
+        raise error
+    log.critical("the service did not start", extra={"code": error.code, "reason": error.message})
+    raise typer.Exit(options.status(error)) from error

@@ -1,0 +1,189 @@
+"""Changes attributes or the text of a stored document; what is not named stays as it is.
+
+The change is applied to the stored version and written only if that version is still stored, so that no concurrent
+change is lost. Chunks are cut and embedded again only if the text, the title or the language changes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.pipelines.documents import chunk_vectors, document_drafts, large_documents
+from app.pipelines.documents.document_drafts import CleanDocument
+from app.pipelines.linking import document_links, gazetteers, llm_entities, mention_extraction
+from app.pipelines.running import cancellable, model_switch
+from app.pipelines.running.services import Services
+from app.shapes import Document, DocumentDraft, IngestResult, Json, Upload
+from app.store.documents import documents
+from app.store.documents.documents import DocumentSource
+from app.store.entities import mentions
+from app.text.structure import structure
+
+ATTEMPTS = 5
+"""How often a change is applied again because another one was stored meanwhile."""
+MetadataCheck = Callable[[dict[str, Any]], object]
+
+
+async def change(
+    document_id: UUID, patch: Json, user_id: str, services: Services, *, check_metadata: MetadataCheck
+) -> IngestResult:
+    """Apply a JSON merge patch (RFC 7396) with fields of an upload to a document; null stands for the default.
+
+    `check_metadata` raises an error for metadata that must not be stored. Raises NotFound, Conflict, BadRequest naming
+    the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    for _attempt in range(ATTEMPTS):
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, user_id, document_id)
+            await gazetteers.current(reading, user_id)
+        patched = _patched(source, patch)
+        check_metadata(dict(patched.metadata))
+        result = await _store(source, patched, user_id, services)
+        if result is not None:
+            return result
+    raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+
+
+async def move(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    """Store an upload as the new version of a document, with another uri. What `change` does and raises otherwise."""
+    cleaned = await cancellable.run(len(upload.content), partial(document_drafts.clean, upload))
+    for _attempt in range(ATTEMPTS):
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, user_id, document_id)
+            await gazetteers.current(reading, user_id)
+        result = await _store(source, cleaned, user_id, services)
+        if result is not None:
+            return result
+    raise errors.Conflict("The document is being changed by other requests: it is moved later.")
+
+
+def merged(value: Json, patch: Json) -> dict[str, Any]:
+    """The result of a JSON merge patch: null removes a key, objects are merged, other values are replaced."""
+    result = dict(value)
+    for key, change in patch.items():
+        if change is None:
+            result.pop(key, None)
+        elif isinstance(change, Mapping):
+            old = result.get(key)
+            result[key] = merged(old if isinstance(old, Mapping) else {}, change)
+        else:
+            result[key] = change
+    return result
+
+
+def clean_document(source: DocumentSource) -> CleanDocument:
+    """A stored document as it was given; its creation time only if it was given too, which the hash shows."""
+    stored = source.document
+    undated = CleanDocument(
+        stored.content or "",
+        stored.title,
+        stored.uri,
+        stored.metadata,
+        stored.language,
+        None,
+        source.markdown,
+        source.page_starts,
+    )
+    if document_drafts.attributes_hash(undated) == source.attributes_hash:
+        return undated
+    return dataclasses.replace(undated, created_at=stored.created_at)
+
+
+def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
+    """The document after the patch. Raises BadRequest naming the field."""
+    document = clean_document(source)
+    if "content" in patch:
+        sent = document_drafts.clean(Upload(str(patch["content"]), markdown=document.markdown))
+        metadata = {**document.metadata, **sent.metadata}
+        document = dataclasses.replace(
+            document, content=sent.content, metadata=metadata, page_starts=(), warnings=sent.warnings
+        )
+    if "metadata" in patch:
+        metadata = {} if patch["metadata"] is None else merged(document.metadata, patch["metadata"])
+        document = dataclasses.replace(document, metadata=metadata)
+    if "title" in patch:
+        title = patch["title"] or _default_title(document)
+        document = dataclasses.replace(document, title=document_drafts.clean_title(title))
+    if "language" in patch:
+        language = patch["language"]
+        config = document_drafts.DEFAULT_CONFIG if language is None else document_drafts.config_for(language)
+        document = dataclasses.replace(document, config=config)
+    return dataclasses.replace(document, **{name: patch[name] for name in ("uri", "created_at") if name in patch})
+
+
+def _default_title(document: CleanDocument) -> str:
+    """The first heading of a document, else the name of its file."""
+    filename = document.metadata.get("filename")
+    heading = structure.title(document.content) if document.markdown else None
+    return heading or (filename if isinstance(filename, str) else "")
+
+
+async def _store(
+    source: DocumentSource, patched: CleanDocument, user_id: str, services: Services
+) -> IngestResult | None:
+    """Store the patched document; None if the stored version is not `source` any more."""
+    draft = document_drafts.hashed(patched)
+    if (draft.identity, draft.attributes_hash, draft.content_hash) == source.version[:3]:
+        return _result(source, draft, "unchanged", 0)
+    stored = source.document
+    if (_titles(draft), draft.config, draft.content, draft.markdown) == (
+        _titles(stored),
+        stored.language,
+        stored.content,
+        source.markdown,
+    ):
+        return await _store_attributes(source, draft, user_id, services)
+    return await _store_text(source, draft, user_id, services)
+
+
+def _titles(document: DocumentDraft | Document) -> tuple[str, str]:
+    """The title of a document as it is indexed, and as it is embedded."""
+    return document.title, document_drafts.embedded_title(document.title, document.metadata.get("filename"))
+
+
+async def _store_attributes(
+    source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services
+) -> IngestResult | None:
+    document_id = source.document.document_id
+    async with services.db.writing(user_id) as writing:
+        if not await documents.change(writing, user_id, source, draft, vectors_by_key=None):
+            return None
+        if source.document.chunk_count > mention_extraction.MOST_CHUNKS:
+            await document_links.enqueue(writing, user_id, document_id)
+        else:
+            keys = services.chunking_options.entity_keys
+            before = await mention_extraction.relink(writing, user_id, document_id, keys=keys)
+            await mentions.prune(writing, user_id, before)
+    return _result(source, draft, "changed", 0)
+
+
+@model_switch.repeated
+async def _store_text(
+    source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
+) -> IngestResult | None:
+    large_documents.check_length(len(uncut.content))
+    if len(uncut.content) > large_documents.LARGE:
+        return await large_documents.queue_change(uncut, user_id, services, source=source)
+    cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
+    draft = await cancellable.run(len(uncut.content), cut)
+    await services.db.check_writable()
+    found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
+    document_id = source.document.document_id
+    async with services.db.writing(user_id) as writing:
+        if not await documents.change(writing, user_id, source, draft, vectors_by_key=found.by_key):
+            return None
+        await chunk_vectors.store_target(writing, user_id, [document_id], found.target)
+        await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
+        await llm_entities.enqueue(writing, user_id, [document_id], services.chunking_options)
+    return _result(source, draft, "changed", len(found.computed))
+
+
+def _result(source: DocumentSource, draft: DocumentDraft, status: Any, embedded: int) -> IngestResult:
+    chunk_count = len(draft.chunks) or source.document.chunk_count
+    document_id = source.document.document_id
+    return IngestResult(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)

@@ -1,0 +1,214 @@
+"""Prepares an upload for storing: cleans, parses, chunks and hashes it, without I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.pipelines.running import cancellable
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.providers.base import EmbeddingModel
+from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload
+from app.text.passages import chunking, tokens
+from app.text.structure import markdown, pages, structure
+from app.text.structure.pages import CleanedPages
+from app.text.words import cleaning, languages, lexical
+
+MAX_TITLE_LENGTH = 500
+MAX_URI_LENGTH = 2_048
+DEFAULT_CONFIG = "english"
+RESERVED_TOKENS = 21
+"""Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanDocument:
+    """A document with cleaned text and resolved attributes that is not cut yet.
+
+    `config` is its text-search configuration; `created_at` is None unless it was given with the document.
+    """
+
+    content: str
+    title: str
+    uri: str | None
+    metadata: Json
+    config: str
+    created_at: datetime | None
+    markdown: bool
+    page_starts: tuple[int, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: SourcePath | None = None
+
+
+def prepare(
+    upload: Upload, *, model: EmbeddingModel, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
+) -> DocumentDraft:
+    """Clean, chunk and hash an upload.
+
+    Raises BadRequest naming the field, and whatever `check` raises; it is called between the steps.
+    """
+    return cut(hashed(clean(upload, check=check)), model=model, options=options, check=check)
+
+
+def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
+    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and whatever `check` raises."""
+    check()
+    cleaned = _cleaned(upload.content, upload.page_starts)
+    check()
+    parsed = _parsed(upload, cleaned.text)
+    if cleaning.is_blank(parsed.body):
+        raise errors.BadRequest("The document contains no text.", field="content")
+    config, notes = _config(upload, parsed)
+    return CleanDocument(
+        content=parsed.body,
+        title=clean_title(upload.title or parsed.title or upload.default_title),
+        uri=_uri(upload.uri),
+        metadata={**parsed.metadata, **upload.metadata},
+        config=config,
+        created_at=upload.created_at or parsed.created_at,
+        markdown=upload.markdown,
+        page_starts=cleaned.starts,
+        warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *notes),
+        source=upload.source,
+    )
+
+
+def cleaned_again(document: CleanDocument, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
+    """A stored document cleaned by the current rules. Raises whatever `check` raises."""
+    check()
+    cleaned = _cleaned(document.content, document.page_starts)
+    return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
+
+
+def hashed(document: CleanDocument) -> DocumentDraft:
+    """A document with its identity and hashes, without chunks."""
+    content_hash = hashlib.sha256(document.content.encode()).digest()
+    return DocumentDraft(
+        uri=document.uri,
+        title=document.title,
+        content=document.content,
+        metadata=document.metadata,
+        config=document.config,
+        created_at=document.created_at,
+        identity=uri_identity(document.uri) if document.uri else _digest("hash", content_hash.hex()),
+        content_hash=content_hash,
+        attributes_hash=attributes_hash(document),
+        markdown=document.markdown,
+        page_starts=document.page_starts,
+        cleaning_version=cleaning.VERSION,
+        warnings=document.warnings,
+        source=document.source,
+    )
+
+
+def cut(
+    draft: DocumentDraft,
+    *,
+    model: EmbeddingModel,
+    options: ChunkingOptions,
+    check: Callable[[], None] = cancellable.never,
+) -> DocumentDraft:
+    """A document with the chunks of its text. Raises whatever `check` raises."""
+    chunks = []
+    for passage in passages(draft, model=model, options=options):
+        check()
+        chunks.append(chunk(passage, draft, model=model))
+    return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
+
+
+def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
+    """The passages into which a document is cut."""
+    return chunking.split(
+        draft.content,
+        markdown=draft.markdown,
+        target_tokens=options.target,
+        overlap_tokens=min(options.overlap, options.target - 1),
+        max_tokens=max(options.target, model.max_tokens - RESERVED_TOKENS - tokens.count(draft.title)),
+        starts=model.token_starts or tokens.starts,
+    )
+
+
+def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
+    """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
+    title = embedded_title(draft.title, draft.metadata.get("filename"))
+    text = text_below(title, passage.heading_path, passage.content)
+    whole = text if title == draft.title else text_below(draft.title, passage.heading_path, passage.content)
+    key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
+    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(whole, draft.config), embedding_key=key)
+
+
+def uri_identity(uri: str) -> bytes:
+    """The identity of a document with this URI."""
+    return _digest("uri", uri)
+
+
+def attributes_hash(document: CleanDocument) -> bytes:
+    """The hash of the attributes with which a document was given; without its URI, which is its identity."""
+    created_at = document.created_at.isoformat() if document.created_at else None
+    return _digest(document.title, document.config, document.metadata, created_at)
+
+
+def clean_title(title: str) -> str:
+    """A title as one cleaned line of at most MAX_TITLE_LENGTH characters."""
+    return cleaning.clean(title).text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
+
+
+def config_for(language: str) -> str:
+    """The text-search configuration of a language. Raises BadRequest if the language is unknown."""
+    config = languages.config_for(language)
+    if config is None:
+        raise errors.BadRequest(f"The language is unknown. {languages.accepted()}", field="language")
+    return config
+
+
+def _cleaned(text: str, page_starts: Sequence[int]) -> CleanedPages:
+    if page_starts:
+        return pages.clean(text, page_starts)
+    cleaned = cleaning.clean(text)
+    return CleanedPages(cleaned.text, (), cleaned.warnings)
+
+
+def _parsed(upload: Upload, text: str) -> markdown.ParsedMarkdown:
+    """The text with what its frontmatter and its first heading say about it."""
+    if upload.markdown and upload.frontmatter:
+        return markdown.parse(text)
+    return markdown.ParsedMarkdown(text, structure.title(text) if upload.markdown else None)
+
+
+def embedded_title(title: str, filename: object) -> str:
+    """The title as it is embedded: empty if it is the file's name, so that a renamed file is not embedded again."""
+    return "" if isinstance(filename, str) and title == clean_title(filename) else title
+
+
+def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
+    """The text of a chunk below the document's title and the heading path, as it is indexed, or embedded."""
+    headings = [heading for heading in heading_path if heading != title]
+    return "\n".join(part for part in (title, " › ".join(headings), content) if part)
+
+
+def _config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str, tuple[str, ...]]:
+    """The text-search configuration, with a warning on an unknown language in the frontmatter. Raises BadRequest."""
+    if upload.language is not None:
+        return config_for(upload.language), ()
+    if parsed.language is None:
+        return DEFAULT_CONFIG, ()
+    config = languages.config_for(parsed.language)
+    unknown = ("frontmatter's language is unknown: indexed without stemming",)
+    return (config, ()) if config else (languages.UNSTEMMED, unknown)
+
+
+def _uri(uri: str | None) -> str | None:
+    if uri is not None and len(uri) > MAX_URI_LENGTH:
+        raise errors.BadRequest(f"A uri has at most {MAX_URI_LENGTH} characters.", field="uri")
+    return uri
+
+
+def _digest(*parts: Any) -> bytes:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).digest()

@@ -1,0 +1,137 @@
+"""Reads a file of any supported format as uploads: text is decoded here, other formats are parsed in their own process.
+
+A file may hold several documents, such as the rows of a table; each has the file's uri with a fragment.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from app import errors
+from app.errors import UnreadableFile
+from app.parsing import formats, process
+from app.parsing.formats import Sniffed
+from app.parsing.process import ParseLimits, Parser
+from app.pipelines.running import offload
+from app.shapes import ExtractedDocument, Json, Upload
+from app.text.structure import plain_json, restructured
+from app.text.words import cleaning, languages
+from app.text.words.cleaning import Decoded
+
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "opened"]
+SUFFIXES = formats.SUFFIXES
+SUPPORTED = formats.SUPPORTED
+MAX_METADATA = 65_536
+
+
+def is_binary(name: str) -> bool:
+    """Whether a file with this name is probably not plain text."""
+    return formats.suffix(name) in formats.BINARY_SUFFIXES
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFile:
+    """A file to read: its content, its name, and the uri of its document.
+
+    The name is the title of a document without one. `text_field` is the field of a record that holds its text (None:
+    chosen by name).
+    """
+
+    raw: bytes
+    name: str
+    uri: str | None = None
+    text_field: str | None = None
+
+
+@asynccontextmanager
+async def opened(limits: ParseLimits) -> AsyncIterator[FileReader]:
+    """A reader of one user's files; its process ends with the block."""
+    async with process.Parser(limits) as parser:
+        yield FileReader(parser)
+
+
+class FileReader:
+    """Reads the files of one user."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+
+    async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload, None]:
+        """The documents of a file. Raises UnreadableFile; uploads that were yielded before are complete."""
+        format = formats.sniff(file.raw, file.name)
+        if format in formats.DECODED:
+            decoded = await _decoded(file)
+            yield await offload.run(len(file.raw), _text_upload, decoded, file, format)
+            return
+        raw = file.raw
+        notes: tuple[str, ...] = ()
+        if format in formats.TEXTUAL:
+            decoded = await _decoded(file)
+            raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
+        async for document in self._parser.documents(raw, format, name=file.name, text_field=file.text_field):
+            yield _upload(document, file, notes)
+
+
+async def _decoded(file: NamedFile) -> Decoded:
+    """The text of a file. Raises UnreadableFile."""
+    size = len(file.raw)
+    try:
+        decoded = await offload.run(size, cleaning.decode, file.raw)
+    except errors.BadRequest as error:
+        raise formats.unsupported() from error
+    if await offload.run(size, cleaning.is_blank, decoded.text):
+        raise UnreadableFile("no_text", "The file contains no text.")
+    return decoded
+
+
+def _text_upload(decoded: Decoded, file: NamedFile, format: Sniffed) -> Upload:
+    """A file of text as an upload."""
+    text, fields = decoded.text, dict[str, str]()
+    if format == "rst":
+        text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    return Upload(
+        text,
+        uri=file.uri,
+        markdown=format in ("markdown", "rst"),
+        frontmatter=format == "markdown",
+        metadata={**fields, **_named(file)},
+        default_title=file.name,
+        warnings=decoded.warnings,
+    )
+
+
+def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]) -> Upload:
+    known = document.language is not None and languages.config_for(document.language) is not None
+    fragment = f"#{document.fragment}" if document.fragment else ""
+    metadata, problems = _plain(document.metadata)
+    return Upload(
+        document.text,
+        uri=file.uri + fragment if file.uri is not None else None,
+        markdown=document.markdown,
+        frontmatter=False,
+        page_starts=document.page_starts,
+        metadata={**metadata, **_named(file)},
+        language=document.language if known else None,
+        created_at=document.created_at,
+        default_title=document.title or file.name,
+        warnings=(*notes, *document.warnings, *problems),
+    )
+
+
+def _plain(metadata: Json) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The metadata of a parsed document as plain JSON, or nothing and a warning if it is too large."""
+    try:
+        plain = plain_json.mapping(metadata)
+    except plain_json.TooLargeError as error:
+        return {}, (f"metadata {error}: left out",)
+    if len(json.dumps(plain)) > MAX_METADATA:
+        return {}, ("metadata is over 64 KB: left out",)
+    return plain, ()
+
+
+def _named(file: NamedFile) -> dict[str, str]:
+    return {"filename": file.name} if file.name else {}

@@ -1,0 +1,343 @@
+"""Stores large documents as background jobs, in slices that readers do not see until the last one.
+
+`queue` records the document and its job in one transaction. The job cuts, embeds and indexes the document, publishes it
+at once, and queues a job that links it to entities. A later write of the same document cancels the job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.pipelines.documents import chunk_vectors, document_drafts
+from app.pipelines.jobs import workers
+from app.pipelines.jobs.workers import ClaimLost, Handler, Run
+from app.pipelines.linking import document_links, llm_entities
+from app.pipelines.running import cancellable, model_switch
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services
+from app.providers.base import EmbeddingModel
+from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
+from app.store.connection.transactions import Writing
+from app.store.documents import document_puts, documents, staging
+from app.store.documents.documents import DocumentSource
+from app.store.documents.staging import Slice, StagedDocument
+from app.store.entities import mentions
+from app.store.jobs import jobs
+from app.text.names import names
+
+LARGE = 1_000_000
+"""Characters of text from which a document is stored by a job."""
+MOST_CHARACTERS = 50_000_000
+CHUNKS = 250
+"""Chunks that are staged, or published, by one statement."""
+EMBEDDED = 256
+INDEXED, FEWEST_INDEXED, MOST_INDEXED = 100, 10, 1_000
+"""Chunks that are indexed in the first transaction, and the bounds of their number in later ones."""
+SHORT_S, LONG_S = 0.2, 0.5
+"""Durations of an indexing transaction below which the next one gets more chunks, and above which it gets fewer."""
+LOCK_S = 30
+"""How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
+LOCK_POLL_S = 0.05
+CANCELLING_MS = 200
+"""How long the job's row may be locked before another transaction is taken to be cancelling the job."""
+LEXEMES = 2_000
+STAGED_ROWS = 2_000
+WAIT_S = 0.2
+
+
+def handlers(services: Services) -> dict[str, Handler]:
+    """The handlers of the jobs that store and link documents and remove postings."""
+    keys = services.chunking_options.entity_keys
+    own: dict[str, Handler] = {staging.STORE: partial(_store, services=services), staging.CLEAN: _clean}
+    return own | document_links.handlers(keys)
+
+
+def check_length(characters: int) -> None:
+    """Raises BadRequest for a text that is too long to be stored."""
+    if characters > MOST_CHARACTERS:
+        raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
+
+
+async def queue(
+    draft: DocumentDraft, user_id: str, services: Services, *, document_id: UUID | None = None
+) -> IngestResult:
+    """Queue a job that stores a document without chunks, by default under the id of the one with its identity.
+
+    Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        known = await documents.find(writing, user_id, identity=draft.identity)
+        if document_id is not None:
+            await _check_target(writing, user_id, document_id, known.document_id if known else None)
+        if known and known.same_as(draft):
+            return _queued(draft, known.document_id, "unchanged", known.chunk_count)
+        if pending := await _pending(writing, user_id, draft):
+            return pending
+        target = document_id or (known.document_id if known else None)
+        if target is None:
+            target = (await document_puts.unused_ids(writing, user_id, [draft]))[draft.identity]
+        await staging.supersede(writing, user_id, identities=[draft.identity], document_ids=[target])
+        return await _add(writing, user_id, target, draft, services.chunking_options)
+
+
+async def queue_change(
+    draft: DocumentDraft, user_id: str, services: Services, *, source: DocumentSource
+) -> IngestResult | None:
+    """Queue a job that stores a changed document without chunks; None if it has changed since `source` was read.
+
+    Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
+    """
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if not await documents.is_current(writing, user_id, source):
+            return None
+        if pending := await _pending(writing, user_id, draft):
+            return pending
+        await documents.check_change(writing, user_id, source, draft)
+        return await _add(writing, user_id, source.document.document_id, draft, services.chunking_options)
+
+
+async def _pending(writing: Writing, user_id: str, draft: DocumentDraft) -> IngestResult | None:
+    """The result of queueing the same draft before, if its job has not ended."""
+    for version in await staging.pending(writing, user_id, identities=[draft.identity]):
+        if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
+            return dataclasses.replace(_queued(draft, version.document_id, "queued", 0), job_id=version.job_id)
+    return None
+
+
+async def _add(
+    writing: Writing, user_id: str, target: UUID, draft: DocumentDraft, options: ChunkingOptions
+) -> IngestResult:
+    cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
+    job_id = await staging.add(writing, user_id, target, cut)
+    return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+
+
+async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
+    """Run the user's jobs here, or wait for other workers, until the queued document is stored; returns its result.
+
+    Raises Conflict if the job was cancelled or has failed, and what the job raises.
+    """
+    if queued.job_id is None:
+        return queued
+    while True:
+        ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
+        async with services.db.reading(user_id) as reading:
+            state = await jobs.get(reading, user_id, queued.job_id)
+        if state is None or state.status in ("failed", "cancelled"):
+            raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
+        if state.status == "done" and ran is None:
+            counts = {name: state.result[name] for name in ("status", "chunk_count", "embedded")}
+            return dataclasses.replace(queued, **counts, job_id=None)
+        if ran is None:
+            await asyncio.sleep(WAIT_S)
+
+
+async def _check_target(writing: Writing, user_id: str, document_id: UUID, same_identity: UUID | None) -> None:
+    if not await documents.exists(writing, user_id, document_id):
+        raise documents.not_found()
+    if same_identity not in (None, document_id):
+        raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+
+
+def _queued(draft: DocumentDraft, document_id: UUID, status: Any, chunk_count: int) -> IngestResult:
+    return IngestResult(document_id, status, draft.uri, draft.title, chunk_count, 0, draft.warnings)
+
+
+@dataclass(slots=True)
+class _Storing:
+    """One attempt at a job. `progress` is what is stored of it: the step, and the counts of chunks."""
+
+    run: Run
+    staged: StagedDocument
+    services: Services
+    progress: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def user_id(self) -> str:
+        return self.run.job.user_id
+
+    async def advance(self, writing: Writing, **progress: Any) -> None:
+        """Store progress, in the transaction of the work. Raises ClaimLost."""
+        self.progress |= progress
+        if not await jobs.advance(writing, self.run.job, progress=self.progress, lease_s=workers.LEASE_S):
+            raise ClaimLost
+
+
+@model_switch.repeated
+async def _store(run: Run, *, services: Services) -> int:
+    async with services.db.reading(run.job.user_id) as reading:
+        staged = await staging.get(reading, run.job.user_id, run.job.job_id)
+    if staged is None:
+        raise errors.NotFound("The document to store is gone.")
+    storing = _Storing(run, staged, services, {"unit": "chunks", **run.job.progress})
+    if not storing.progress.get("staged"):
+        await _stage(storing)
+    await _embed(storing)
+    await _index(storing)
+    await _publish(storing)
+    return int(storing.progress["total"])
+
+
+async def _stage(storing: _Storing) -> None:
+    """Cut the document, and stage the chunks that an earlier attempt has not staged.
+
+    The texts to embed and to index are made a slice at a time, so that they are never in memory all at once.
+    """
+    draft, user_id, model = storing.staged.draft, storing.user_id, storing.services.embedder.model
+    options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
+    passages = await cancellable.run(len(draft.content), partial(_passages, draft, model, options))
+    async with storing.services.db.reading(user_id) as reading:
+        done, _numbered = await staging.count(reading, user_id, storing.staged.job_id)
+    for start in range(done, len(passages), CHUNKS):
+        make = partial(_chunks, passages[start : start + CHUNKS], draft, model)
+        some = await cancellable.run(cancellable.LARGE, make)
+        async with storing.services.db.writing(user_id) as writing:
+            await staging.stage_chunks(writing, user_id, storing.staged, some, first_index=start)
+            await storing.advance(writing, step="cut", done=start + len(some), total=len(passages))
+    async with storing.services.db.writing(user_id) as writing:
+        await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
+
+
+def _passages(
+    draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+) -> list[Passage]:
+    check()
+    return document_drafts.passages(draft, model=model, options=options)
+
+
+def _chunks(
+    passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel, *, check: Callable[[], None]
+) -> list[ChunkDraft]:
+    check()
+    return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
+
+
+async def _embed(storing: _Storing) -> None:
+    """Read or compute the vectors of the staged chunks that have none."""
+    user_id, services, job_id = storing.user_id, storing.services, storing.staged.job_id
+    first = 0
+    while True:
+        async with services.db.reading(user_id) as reading:
+            texts = await staging.texts(reading, user_id, job_id, first=first, limit=EMBEDDED)
+        if not texts:
+            return
+        draft = storing.staged.draft
+        title = document_drafts.embedded_title(draft.title, draft.metadata.get("filename"))
+        wanted = {
+            text.embedding_key: document_drafts.text_below(title, text.heading_path, text.content) for text in texts
+        }
+        found = await chunk_vectors.find(wanted, user_id, services)
+        embedded = storing.progress.get("embedded", 0) + len(found.computed)
+        some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
+        async with services.db.writing(user_id) as writing:
+            await staging.stage_vectors(writing, user_id, job_id, some, by_key=found.by_key)
+            await storing.advance(writing, step="embed", done=some.last + 1, embedded=embedded)
+        first = some.last + 1
+
+
+async def _index(storing: _Storing) -> None:
+    """Store the postings of the staged chunks; each transaction is to hold the user's lock for less than a second."""
+    user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
+    async with db.reading(user_id) as reading:
+        _staged, first = await staging.count(reading, user_id, storing.staged.job_id)
+    size = INDEXED
+    while first < total:
+        some = Slice(first, min(first + size, total) - 1)
+        async with db.writing(user_id) as writing:
+            began = time.monotonic()
+            await staging.index(writing, user_id, storing.staged, some)
+            await storing.advance(writing, step="index", done=some.last + 1)
+            took_s = time.monotonic() - began
+        first = some.last + 1
+        factor = 2 if took_s < SHORT_S else 1 if took_s < LONG_S else 0.5
+        size = int(min(MOST_INDEXED, max(FEWEST_INDEXED, size * factor)))
+
+
+async def _publish(storing: _Storing) -> None:
+    """Make the document visible in one transaction, which takes the user's lock after it has copied the chunks."""
+    user_id, staged, services = storing.user_id, storing.staged, storing.services
+    total = int(storing.progress["total"])
+    async with services.db.preparing(user_id) as writing:
+        added = not await documents.exists(writing, user_id, staged.document_id)
+        await staging.begin_publishing(writing, user_id, staged, lock_s=LOCK_S)
+        for first in range(0, total, CHUNKS):
+            some = Slice(first, min(first + CHUNKS, total) - 1)
+            await staging.publish(writing, user_id, staged, some)
+            await _still_wanted(storing, done=some.last + 1)
+        await _take_lock(storing, writing, done=total)
+        await mentions.lock(writing, user_id)
+        other = await documents.find(writing, user_id, identity=staged.draft.identity)
+        if other and other.document_id != staged.document_id:
+            raise errors.Conflict("Another document already has this uri or this content.", field="uri")
+        await staging.finish_publishing(writing, user_id, staged, staged.draft, names_version=names.VERSION)
+        await llm_entities.enqueue(writing, user_id, [staged.document_id], services.chunking_options)
+        result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
+        counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
+        if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):
+            raise ClaimLost
+
+
+async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
+    """Take the user's lock without waiting for it in the database: a deadlock could cancel a later write instead.
+
+    That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
+    """
+    for _ in range(int(LOCK_S / LOCK_POLL_S)):
+        if await staging.try_lock(writing, storing.user_id):
+            return
+        await _still_wanted(storing, done=done)
+        await asyncio.sleep(LOCK_POLL_S)
+    raise errors.Busy("Other changes to the same data are running; the job tries again.")
+
+
+async def _still_wanted(storing: _Storing, *, done: int) -> None:
+    """Store progress. Raises ClaimLost, also if the transaction of a later write is cancelling the job.
+
+    That transaction waits for rows of this one, and must not have to wait long.
+    """
+    try:
+        async with storing.services.db.shared() as shared:
+            await jobs.limit_lock_wait(shared, CANCELLING_MS)
+            await storing.advance(shared, step="publish", done=done)
+    except errors.Busy as error:
+        raise ClaimLost from error
+
+
+async def _clean(run: Run) -> int:
+    """Remove the postings of hidden chunks that no job stores, and the staged rows of jobs that have ended."""
+    db, user_id, job = run.db, run.job.user_id, run.job
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        hidden = await staging.take_hidden(writing, user_id, job.job_id)
+    after: str | None = job.progress.get("after", "")
+    while hidden and after is not None:
+        async with db.writing(user_id) as writing:
+            after = await staging.unindex(writing, user_id, job.job_id, after=after, limit=LEXEMES)
+            await _advance(writing, run, {"after": after} if after is not None else {})
+    while True:
+        async with db.writing(user_id) as writing:
+            deleted = await staging.delete_staged(writing, user_id, limit=STAGED_ROWS)
+            await _advance(writing, run, dict(run.job.progress))
+        if not deleted:
+            break
+    async with db.writing(user_id) as writing:
+        await staging.forget_hidden(writing, user_id, job.job_id)
+        if not await jobs.finish(writing, job):
+            raise ClaimLost
+        await jobs.delete_finished(writing, user_id, job.kind)
+    return hidden
+
+
+async def _advance(writing: Writing, run: Run, progress: Mapping[str, Any]) -> None:
+    if not await jobs.advance(writing, run.job, progress=progress, lease_s=workers.LEASE_S):
+        raise ClaimLost

@@ -1,0 +1,89 @@
+"""Lists, follows and cancels the background jobs of a user."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from app import errors
+from app.shapes import JobState, JobStatus
+from app.store.connection.transactions import Database, retry_read
+from app.store.documents import staging
+from app.store.entities import mentions, name_changes
+from app.store.jobs import jobs
+from app.store.maintenance import reembedding
+from app.store.sources import sources
+
+_UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN, reembedding.JOB)
+MAX_FAILURES = 1_000
+"""Files that could not be stored which are listed."""
+POLL_S = 0.5
+"""Pause between two looks at a job that is followed."""
+KEEP_ALIVE_S = 10.0
+"""Longest time without an item while a job is followed."""
+
+
+@retry_read
+async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
+    async with db.primary.reading(user_id) as reading:
+        found = await jobs.get(reading, user_id, job_id)
+        if found is None:
+            raise errors.NotFound("No such job.")
+        if found.kind != sources.JOB:
+            return found
+        failed = await sources.failures(reading, user_id, job_id=job_id, limit=MAX_FAILURES)
+    listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
+    return replace(found, result={**found.result, "failures": listed})
+
+
+@retry_read
+async def page(
+    user_id: str,
+    *,
+    db: Database,
+    limit: int,
+    after: tuple[datetime, UUID] | None = None,
+    status: JobStatus | None = None,
+) -> list[JobState]:
+    """The user's jobs, newest first."""
+    async with db.primary.reading(user_id) as reading:
+        return await jobs.page(reading, user_id, limit=limit, after=after, status=status)
+
+
+async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
+    """The job now and after each change until it has ended; None where nothing has changed for KEEP_ALIVE_S.
+
+    Raises NotFound. While the database is unavailable nothing changes.
+    """
+    shown: JobState | None = None
+    waited = 0.0
+    while shown is None or not shown.is_final:
+        if shown is not None:
+            await asyncio.sleep(POLL_S)
+            waited += POLL_S
+        try:
+            now = await get(job_id, user_id, db=db)
+        except errors.Unavailable:
+            if shown is None:
+                raise
+            now = shown
+        if now != shown or waited >= KEEP_ALIVE_S:
+            yield now if now != shown else None
+            shown, waited = now, 0.0
+
+
+async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
+    """Cancel a job that waits or runs. Raises NotFound, and Conflict where it has ended or cannot be cancelled."""
+    found = await get(job_id, user_id, db=db)
+    if found.kind in _UPKEEP:
+        raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        cancel = staging.cancel if found.kind == staging.STORE else jobs.cancel
+        if not await cancel(writing, user_id, job_id):
+            raise errors.Conflict(f"The job has ended: its status is {found.status}.")
+    return await get(job_id, user_id, db=db)

@@ -1,0 +1,167 @@
+"""Links a long document to the entities that it names, as a background job, in slices under the user's lock.
+
+The result is that of `mention_extraction.link`, which does the same in one transaction.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from app.pipelines.jobs import workers
+from app.pipelines.jobs.workers import ClaimLost, Handler, Run
+from app.pipelines.linking import gazetteers, mention_extraction, name_links
+from app.pipelines.linking.mention_extraction import Matcher
+from app.pipelines.linking.name_links import DocumentNames, SectionChunk, Sections
+from app.pipelines.running import offload
+from app.store.connection.transactions import Writing
+from app.store.documents import documents, staging
+from app.store.entities import mentions
+from app.store.entities.mentions import ChunkText, Mention
+from app.store.jobs import jobs
+from app.text.names import names, tags
+from app.text.names.names import Name
+
+CHUNKS, PAGE = 128, 2_048
+"""Chunks that are linked in one transaction, and that are read at once."""
+HEADINGS, HEADING_CHUNKS = 5, 1_000
+"""Headings, and chunks under them, that are stored in one transaction."""
+
+
+async def enqueue(db: Writing, user_id: str, document_id: UUID) -> None:
+    """Queue a job that links a document, in the transaction that changes it."""
+    await jobs.add(db, user_id, staging.LINK, {"document_id": str(document_id)})
+
+
+def handlers(keys: Sequence[str]) -> dict[str, Handler]:
+    """The handler of the jobs that link documents; `keys` are the metadata keys whose values name entities."""
+    return {staging.LINK: partial(_link, keys=keys)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Linking:
+    """One attempt to link a document. `version` is that of the document which is linked."""
+
+    run: Run
+    document_id: UUID
+    keys: Sequence[str]
+    version: str
+
+    async def begin(self, writing: Writing) -> None:
+        """Take the user's lock. Raises ClaimLost if the document has changed: its change has queued another job."""
+        await mentions.lock(writing, self.run.job.user_id)
+        if await _version(writing, self.run.job.user_id, self.document_id) != self.version:
+            raise ClaimLost
+
+    async def advance(self, writing: Writing, **progress: Any) -> None:
+        """Store progress in the transaction of the work. Raises ClaimLost."""
+        known = {**progress, "version": self.version, "unit": "chunks", "step": "link"}
+        if not await jobs.advance(writing, self.run.job, progress=known, lease_s=workers.LEASE_S):
+            raise ClaimLost
+
+
+async def _link(run: Run, *, keys: Sequence[str]) -> int:
+    user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
+    async with run.db.reading(user_id) as reading:
+        version = await _version(reading, user_id, document_id)
+        total = await mentions.count_chunks(reading, user_id, document_id)
+        opening = await mentions.chunk_texts(reading, user_id, document_id, limit=1)
+    if not opening or opening[0].opening is None:
+        async with run.db.writing(user_id) as writing:
+            await jobs.finish(writing, run.job)
+        return 0
+    linking = _Linking(run, document_id, keys, version)
+    resumed = run.job.progress if run.job.progress.get("version") == version else {}
+    title = names.title_name(opening[0].opening.title)
+    if "done" not in resumed:
+        await _link_head(linking, opening[0], title)
+        await _link_headings(linking, title)
+    async for done, some in _slices(linking, resumed.get("done", 0)):
+        async with run.db.writing(user_id) as writing:
+            await linking.begin(writing)
+            known = (await gazetteers.uncommitted(writing, user_id)).gazetteer
+            matcher = Matcher.of(opening[0].opening, known, keys)
+            await mention_extraction.link_chunks(writing, user_id, [(chunk, matcher) for chunk in some])
+            await linking.advance(writing, done=done, total=total)
+    async with run.db.writing(user_id) as writing:
+        await linking.begin(writing)
+        if not await jobs.finish(writing, run.job, result={"document_id": str(document_id)}):
+            raise ClaimLost
+    return total
+
+
+async def _slices(linking: _Linking, first: int) -> AsyncIterator[tuple[int, list[ChunkText]]]:
+    """The chunks from an index on, in slices of one transaction, each with the index after its last one."""
+    async for page in _pages(linking, first):
+        for start in range(0, len(page), CHUNKS):
+            some = page[start : start + CHUNKS]
+            first += len(some)
+            yield first, some
+
+
+async def _pages(linking: _Linking, first: int) -> AsyncIterator[list[ChunkText]]:
+    """The chunks from an index on, a page of them in memory. `begin` notices a document that changes meanwhile."""
+    user_id = linking.run.job.user_id
+    while True:
+        async with linking.run.db.reading(user_id) as reading:
+            page = await mentions.chunk_texts(reading, user_id, linking.document_id, first=first, limit=PAGE)
+        if not page:
+            return
+        yield page
+        first += len(page)
+
+
+async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) -> None:
+    """Delete the old mentions and headings, and store the entities of the title and the metadata."""
+    user_id, document_id = linking.run.job.user_id, linking.document_id
+    async with linking.run.db.writing(user_id) as writing:
+        await linking.begin(writing)
+        before = await mentions.of_document(writing, user_id, document_id)
+        opening = await mentions.begin(writing, user_id, document_id, version=names.VERSION)
+        found = tags.of_document(opening.metadata, opening.extracted, linking.keys)
+        await name_links.store(writing, user_id, [DocumentNames(document_id, title, found)])
+        if title is not None:
+            await mentions.add(writing, user_id, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])
+        await mentions.add(writing, user_id, list(mention_extraction.tag_mentions(first, linking.keys)))
+        await mentions.prune(writing, user_id, before)
+
+
+async def _link_headings(linking: _Linking, title: Name | None) -> None:
+    """Store the headings over each chunk, a few headings in a transaction."""
+    user_id, document_id = linking.run.job.user_id, linking.document_id
+    sections = Sections()
+    async for page in _pages(linking, 0):
+        await offload.run(sum(len(chunk.content) for chunk in page), sections.add, page)
+    for some in await offload.run(10 * len(sections), _groups, sections, title):
+        async with linking.run.db.writing(user_id) as writing:
+            await linking.begin(writing)
+            await name_links.store(writing, user_id, [DocumentNames(document_id, in_sections=some)])
+
+
+def _groups(sections: Sections, title: Name | None) -> list[list[SectionChunk]]:
+    """The chunks under each heading, in groups for one transaction each."""
+    found = [one for one in sections.all() if not name_links.is_title(one.name, title)]
+    found.sort(key=lambda one: one.name.key)
+    return list(_grouped(found))
+
+
+def _grouped(found: Sequence[SectionChunk]) -> Iterator[list[SectionChunk]]:
+    group: list[SectionChunk] = []
+    headings = 0
+    for _key, some in itertools.groupby(found, key=lambda one: one.name.key):
+        group += some
+        headings += 1
+        if headings >= HEADINGS or len(group) >= HEADING_CHUNKS:
+            yield group
+            group, headings = [], 0
+    if group:
+        yield group
+
+
+async def _version(db: Any, user_id: str, document_id: UUID) -> str:
+    changed = await documents.changed_at(db, user_id, document_id)
+    return "" if changed is None else changed.isoformat()

@@ -1,0 +1,158 @@
+"""Caches the gazetteers of users and applies the changes that were committed since.
+
+A process caches the names of its most recent users with their version. A transaction compares the version with the
+stored one and applies the changes in between, so that a commit of another process takes effect at once. Large
+gazetteers are built outside the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from app.pipelines.running import offload
+from app.store.connection import transactions
+from app.store.connection.transactions import Reading, Writing
+from app.store.entities import name_changes
+from app.text.names import fuzzy_names, names
+from app.text.names.fuzzy_names import FuzzyNames
+from app.text.names.gazetteer import Entry, Gazetteer
+
+MAX_NAMES = 400_000
+"""Names of all users that a process caches together; those of the most recent user always stay."""
+MAX_CHANGES = 2_000
+"""Changes that are applied one by one; for more, all names are read again."""
+MIN_PART_LENGTH = 3
+"""Length of a first or last name that is matched alone: initials match too often."""
+COMPARISONS_PER_UNIT = 50
+"""Names that numpy compares with a word in one unit of `offload.run`."""
+NAME_COST = 50
+"""Cost of adding one name, in units of `offload.run`."""
+
+
+@dataclass(slots=True)
+class UserNames:
+    """A user's names at a version. `fuzzy_index` and `parts` are built on first use."""
+
+    version: int
+    gazetteer: Gazetteer
+    _fuzzy: FuzzyNames | None = None
+    _parts: Mapping[str, tuple[str, ...]] | None = None
+    _building: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def fuzzy_index(self) -> FuzzyNames:
+        """The index that finds names of similar spelling."""
+        async with self._building:
+            if self._fuzzy is None:
+                self._fuzzy = await offload.run(self._size(), FuzzyNames.build, list(self.gazetteer.keys()))
+            return self._fuzzy
+
+    async def parts(self) -> Mapping[str, tuple[str, ...]]:
+        """The keys of names of several words, by their first and by their last word."""
+        async with self._building:
+            if self._parts is None:
+                self._parts = await offload.run(self._size(), _by_first_and_last_word, self.gazetteer)
+            return self._parts
+
+    def comparison_cost(self, words: Sequence[str]) -> int:
+        """Cost of comparing the words of a query with all names, in units of `offload.run`."""
+        return min(len(words), fuzzy_names.MAX_WORDS) * len(self.gazetteer) // COMPARISONS_PER_UNIT
+
+    def _size(self) -> int:
+        return NAME_COST * len(self.gazetteer)
+
+    def updated(self, version: int, gazetteer: Gazetteer, keys: set[str]) -> UserNames:
+        """The names at a later version; `keys` are those that changed."""
+        fuzzy = self._fuzzy
+        if fuzzy is not None and fuzzy.changes + len(keys) <= MAX_CHANGES:
+            fuzzy = fuzzy.patched([k for k in keys if k in gazetteer], [k for k in keys if k not in gazetteer])
+        else:
+            fuzzy = None
+        return UserNames(version, gazetteer, fuzzy)
+
+
+class _NameCache:
+    """The names of the most recent users of one database."""
+
+    def __init__(self) -> None:
+        self._names: OrderedDict[str, UserNames] = OrderedDict()
+
+    def get(self, user_id: str) -> UserNames | None:
+        if user_id in self._names:
+            self._names.move_to_end(user_id)
+        return self._names.get(user_id)
+
+    def put(self, user_id: str, current: UserNames) -> None:
+        cached = self._names.get(user_id)
+        if cached is None or cached.version <= current.version:
+            self._names[user_id] = current
+        self._names.move_to_end(user_id)
+        while len(self._names) > 1 and sum(len(n.gazetteer) + 1 for n in self._names.values()) > MAX_NAMES:
+            self._names.popitem(last=False)
+
+
+_caches: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictionary()
+
+
+async def current(reading: Reading, user_id: str, *, version: int | None = None) -> UserNames:
+    """The user's names. They are cached, so the transaction must not have changed any of them.
+
+    `version` is the user's names_version, if the transaction has read it already.
+    """
+    cache = _caches.setdefault(transactions.pool_of(reading), _NameCache())
+    cached = cache.get(user_id)
+    if cached is not None and cached.version == version:
+        return cached
+    current_names = await _up_to_date(reading, user_id, cached)
+    if current_names is not cached:
+        cache.put(user_id, current_names)
+    return current_names
+
+
+async def uncommitted(writing: Writing, user_id: str) -> UserNames:
+    """The user's names with the changes of this transaction; they are not cached."""
+    cache = _caches.setdefault(transactions.pool_of(writing), _NameCache())
+    return await _up_to_date(writing, user_id, cache.get(user_id))
+
+
+async def _up_to_date(reading: Reading, user_id: str, cached: UserNames | None) -> UserNames:
+    """The names at the stored version: the cached ones, with the changes since, or all names read again."""
+    version = await name_changes.version(reading, user_id)
+    if cached is not None and cached.version == version:
+        return cached
+    if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
+        return await _read(reading, user_id, version)
+    changed = await name_changes.since(reading, user_id, cached.version, limit=MAX_CHANGES + 1)
+    if len(changed) > MAX_CHANGES:
+        return await _read(reading, user_id, version)
+    keys = {change.key for change in changed}
+    entries = await name_changes.entries_of(reading, user_id, keys)
+    size = len(cached.gazetteer) + NAME_COST * len(keys)
+    return await offload.run(size, _patched, cached, version, entries)
+
+
+def _patched(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]) -> UserNames:
+    return cached.updated(version, cached.gazetteer.patched(entries), set(entries))
+
+
+async def _read(reading: Reading, user_id: str, version: int) -> UserNames:
+    if version == 0:
+        return UserNames(0, Gazetteer.build(()))
+    entries = await name_changes.entries(reading, user_id)
+    return UserNames(version, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
+
+
+def _by_first_and_last_word(gazetteer: Gazetteer) -> Mapping[str, tuple[str, ...]]:
+    """The keys of names of several words, written apart or joined, by their first and by their last word."""
+    found: dict[str, dict[str, None]] = {}
+    all_keys = gazetteer.keys()
+    written = [(key, (key,)) for key in all_keys if " " in key]
+    for text, keys in (*written, *gazetteer.split_forms().items()):
+        words = text.split(" ")
+        for word in (words[0], words[-1]):
+            if len(word) >= MIN_PART_LENGTH and names.is_distinctive([word]):
+                found.setdefault(word, {}).update(dict.fromkeys(keys))
+    return {word: tuple(keys) for word, keys in found.items()}

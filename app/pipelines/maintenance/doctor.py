@@ -1,0 +1,287 @@
+"""Checks a database and the settings that concern it; each finding names its fix."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from app.pipelines.documents import documents
+from app.pipelines.maintenance import keys, reindex, repair
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import CacheUse
+from app.store.connection.transactions import Database
+from app.store.maintenance import distribution, health, migration, reembedding
+
+Level = Literal["ok", "warning", "error"]
+MAX_USERS = 20
+SCARCE_BYTES = 2_000_000_000
+POSTGRES = 15
+PGVECTOR, PGVECTOR_FIXED = (0, 8, 0), (0, 8, 4)
+_NODES = "Start the node, let nodes log in to each other as this role, then run `stepwell db distribute` as the owner."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of one check; `fix` names the setting or the command that corrects it."""
+
+    name: str
+    level: Level
+    message: str
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What the settings require of a database.
+
+    Attributes:
+        many_users: Row-level security must apply to the role.
+        users: Users whose rows are checked, in addition to those in the database.
+        chunking_options: The options with which documents are cut.
+        cache_size: The maximum number of cached vectors of each user.
+        target: The model to which the vectors can be switched, and its dimension.
+        full: Compare all rows instead of a sample.
+    """
+
+    model: str
+    dimension: int
+    many_users: bool
+    users: tuple[str, ...] = ()
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    cache_size: int = 0
+    target: tuple[str, int] | None = None
+    full: bool = False
+
+
+async def database(db: Database, expected: Expected, *, owner: Database | None = None) -> list[Finding]:
+    """All findings about a database, in the order in which they should be fixed. Raises nothing.
+
+    Without `owner`, API keys are not counted and only `expected.users` are checked.
+    """
+    try:
+        server = await health.server(db)
+    except Exception as error:
+        return [Finding("database", "error", health.reason(error), "Start Postgres, or correct DATABASE_URL.")]
+    findings = [
+        await _size(db, server),
+        _postgres(server),
+        _pgvector(server),
+        _role(server, many_users=expected.many_users),
+    ]
+    if not (server.migrated and server.may_use):
+        return [*findings, _unmigrated(server)]
+    return findings + [finding async for finding in _inside(db, expected, owner)]
+
+
+async def _size(db: Database, server: health.ServerFacts) -> Finding:
+    """The size of the database over all nodes of a cluster, and what its nodes lack."""
+    try:
+        nodes = await migration.nodes(db)
+    except Exception as error:
+        return Finding("database", "error", f"The nodes give no answer: {health.reason(error)}", _NODES)
+    size = sum(node.bytes for node in nodes) or server.bytes
+    message = f"reached as {server.role}; its size is {size / 1e6:.0f} MB"
+    if not nodes:
+        return Finding("database", "ok", message)
+    message += f" on {len(nodes)} nodes, of which {sum(node.holds_shards for node in nodes)} hold users"
+    if problems := distribution.node_problems(nodes):
+        return Finding("database", "error", f"{message}. {'; '.join(problems[:5])}.", _NODES)
+    return Finding("database", "ok", message)
+
+
+async def _inside(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
+    """Findings about a database with a schema; a check that raises is a finding too."""
+    checks: Sequence[tuple[str, Callable[[], Awaitable[Finding]]]] = (
+        ("revision", lambda: _revision(db)),
+        ("embedding", lambda: _embedding(db, expected)),
+        ("schema", lambda: _schema(db, expected)),
+        ("leakproof", lambda: _leakproof(db)),
+        ("keys", lambda: _keys(owner, many_users=expected.many_users)),
+    )
+    for name, check in checks:
+        try:
+            yield await check()
+        except Exception as error:
+            yield Finding(
+                name, "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again."
+            )
+    try:
+        async for finding in _rows(db, expected, owner):
+            yield finding
+    except Exception as error:
+        yield Finding("rows", "error", health.reason(error), "Run `stepwell db upgrade` as the owner, then try again.")
+
+
+def _postgres(server: health.ServerFacts) -> Finding:
+    if server.version_num < POSTGRES * 10_000:
+        fix = f"Move to Postgres {POSTGRES} or newer."
+        return Finding("postgres", "error", f"Postgres {server.version} is too old.", fix)
+    return Finding("postgres", "ok", f"Postgres {server.version}")
+
+
+def _pgvector(server: health.ServerFacts) -> Finding:
+    if server.vector is None:
+        return Finding(
+            "pgvector", "error", "pgvector is not installed here.", "As a superuser: CREATE EXTENSION vector;"
+        )
+    version = tuple(int(part) for part in re.findall(r"\d+", server.vector)[:3])
+    if version < PGVECTOR:
+        return Finding("pgvector", "error", f"pgvector {server.vector} lacks iterative scans.", _update_vector("0.8"))
+    if version < PGVECTOR_FIXED:
+        message = f"pgvector {server.vector} has bugs that can damage an HNSW index on vacuum; 0.8.4 fixes them."
+        return Finding("pgvector", "warning", message, _update_vector("0.8.4"))
+    return Finding("pgvector", "ok", f"pgvector {server.vector}")
+
+
+def _update_vector(version: str) -> str:
+    return f"Install pgvector {version} or newer on the server, then ALTER EXTENSION vector UPDATE;"
+
+
+def _role(server: health.ServerFacts, *, many_users: bool) -> Finding:
+    found = [what for what, is_so in (
+        ("is a superuser", server.superuser), ("has BYPASSRLS", server.bypasses), ("owns the tables", server.owns)
+    ) if is_so]  # fmt: skip
+    if not found:
+        return Finding("role", "ok", f"row-level security binds {server.role}")
+    message = f"{server.role} {' and '.join(found)}, so row-level security does not bind it."
+    level: Level = "error" if many_users else "warning"
+    return Finding(
+        "role", level, message, "Connect as stepwell_service in DATABASE_URL; keep the owner's for migrations."
+    )
+
+
+def _unmigrated(server: health.ServerFacts) -> Finding:
+    if server.migrated:
+        message = f"{server.role} has no rights in the schema stepwell."
+        return Finding("revision", "error", message, "Connect as stepwell_service in DATABASE_URL.")
+    message = "The database has no Stepwell schema."
+    return Finding("revision", "error", message, "Run `stepwell db upgrade` with STEPWELL_MIGRATION_URL set.")
+
+
+async def _revision(db: Database) -> Finding:
+    found, head = await health.revision(db), migration.head()
+    if found != head:
+        message = f"The database is at revision {found or 'none'}, this version needs {head}."
+        return Finding("revision", "error", message, "Run `stepwell db upgrade`.")
+    return Finding("revision", "ok", f"at revision {head}")
+
+
+async def _embedding(db: Database, expected: Expected) -> Finding:
+    found, wanted = await health.embedding(db), (expected.model, expected.dimension)
+    if found is None or found not in (wanted, expected.target):
+        stored = f"{found[0]} ({found[1]} dimensions)" if found else "no model"
+        message = f"The stored vectors are of {stored}, the settings ask for {wanted[0]} ({wanted[1]})."
+        fix = "Set STEPWELL_EMBEDDER back; to change the model, set STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
+        return Finding("embedding", "error", message, fix)
+    async with db.shared() as shared:
+        target = await reembedding.target(shared)
+    if target is not None:
+        message = f"vectors of {found[0]} are being replaced by those of {target.model} ({target.dimension})"
+        return Finding("embedding", "warning", message, "Run `stepwell reembed` to go on, or with --cancel to stop.")
+    numbers = f"{found[1]} dimensions of {await health.bits_of_vectors(db)} bits"
+    return Finding("embedding", "ok", f"vectors of {found[0]}, {numbers}")
+
+
+async def _schema(db: Database, expected: Expected) -> Finding:
+    stored = await health.embedding(db)
+    found = await health.differences(db, dimension=stored[1] if stored else expected.dimension)
+    fix = "REINDEX an invalid index; what is missing was removed by hand: restore it from migrations/schema.sql."
+    if not found and (found := await health.undistributed(db)):
+        fix = "Run `stepwell db distribute` as the owner."
+    if not found:
+        return Finding("schema", "ok", "columns and indexes are complete and valid")
+    return Finding("schema", "error", "; ".join(found[:5]), fix)
+
+
+async def _leakproof(db: Database) -> Finding:
+    missing = [name for name, leakproof in (await health.leakproof(db)).items() if not leakproof]
+    if not missing:
+        return Finding("leakproof", "ok", "metadata filters may use their index under row-level security")
+    message = (
+        f"{' and '.join(missing)} not LEAKPROOF: under row-level security, metadata filters may have to read all of a "
+        "user's documents instead of an index (measured at 120,000: 63 ms instead of 4.7). Answers are the same."
+    )
+    fix = " ".join(f"ALTER FUNCTION pg_catalog.{name} LEAKPROOF;" for name in missing)
+    return Finding(
+        "leakproof",
+        "warning",
+        message,
+        f"As a superuser, if the server is yours (it leaks nothing; a dump does not keep it): {fix}",
+    )
+
+
+async def _rows(db: Database, expected: Expected, owner: Database | None) -> AsyncIterator[Finding]:
+    """Findings on postings, statistics, vectors and mentions, compared with the stored texts."""
+    known = await repair.users(db=owner) if owner else []
+    every = tuple(dict.fromkeys((*expected.users, *known)))
+    users = every if expected.full else every[:MAX_USERS]
+    yield await _chunking(db, users, expected.chunking_options)
+    yield await _cache(db, users, expected.cache_size)
+    check = repair.check if expected.full else repair.check_sample
+    checked = [await check(user_id, db=db, keys=expected.chunking_options.entity_keys) for user_id in users]
+    looked_at = f"{sum(one.chunks for one in checked)} chunks of {len(users)} users"
+    if len(users) < len(every):
+        looked_at += f" of {len(every)}"
+    if not all(one.complete for one in checked):
+        looked_at += ", a sample (--full compares all)"
+    for kind, level, wrong, right in _ROWS:
+        count = sum(getattr(one.damage, kind) for one in checked)
+        if count:
+            message = f"{count} {wrong}; compared: {looked_at}."
+            yield Finding(kind, level, message, "Run `stepwell repair`, which rebuilds them from the stored texts.")
+        else:
+            yield Finding(kind, "ok", f"{right}: {looked_at}")
+
+
+async def _chunking(db: Database, users: Sequence[str], options: ChunkingOptions) -> Finding:
+    count = sum([await reindex.count(user_id, options, db=db) for user_id in users])
+    cut = f"{options.target} tokens with an overlap of {options.overlap}"
+    if not count:
+        return Finding("chunking", "ok", f"documents are cut to {cut}")
+    message = f"{count} documents were cut with other options than the settings, which are {cut}."
+    return Finding("chunking", "warning", message, "Run `stepwell reindex`, or set STEPWELL_CHUNK_TOKENS back.")
+
+
+async def _cache(db: Database, users: Sequence[str], size: int) -> Finding:
+    found = CacheUse()
+    for user_id in users:
+        use = (await documents.stats(user_id, db=db)).cache
+        found = CacheUse(found.entries + use.entries, found.hits + use.hits)
+    rate = "" if found.hit_rate is None else f"; they answered {found.hit_rate:.0%} of their look-ups"
+    kept = f"at most {size} for a user" if size else "no more are added (STEPWELL_EMBEDDING_CACHE_SIZE=0)"
+    return Finding("cache", "ok", f"{found.entries} vectors of passages are cached, {kept}{rate}")
+
+
+_ROWS: tuple[tuple[str, Level, str, str], ...] = (
+    ("texts", "error", "chunks have a tsvector or length that differ from their text", "tsvectors match the texts"),
+    ("postings", "error", "postings or document frequencies disagree with the texts", "postings match the texts"),
+    (
+        "statistics",
+        "error",
+        "text-search configurations have wrong counts of chunks or tokens",
+        "statistics match the texts",
+    ),
+    ("vectors", "warning", "chunks have no vector, so only their words are found", "every chunk has a vector"),
+    ("dangling", "error", "mentions or headings belong to no chunk or no entity", "mentions belong to chunks"),
+    ("mentions", "error", "documents have mentions that differ from their texts", "mentions match the texts"),
+)
+
+
+async def _keys(owner: Database | None, *, many_users: bool) -> Finding:
+    if owner is None:
+        return Finding("keys", "ok", "not counted: only the database's owner can read them (STEPWELL_MIGRATION_URL)")
+    live = [key for key in await keys.list_keys(db=owner) if key.revoked_at is None]
+    if many_users and not live:
+        return Finding("keys", "warning", "There is no API key yet.", "Run `stepwell keys create you`.")
+    return Finding("keys", "ok", f"{len(live)} API keys" if many_users else "not needed with AUTH=none")
+
+
+def disk(free: int, where: str) -> Finding:
+    """Whether `free` bytes are enough for the data folder `where`."""
+    if free < SCARCE_BYTES:
+        message = f"Only {free / 1e6:.0f} MB are free for {where}."
+        level: Level = "error" if free < health.KEPT_FREE_BYTES else "warning"
+        return Finding("disk", level, message, "Free space, or set STEPWELL_DATA_DIR to a larger disk.")
+    return Finding("disk", "ok", f"{free / 1e9:.0f} GB are free for {where}")

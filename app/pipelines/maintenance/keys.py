@@ -1,0 +1,136 @@
+"""Creates, lists, verifies, rotates and revokes API keys.
+
+A key reads `sw_<id>_<secret>`. `verify` works as the service's role; the other functions need the database's owner.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from app import errors
+from app.store.accounts import audit, keys
+from app.store.accounts.audit import Event
+from app.store.accounts.keys import Key, NewKey, Verified
+from app.store.connection import failures
+from app.store.connection.transactions import Database, Writing
+from app.store.maintenance.standby import Standby
+
+SCOPES = ("search", "write", "metrics", "admin")
+MAX_USER_LENGTH = 200
+LOOKUP_S = 1.0
+"""Time limit of a look-up of a key, including the wait for a connection."""
+_UNKNOWN = "No live key has this id."
+_FORM = re.compile(r"sw_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The scopes of a key, its expiry and a name for display."""
+
+    scopes: tuple[str, ...] = ("search", "write")
+    name: str = ""
+    expires_at: datetime | None = None
+
+
+async def create(user_id: str, grant: Grant | None = None, *, db: Database, actor: str) -> str:
+    """A new key for a user. It is returned once and never shown again. Raises BadRequest naming the field."""
+    grant = grant or Grant()
+    check_user(user_id)
+    if unknown := set(grant.scopes) - set(SCOPES):
+        raise errors.BadRequest(
+            f"Scopes are {', '.join(SCOPES)}; {len(unknown)} of the given ones are unknown.", field="scopes"
+        )
+    async with db.shared() as writing:
+        key = await _add(writing, user_id, grant)
+        await audit.record(writing, Event(user_id, actor, "key.created", _id_of(key)))
+    return key
+
+
+async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> str:
+    """A new key of the same user, scopes and name; the old one expires after `grace`.
+
+    A key with an expiry is replaced by one of the same lifetime, from now. `key_id` is the id or the whole key.
+    Raises NotFound.
+    """
+    async with db.shared() as writing:
+        old = await keys.live(writing, key_id=_id_of(key_id))
+        if old is None:
+            raise errors.NotFound(_UNKNOWN)
+        now = datetime.now(UTC)
+        expires_at = now + (old.expires_at - old.created_at) if old.expires_at else None
+        key = await _add(writing, old.user_id, Grant(old.scopes, old.name, expires_at))
+        await keys.expire(writing, key_id=old.key_id, at=now + grace)
+        await audit.record(writing, Event(old.user_id, actor, "key.rotated", old.key_id))
+        await audit.record(writing, Event(old.user_id, actor, "key.created", _id_of(key)))
+    return key
+
+
+async def _add(db: Writing, user_id: str, grant: Grant) -> str:
+    key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+    await keys.add(db, NewKey(key_id, user_id, _hash(secret), grant.scopes, grant.name, grant.expires_at))
+    return f"sw_{key_id}_{secret}"
+
+
+async def verify(presented: str, *, db: Database, standby: Standby | None = None) -> Verified:
+    """The key that was presented.
+
+    The primary is asked, so that a revoked key is refused at once, and the standby only while the primary cannot be
+    reached. Raises Unauthorized, with the same message for every reason, and DatabaseUnavailable after LOOKUP_S.
+    """
+    found = None
+    if form := _FORM.fullmatch(presented):
+        found = await _look_up(form[1], _hash(form[2]), db, standby)
+    if found is None:
+        raise errors.Unauthorized("This API key is unknown, revoked or expired.")
+    return found
+
+
+async def _look_up(key_id: str, secret_hash: bytes, db: Database, standby: Standby | None) -> Verified | None:
+    order = [db]
+    if standby is not None and standby.state == "ready":
+        order = [db, standby.db] if db.pool.is_reachable else [standby.db, db]
+    for database in order[:-1]:
+        with suppress(errors.ConnectionLost, failures.Unresponsive):
+            return await _stored(key_id, secret_hash, database)
+    return await _stored(key_id, secret_hash, order[-1])
+
+
+async def _stored(key_id: str, secret_hash: bytes, db: Database) -> Verified | None:
+    async with db.shared(within_s=LOOKUP_S) as reading:
+        return await keys.verify(reading, key_id=key_id, secret_hash=secret_hash)
+
+
+async def list_keys(*, db: Database, user_id: str | None = None) -> list[Key]:
+    """All keys, or one user's."""
+    async with db.shared() as reading:
+        return await keys.list_keys(reading, user_id=user_id)
+
+
+async def revoke(key_id: str, *, db: Database, actor: str) -> None:
+    """Revoke a key at once; `key_id` is the id or the whole key. Raises NotFound."""
+    async with db.shared() as writing:
+        user_id = await keys.revoke(writing, key_id=_id_of(key_id))
+        if user_id is None:
+            raise errors.NotFound(_UNKNOWN)
+        await audit.record(writing, Event(user_id, actor, "key.revoked", _id_of(key_id)))
+
+
+def check_user(user_id: str) -> None:
+    """Raises BadRequest if the user name is blank, too long or not printable."""
+    if not user_id.strip() or len(user_id) > MAX_USER_LENGTH or not user_id.isprintable():
+        raise errors.BadRequest(f"A user is 1 to {MAX_USER_LENGTH} printable characters.", field="user")
+
+
+def _id_of(key: str) -> str:
+    """The id in a whole key; any other text is returned as it is."""
+    form = _FORM.fullmatch(key)
+    return form[1] if form else key
+
+
+def _hash(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,82 @@
+"""Tries the configured models with one call each; a finding names the setting that corrects a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from app import errors
+from app.errors import ProviderFault
+from app.pipelines.maintenance.doctor import Finding
+from app.providers import base
+from app.providers.base import Embedder, Llm, Reranker
+
+PASSAGE = "The survey of the well in Lundby was written by Ada Brandt."
+
+_FIXES: dict[ProviderFault | None, str] = {
+    "address": "Start the server at {host}, or correct {prefix}_URL.",
+    "tls": "Correct {prefix}_URL ({host}): use http for a server without TLS; a certificate must be trusted here.",
+    "time": "Check the server at {host}, or raise {timeout}.",
+    "key": "Correct {key}.",
+    "model": "Correct {prefix}_MODEL, or the path in {prefix}_URL.",
+    "limit": "Wait, or raise the limits of the account at {host}.",
+    "request": "Correct {prefix}_MODEL and {prefix}_URL: the server at {host} rejects the request.",
+    "server": "Look into the log of the server at {host}.",
+    "answer": "Correct {prefix}: the server at {host} speaks another API, or {prefix}_URL has another path.",
+    "vectors": "Correct {prefix}_DIM or {prefix}_MODEL.",
+    None: "Check {prefix}.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Where a model is configured: the prefix of its variables, its host, and the variables of its key and timeout."""
+
+    name: str
+    prefix: str
+    host: str
+    key: str
+    timeout: str
+
+    def failed(self, error: errors.ProviderError) -> Finding:
+        """The finding about a failed call."""
+        fix = _FIXES[error.fault].format(prefix=self.prefix, host=self.host, key=self.key, timeout=self.timeout)
+        return Finding(self.name, "error", error.message, fix)
+
+
+async def embedder(model: Embedder, settings: ModelSettings) -> Finding:
+    """Whether the model returns a usable vector of its dimension."""
+    return await _checked(_embedded(model), settings)
+
+
+async def llm(model: Llm, settings: ModelSettings) -> Finding:
+    """Whether the model proposes terms."""
+    return await _checked(_proposed(model), settings)
+
+
+async def reranker(model: Reranker, settings: ModelSettings) -> Finding:
+    """Whether the model scores a passage."""
+    return await _checked(_scored(model), settings)
+
+
+async def _checked(call: Awaitable[str], settings: ModelSettings) -> Finding:
+    try:
+        return Finding(settings.name, "ok", await call)
+    except errors.ProviderError as error:
+        return settings.failed(error)
+
+
+async def _embedded(model: Embedder) -> str:
+    vector = await model.embed_query("test query")
+    base.unit_vectors([vector], count=1, dimension=model.model.dimension)
+    return f"{model.model.name} returns {len(vector)} dimensions"
+
+
+async def _proposed(model: Llm) -> str:
+    proposed = await model.propose("Who wrote the survey?", [PASSAGE])
+    return f"{model.name} proposes {len(proposed.terms)} terms"
+
+
+async def _scored(model: Reranker) -> str:
+    await model.scores("survey", [PASSAGE])
+    return f"{model.name} scores a passage"

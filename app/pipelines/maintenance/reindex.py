@@ -1,0 +1,213 @@
+"""Cuts stored documents again that were cut or cleaned in another way, and embeds and indexes the new chunks.
+
+Documents are read and embedded in batches, and each is written in one transaction: readers see the old chunks or the
+new ones. An interrupted run is continued by the next one, which finds only the documents that remain.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
+from typing import Literal
+from uuid import UUID
+
+from app import errors
+from app.pipelines.documents import chunk_vectors, document_changes, document_drafts, large_documents, selections
+from app.pipelines.documents.chunk_vectors import ChunkVectors
+from app.pipelines.jobs.workers import ClaimLost, Handler, Run
+from app.pipelines.linking import gazetteers, mention_extraction
+from app.pipelines.running import cancellable, model_switch
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services
+from app.shapes import DocumentDraft, Filters
+from app.store.connection.transactions import Database
+from app.store.documents import cuts, documents
+from app.store.documents.cuts import Cut
+from app.store.documents.documents import DocumentSource
+from app.store.entities import mentions
+from app.store.jobs import jobs
+from app.text.words import cleaning
+
+JOB = "reindex_documents"
+"""The kind of the jobs that compare marked documents."""
+Which = Literal["outdated", "marked", "every"]
+PAGE = 500
+"""Documents that are listed at once."""
+BATCH_CHARACTERS = 38_400
+"""Text of the documents that are embedded together: about 64 chunks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reindexed:
+    """What was done so far: documents compared, documents cut again, and chunks embedded."""
+
+    compared: int = 0
+    cut: int = 0
+    embedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Recut:
+    """A stored document with its new chunks; `same` if they are the stored ones."""
+
+    source: DocumentSource
+    draft: DocumentDraft
+    same: bool
+
+
+async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
+    """How many of a user's documents were cut with other options."""
+    async with db.reading(user_id) as reading:
+        return await cuts.count(reading, user_id, _cut(options))
+
+
+async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
+    """Queue a job that compares the documents that pass the filters; returns its id and their number.
+
+    Nothing is queued if no document passes. Documents that were marked by a request that failed are compared by the
+    next job.
+    """
+    total = await mark(filters, user_id, db=db)
+    if not total:
+        return None, 0
+    async with db.writing(user_id) as writing:
+        return await jobs.add(writing, user_id, JOB, {}), total
+
+
+async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
+    """Mark the documents that pass the filters, a page in a transaction; returns their number."""
+    total = 0
+    async for page in selections.pages(filters, user_id, db=db):
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await cuts.mark(writing, user_id, page)
+        total += len(page)
+    return total
+
+
+def handlers(services: Services) -> dict[str, Handler]:
+    """The handler of the jobs that compare marked documents."""
+    return {JOB: partial(_run_job, services=services)}
+
+
+async def _run_job(job_run: Run, *, services: Services) -> int:
+    user_id, db = job_run.job.user_id, job_run.db
+    before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
+    async with db.reading(user_id) as reading:
+        total = before.compared + await cuts.count(reading, user_id, "marked")
+    done = before
+    async for now in run(user_id, services, which="marked"):
+        done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
+        progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
+        await job_run.advance(**progress, cut=done.cut, embedded=done.embedded)
+    async with db.shared() as shared:
+        result = {"documents": done.compared, "cut": done.cut, "embedded": done.embedded}
+        if not await jobs.finish(shared, job_run.job, result=result):
+            raise ClaimLost
+    return done.compared
+
+
+async def run(user_id: str, services: Services, *, which: Which = "outdated") -> AsyncIterator[Reindexed]:
+    """Cut a user's documents again, and yield the progress after each batch.
+
+    `which`: those that were cut with other options, those that `request` has marked, or every document.
+
+    A document that is changed meanwhile is left as the change has stored it. Raises ProviderError,
+    DatabaseUnavailable, DiskFull; batches that were yielded are stored.
+    """
+    done = Reindexed()
+    async for batch in _batches(user_id, services, which):
+        new = await _store_batch(batch, user_id, services)
+        done = Reindexed(*map(sum, zip(astuple(done), astuple(new), strict=True)))
+        yield done
+
+
+async def _batches(user_id: str, services: Services, which: Which) -> AsyncIterator[list[_Recut]]:
+    """The documents cut again, in groups of about BATCH_CHARACTERS."""
+    batch: list[_Recut] = []
+    characters = 0
+    async for document_id in _ids(user_id, services, which):
+        recut = await _compared(document_id, user_id, services)
+        if recut is None:
+            continue
+        batch.append(recut)
+        characters += len(recut.draft.content)
+        if characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[UUID]:
+    after, listed = None, _cut(services.chunking_options) if which == "outdated" else which
+    while True:
+        async with services.db.reading(user_id) as reading:
+            page = await cuts.page(reading, user_id, listed, after=after, limit=PAGE)
+        for document_id in page:
+            yield document_id
+        if len(page) < PAGE:
+            return
+        after = page[-1]
+
+
+async def _compared(document_id: UUID, user_id: str, services: Services) -> _Recut | None:
+    """The document cut again, compared with its stored chunks; None if it has been deleted."""
+    try:
+        async with services.db.reading(user_id) as reading:
+            source = await documents.source(reading, user_id, document_id)
+            stored = await cuts.passages(reading, user_id, document_id)
+            await gazetteers.current(reading, user_id)
+    except errors.NotFound:
+        return None
+    document = document_changes.clean_document(source)
+    if source.cleaning_version != cleaning.VERSION:
+        document = await cancellable.run(len(document.content), partial(document_drafts.cleaned_again, document))
+    draft = document_drafts.hashed(document)
+    cut = partial(document_drafts.cut, draft, model=services.embedder.model, options=services.chunking_options)
+    draft = await cancellable.run(len(draft.content), cut)
+    new = [(chunk.passage.start, chunk.passage.end, chunk.embedding_key) for chunk in draft.chunks]
+    same = stored == new and draft.content == source.document.content
+    return _Recut(source, draft, same=same)
+
+
+@model_switch.repeated
+async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
+    changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
+    await services.db.check_writable()
+    found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
+    cut = [await _store(one, user_id, services, found) for one in batch]
+    return Reindexed(len(batch), sum(cut), len(found.computed))
+
+
+async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVectors) -> bool:
+    """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
+    source, keys = recut.source, services.chunking_options.entity_keys
+    try:
+        if len(recut.draft.content) > large_documents.LARGE and not recut.same:
+            return await _store_large(source, recut.draft, user_id, services)
+        async with services.db.writing(user_id) as writing:
+            if recut.same:
+                await cuts.record(writing, user_id, source, _cut(services.chunking_options))
+                return False
+            written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=found.by_key)
+            if written:
+                await chunk_vectors.store_target(writing, user_id, [source.document.document_id], found.target)
+                await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
+            return written
+    except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
+        return False
+
+
+async def _store_large(source: DocumentSource, draft: DocumentDraft, user_id: str, services: Services) -> bool:
+    uncut = dataclasses.replace(draft, chunks=())
+    queued = await large_documents.queue_change(uncut, user_id, services, source=source)
+    if queued is None:
+        return False
+    return (await large_documents.settle(queued, user_id, services)).status == "replaced"
+
+
+def _cut(options: ChunkingOptions) -> Cut:
+    return Cut(options.target, options.overlap, cleaning.VERSION)

@@ -1,0 +1,301 @@
+"""Checks a user's derived rows (postings, vectors, mentions, …) against the texts and rebuilds wrong ones.
+
+Each kind is compared without a lock and rewritten in slices, each in its own transaction under the user's lock:
+searches and other users are not affected, and the user's own writes wait for at most one slice. A second run finds
+nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+from uuid import UUID
+
+from app.pipelines.documents import document_drafts
+from app.pipelines.linking import mention_extraction, mention_refresh
+from app.pipelines.running import model_switch
+from app.providers import base
+from app.providers.base import Embedder
+from app.store.connection import vectors
+from app.store.connection.transactions import Database
+from app.store.documents import documents, staging
+from app.store.entities import mentions, name_changes
+from app.store.jobs import jobs
+from app.store.maintenance import repairs
+from app.store.maintenance.repairs import Postings, Text
+from app.text.words import lexical
+
+T = TypeVar("T")
+TEXTS_PER_SLICE = 500
+VECTORS_PER_SLICE = 64
+LEXEMES_PER_SLICE = 500
+ROWS_PER_SLICE = 1_000
+CHUNKS_PER_PASS = 50_000
+"""Chunks whose lexemes are compared in one pass; more take several passes, which bounds the memory."""
+MENTION_PASSES = 3
+"""Restoring a title or a heading may change the mentions in other documents."""
+SAMPLED_RUNS, RUN_LENGTH = 20, 10
+SAMPLED_LEXEMES, SAMPLED_POSTINGS = 50, 10_000
+COUNTED_CHUNKS = 50_000
+"""Chunks up to which a sampled check compares the statistics exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Counts of a user's derived rows that differ from the stored texts.
+
+    Attributes:
+        texts: Chunks whose tsvector or length differs from that of their text.
+        postings: Lexemes whose postings or document frequency disagree with the tsvectors.
+        statistics: Text-search configurations whose numbers of chunks or tokens are wrong.
+        vectors: Chunks without a vector.
+        dangling: Mentions and headings of chunks or entities that do not exist.
+        mentions: Documents whose mentions or headings differ from those in their texts.
+    """
+
+    texts: int = 0
+    postings: int = 0
+    statistics: int = 0
+    vectors: int = 0
+    dangling: int = 0
+    mentions: int = 0
+
+    def __bool__(self) -> bool:
+        return any(dataclasses.astuple(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The result of a check, the number of chunks compared, and whether those were all."""
+
+    damage: Damage
+    chunks: int
+    complete: bool
+
+
+async def users(*, db: Database) -> list[str]:
+    """Every user with data. `db` is the owner's."""
+    async with db.shared() as shared:
+        return await repairs.users(shared)
+
+
+@model_switch.repeated
+async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[str]) -> Damage:
+    """Rebuild the damaged rows of one user; returns the damage. `db` is the owner's, or the service's for this user.
+
+    Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
+    """
+    await mention_refresh.settle(db, user_id, keys=keys)
+    return Damage(
+        texts=await _texts(user_id, db=db, rewrite=True),
+        postings=await _postings(user_id, db=db, rewrite=True),
+        statistics=await _statistics(user_id, db=db, rewrite=True),
+        vectors=await _vectors(user_id, db=db, embedder=embedder),
+        dangling=await _dangling(user_id, db=db, rewrite=True),
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=True),
+    )
+
+
+async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare all of a user's derived rows with the stored texts; writes nothing."""
+    async with db.reading(user_id) as reading:
+        chunks = await repairs.count_chunks(reading, user_id, most=2**31)
+    damage = Damage(
+        texts=await _texts(user_id, db=db, rewrite=False),
+        postings=await _postings(user_id, db=db, rewrite=False),
+        statistics=await _statistics(user_id, db=db, rewrite=False),
+        vectors=await _vectors(user_id, db=db, embedder=None),
+        dangling=await _dangling(user_id, db=db, rewrite=False),
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False),
+    )
+    return Checked(damage, chunks, complete=True)
+
+
+async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
+    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks."""
+    async with db.reading(user_id) as reading:
+        chunks = await repairs.count_chunks(reading, user_id, most=COUNTED_CHUNKS + 1)
+        found: dict[int, Text] = {}
+        for start in _starts(await repairs.next_chunk_no(reading, user_id)):
+            found |= {
+                text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN_LENGTH)
+            }
+        sampled = await repairs.sample(reading, user_id, list(found))
+        lexemes = 0
+        if not await staging.has_hidden(reading, user_id):
+            _compared, lexemes = await repairs.sample_lexemes(
+                reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
+            )
+        wrong = await repairs.wrong_texts(reading, user_id, {no: _indexed(text) for no, text in found.items()})
+        of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN_LENGTH])
+    damage = Damage(
+        texts=len(wrong),
+        postings=max(sampled.postings, lexemes),
+        statistics=await _statistics(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
+        vectors=sampled.vectors,
+        dangling=sampled.mentions,
+        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False, among=of_documents),
+    )
+    return Checked(damage, len(found), complete=len(found) == chunks)
+
+
+def _starts(next_no: int) -> Iterator[int]:
+    """The first numbers of the sampled runs of chunks; all runs if there are few."""
+    if next_no <= SAMPLED_RUNS * RUN_LENGTH:
+        return iter(range(0, next_no, RUN_LENGTH))
+    return iter(random.sample(range(next_no - 1), SAMPLED_RUNS))
+
+
+async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
+    count, after = 0, 0
+    while True:
+        async with db.reading(user_id) as reading:
+            found = await repairs.texts(reading, user_id, after=after, limit=TEXTS_PER_SLICE)
+            indexed = {text.chunk_no: _indexed(text) for text in found}
+            wrong = await repairs.wrong_texts(reading, user_id, indexed)
+        if wrong and rewrite:
+            async with db.writing(user_id) as writing:
+                await mentions.lock(writing, user_id)
+                await repairs.rewrite_texts(writing, user_id, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
+        count += len(wrong)
+        if len(found) < TEXTS_PER_SLICE:
+            return count
+        after = found[-1].chunk_no
+
+
+def _indexed(text: Text) -> str:
+    return lexical.index_text(document_drafts.text_below(text.title, text.heading_path, text.content), text.config)
+
+
+async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
+    """Count the wrong lexemes, and rewrite them; 0 while there are postings of chunks that are not visible."""
+    async with db.reading(user_id) as reading:
+        if await staging.has_hidden(reading, user_id):
+            return 0
+        passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_PER_PASS + 1
+    count = 0
+    for slice_no in range(passes):
+        async with db.reading(user_id) as reading:
+            since = await repairs.next_chunk_no(reading, user_id)
+            wrong = await repairs.wrong_postings(reading, user_id, slice_no=slice_no, slices=passes)
+        for some in _sliced(wrong, LEXEMES_PER_SLICE) if rewrite else ():
+            await _rewrite_postings(user_id, some, since, db=db)
+        count += len(wrong)
+    return count
+
+
+async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if not await staging.has_hidden(writing, user_id):
+            await repairs.rewrite_postings(writing, user_id, wrong, since=since)
+
+
+async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
+    """Count the wrong statistics, and correct them; 0 while they include chunks that are not visible."""
+    async with db.reading(user_id) as reading:
+        found = [] if await staging.has_hidden(reading, user_id) else await repairs.drift(reading, user_id)
+    if found and rewrite:
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            if not await staging.has_hidden(writing, user_id):
+                await repairs.add_drift(writing, user_id, found)
+    return len(found)
+
+
+async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> int:
+    """Count the chunks without a vector, and add their vectors if there is an embedder."""
+    count, after = 0, 0
+    while True:
+        async with db.reading(user_id) as reading:
+            found = await repairs.texts_without_vector(reading, user_id, after=after, limit=VECTORS_PER_SLICE)
+            known = await documents.known_vectors(reading, user_id, keys=[text.embedding_key for text in found])
+        if not found:
+            return count
+        if embedder is not None:
+            new = {text.chunk_no: known.get(text.embedding_key) or "" for text in found}
+            new |= await _embedded([text for text in found if not new[text.chunk_no]], embedder)
+            async with db.writing(user_id) as writing:
+                await mentions.lock(writing, user_id)
+                await repairs.add_vectors(writing, user_id, new)
+        count += len(found)
+        after = found[-1].chunk_no
+
+
+async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
+    if not texts:
+        return {}
+    titles = [document_drafts.embedded_title(text.title, text.filename) for text in texts]
+    whole = [
+        document_drafts.text_below(title, text.heading_path, text.content)
+        for title, text in zip(titles, texts, strict=True)
+    ]
+    computed = await embedder.embed_documents(whole)
+    usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
+    # Rounded to 32 bits first, as at ingest.
+    return {text.chunk_no: vectors.as_text(array("f", one)) for text, one in zip(texts, usable, strict=True)}
+
+
+async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
+    async with db.reading(user_id) as reading:
+        found = await repairs.dangling(reading, user_id)
+    for some in _sliced(found, ROWS_PER_SLICE) if rewrite else ():
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await repairs.delete_dangling(writing, user_id, some)
+    return len(found)
+
+
+async def _mentions(
+    user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
+) -> int:
+    """Count the documents with wrong mentions or headings; 0 while jobs have not linked all texts yet.
+
+    Entities without mentions are pruned only after every document is linked: a title that lost its mentions would
+    otherwise be deleted, and the documents that contain it would be linked differently.
+    """
+    async with db.reading(user_id) as reading:
+        if await name_changes.pending(reading, user_id, await name_changes.version(reading, user_id)):
+            return 0
+        if await jobs.count(reading, user_id, staging.LINK):
+            return 0
+        wanted = await repairs.document_ids(reading, user_id) if among is None else among
+    wrong: set[UUID] = set()
+    unsure: set[UUID] = set()
+    for _pass in range(MENTION_PASSES if rewrite else 1):
+        found = [
+            document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)
+        ]
+        for document_id in found if rewrite else ():
+            unsure.update(await _relink(user_id, document_id, db=db, keys=keys))
+        wrong.update(found)
+        if not found:
+            break
+    for some in _sliced(sorted(unsure), ROWS_PER_SLICE):
+        async with db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            await mentions.prune(writing, user_id, some)
+    return len(wrong)
+
+
+async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
+    async with db.reading(user_id) as reading:
+        expected = await mention_extraction.expected(reading, user_id, document_id, keys=keys)
+        return expected is not None and expected != await repairs.stored_names(reading, user_id, document_id)
+
+
+async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> list[UUID]:
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        if not await documents.exists(writing, user_id, document_id):
+            return []
+        return await mention_extraction.relink(writing, user_id, document_id, keys=keys)
+
+
+def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,55 @@
+"""Holds the state that the steps of one search share: the opened services, timings, and degraded parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+
+from app.pipelines.running import budget, turns
+from app.pipelines.running.services import Services
+from app.pipelines.running.turns import SearchTurn
+from app.providers import base
+from app.providers.calls import scope
+from app.shapes import Degraded
+from app.store.connection.transactions import Version
+
+
+@dataclass(slots=True)
+class SearchContext:
+    """One search in progress.
+
+    `version` is the user's version in the snapshot that the chunks of the search are from. `timings` has the duration
+    of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that were
+    applied. `turn` is given back while the search waits for a remote provider.
+    """
+
+    services: Services
+    user_id: str
+    turn: SearchTurn = turns.UNLIMITED
+    version: Version | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+    degraded: list[Degraded] = field(default_factory=list)
+    relaxed: list[str] = field(default_factory=list)
+
+    def waiting_for(self, model: object) -> AbstractAsyncContextManager[None]:
+        """Give the turn back while a remote model works; a local one uses the cores that the turns share."""
+        return self.turn.released() if base.policy_of(model) else nullcontext()
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the block's duration to the stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings[stage] = round(self.timings.get(stage, 0.0) + (time.perf_counter() - start) * 1000, 3)
+
+    @asynccontextmanager
+    async def running(self, *, work: str = "search") -> AsyncIterator[None]:
+        """Time the whole search; cancel it and its provider calls at the deadline. Raises DeadlineExceeded."""
+        seconds = self.services.budget.whole_s
+        async with budget.deadline(seconds, work=work):
+            with self.timed("total"), scope.entered(self.user_id, seconds=seconds):
+                yield

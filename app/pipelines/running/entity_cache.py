@@ -1,0 +1,72 @@
+"""Caches the entities that a query matched and the documents linked to each entity.
+
+Keys contain the user's version, which every change of documents or entities raises and which is read in the search's
+own transaction, so a change by any process takes effect at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from uuid import UUID
+
+from cachetools import LRUCache, TTLCache
+
+from app.shapes import EntityMatch
+from app.store.connection.transactions import SearchTransaction, Version, version
+from app.store.guidance.entity_lookup import LinkedDocuments
+
+TTL_S = 60
+MAX_QUERIES = 2_000
+MAX_LINKS = 200_000
+"""Cached links of all users together."""
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class EntityCache:
+    """Entity matches by query, for TTL_S seconds, and the documents with the strongest links by entity."""
+
+    matches: TTLCache[Hashable, Sequence[EntityMatch]] = field(
+        default_factory=lambda: TTLCache(maxsize=MAX_QUERIES, ttl=TTL_S)
+    )
+    links: LRUCache[Hashable, LinkedDocuments] = field(
+        default_factory=lambda: LRUCache(maxsize=MAX_LINKS, getsizeof=lambda links: len(links.strengths) + 1)
+    )
+
+
+async def get_or_find(
+    cache: TTLCache[Hashable, Found],
+    version: Version,
+    key: Hashable,
+    find: Callable[[], Awaitable[Found]],
+) -> Found:
+    """The cached value for the key at this version; on a miss, what `find` returns, which is then cached."""
+    stamped = (version, key)
+    cached = cache.get(stamped)
+    if cached is None:
+        cached = await find()
+        if cache.getsizeof(cached) <= cache.maxsize:
+            cache[stamped] = cached
+    return cached
+
+
+def linked(
+    db: SearchTransaction, user_id: str, entity_ids: Collection[UUID], most: int, *, cache: EntityCache
+) -> dict[UUID, LinkedDocuments] | None:
+    """The linked documents of the entities, at most so many of each; None if those of any entity are not cached."""
+    stamp = version(db)
+    found = {entity_id: cache.links.get((stamp, user_id, entity_id, most)) for entity_id in entity_ids}
+    known = {entity_id: documents for entity_id, documents in found.items() if documents is not None}
+    return known if len(known) == len(found) else None
+
+
+def remember(
+    db: SearchTransaction, user_id: str, documents: Mapping[UUID, LinkedDocuments], most: int, *, cache: EntityCache
+) -> None:
+    """Cache the linked documents by entity, of which at most so many of each were read."""
+    stamp = version(db)
+    for entity_id, found in documents.items():
+        cache.links[stamp, user_id, entity_id, most] = found

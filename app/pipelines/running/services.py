@@ -1,0 +1,74 @@
+"""Holds the opened database, providers and options that pipelines take as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from app.parsing.process import ParseLimits
+from app.pipelines.running.budget import Budget
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.entity_cache import EntityCache
+from app.providers import base
+from app.providers.base import Embedder, Llm, Reranker
+from app.providers.calls.policy import CallPolicy
+from app.shapes import Guidance, SourceRoots
+from app.store.connection.read_routes import ReadRoute
+from app.store.connection.transactions import Database
+from app.store.maintenance.standby import Standby
+
+__all__ = ["ReadRoute", "Services", "VectorCache"]
+
+
+@dataclass(slots=True)
+class VectorCache:
+    """The size of each user's cache of passage vectors, 0 for none, and how often this process found one there."""
+
+    size: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """A database, the providers, and the limits they work under.
+
+    `owner` is an embedded database as its owner sees it (all users' rows), for background work that no request asks
+    for. Without `llm` hops are expanded from stored names, without `reranker` only cosine re-ranking works.
+    `expected_schema` and `target_schema` are the present model and the one to which the vectors can be switched.
+    `local_token` is what requests present under AUTH=local_token; empty otherwise. `standby` serves the reads of
+    requests.
+    """
+
+    db: Database
+    embedder: Embedder
+    owner: Database | None = None
+    standby: Standby | None = None
+    chunking_options: ChunkingOptions = field(default_factory=ChunkingOptions)
+    parse_limits: ParseLimits = field(default_factory=ParseLimits)
+    budget: Budget = field(default_factory=Budget)
+    candidates: int = 100
+    rrf_k: int = 60
+    expected_schema: tuple[str, int] = ("", 0)
+    target_schema: tuple[str, int] | None = None
+    llm: Llm | None = None
+    reranker: Reranker | None = None
+    guidance: Guidance = field(default_factory=Guidance)
+    local_token: str = ""
+    source_roots: SourceRoots = field(default_factory=SourceRoots)
+    watch_interval_s: float = 300.0
+    entity_cache: EntityCache = field(default_factory=EntityCache)
+    cache: VectorCache = field(default_factory=VectorCache)
+
+    def new_route(self, *, required: int) -> ReadRoute:
+        """The route of a request, whose reads may go to the standby and must have the `required` version."""
+        return ReadRoute(self.db.targets, prefers_standby=self.standby is not None, required=required)
+
+    def for_request(self, route: ReadRoute, *, only_reads: bool) -> Services:
+        """The services with a database whose transactions follow the route of a request."""
+        return replace(self, db=self.db.for_request(route, only_reads=only_reads))
+
+    @property
+    def policies(self) -> list[CallPolicy]:
+        """The call policies of the remote models."""
+        found = map(base.policy_of, (self.embedder, self.llm, self.reranker))
+        return [policy for policy in found if policy is not None]

@@ -1,0 +1,67 @@
+"""Builds looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
+
+First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
+spelling, and last the nearest chunks by vector are returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.pipelines.running import offload
+from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Weights
+from app.store.connection.transactions import Reading
+from app.store.search import vocabulary
+from app.text.queries import spelling
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One relaxation, by its name in the answer's `relaxed`."""
+
+    name: str
+    needs_vector: bool = False
+
+
+DROP_CONSTRAINTS = Step("constraints_dropped")
+SIMILAR_WORDS = Step("similar_words")
+NEAREST = Step("nearest_vectors", needs_vector=True)
+STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
+
+MAX_UNKNOWN_WORDS = 16
+"""Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
+COMPARISON_COST = 10
+"""Cost of comparing a word with a stored one, in units of `offload.run`."""
+
+
+async def loosened(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+    """The request to run instead of one that found nothing; None if the step changes nothing."""
+    if step is NEAREST:
+        return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))
+    if request.lexical is None:
+        return None
+    if step is DROP_CONSTRAINTS:
+        bound = request.lexical.strict or request.lexical.excluded
+        return replace(request, lexical=LexicalQuery(request.lexical.words)) if bound else None
+    return await _respelled(request, result, db)
+
+
+async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+    """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
+    unknown = sorted((term.lexeme for term in result.terms if term.df == 0), key=lambda word: (-len(word), word))
+    stored = await vocabulary.starting_like(db, request.user_id, unknown[:MAX_UNKNOWN_WORDS])
+    size = COMPARISON_COST * sum(map(len, stored.values()))
+    words = await offload.run(size, _similar_words, stored)
+    if not words:
+        return None
+    text = " ".join(words)
+    return replace(
+        request,
+        lexical=LexicalQuery(IndexText(text, text)),
+        weights=Weights(request.weights.vector, request.weights.text or 1.0),
+    )
+
+
+def _similar_words(stored: Mapping[str, Sequence[str]]) -> list[str]:
+    return [near for word, lexemes in stored.items() for near in spelling.nearest(word, lexemes)]

@@ -1,0 +1,117 @@
+"""Finds the chunks nearest to a stored chunk or to a vector by cosine similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from app import errors
+from app.pipelines.running import model_switch
+from app.pipelines.running.context import SearchContext
+from app.pipelines.running.services import Services
+from app.pipelines.search import answers, pages
+from app.pipelines.search.pages import HybridRun, Page
+from app.providers import base
+from app.ranking import confidence
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import Answer, Detail, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
+from app.store.connection.transactions import Reading, retry_read, version
+from app.store.search import recall
+
+PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarQuery:
+    """The neighbours of a stored chunk (itself excluded) or of a vector; exactly one is given."""
+
+    user_id: str
+    chunk_id: UUID | None = None
+    vector: Sequence[float] | None = None
+    limit: int = 5
+    filters: Filters = field(default_factory=Filters)
+    exclude_chunk_ids: tuple[UUID, ...] = ()
+    candidates: int = 100
+    detail: Detail = "full"
+    cursor: str | None = None
+    group_size: int | None = None
+
+    @property
+    def excluded(self) -> tuple[UUID, ...]:
+        """All chunks that must not be returned."""
+        return self.exclude_chunk_ids + ((self.chunk_id,) if self.chunk_id else ())
+
+
+@model_switch.repeated
+async def run(query: SimilarQuery, services: Services) -> Answer:
+    """The nearest chunks, best first.
+
+    Raises NotFound if the chunk does not exist or belongs to another user, InvalidCursor, StaleCursor,
+    DatabaseUnavailable, and DeadlineExceeded when `services.budget.whole_s` is over.
+    """
+    context = SearchContext(services, query.user_id)
+    same = replace(query, cursor=None, detail="full")
+    wanted = pages.request_of(same, query.cursor, limit=query.limit, group_size=query.group_size)
+    async with context.running():
+        run = await _nearest(query, context)
+        hits = [Hit(candidate, "low", ()) for candidate in run.result.candidates]
+        page = await pages.read(hits, wanted, context, run=run)
+    return _answer(query, run.result, page, context)
+
+
+@retry_read
+async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
+    async with context.services.db.searching(query.user_id, candidates=query.candidates) as reading:
+        context.version = version(reading)
+        request = HybridRequest(
+            user_id=query.user_id,
+            vector=await _vector(query, reading, context.services.embedder.model.dimension),
+            lexical=None,
+            weights=PLAN.weights,
+            fusion=PLAN.fusion,
+            limit=1 + (query.limit if query.group_size is None else 2 * query.candidates),
+            candidates=query.candidates,
+            filters=query.filters,
+            exclude_chunk_ids=query.excluded,
+            with_content=query.detail != "ids",
+        )
+        result = await recall.hybrid(reading, request)
+        return HybridRun(request, result, is_whole=len(result.candidates) < request.limit)
+
+
+def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: SearchContext) -> Answer:
+    hits = tuple(_completed(hit, query) for hit in page.hits)
+    return Answer(
+        hits=hits,
+        confidence=hits[0].confidence if hits else None,
+        strategies_matched=("vector",) if hits else (),
+        query_type=None,
+        mode="semantic",
+        fusion=PLAN.fusion,
+        search_mode="flat",
+        fallback_reason=None if hits or page.offset else answers.why_empty(query.filters, query.excluded, result),
+        approximate=result.approximate and len(hits) < query.limit,
+        degraded=(),
+        relaxed=(),
+        timings=context.timings,
+        detail=query.detail,
+        next_cursor=page.next_cursor,
+    )
+
+
+def _completed(hit: Hit, query: SimilarQuery) -> Hit:
+    candidate = hit.candidate
+    level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
+    more = tuple(_completed(other, query) for other in hit.more)
+    return Hit(answers.with_detail(candidate, query.detail), level, ("vector",), more=more)
+
+
+async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:
+    if query.chunk_id is not None:
+        return await recall.vector_of(reading, query.user_id, query.chunk_id)
+    if query.vector is None:
+        raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
+    if len(query.vector) != dimension:
+        raise errors.InvalidVector(f"Must have {dimension} numbers; this one has {len(query.vector)}.", field="vector")
+    return base.unit_vector(query.vector)

@@ -1,0 +1,114 @@
+"""Finds the snippet of each hit: Postgres analyses its words, `text.snippets` chooses the sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import UUID
+
+from app.pipelines.running import offload
+from app.pipelines.running.context import SearchContext
+from app.pipelines.search.retrieval import Retrieval
+from app.shapes import Hit, ParsedQuery, Snippet
+from app.store.connection.transactions import retry_read
+from app.store.documents import chunks
+from app.text.queries import snippets
+from app.text.queries.snippets import Lexemes
+from app.text.words import lexical, word_spans
+
+COST = 40
+"""Cost of a code point of a passage in units of `offload.run`."""
+DEFAULT_CONFIG = "english"
+"""The configuration of a chunk that was replaced or deleted after it was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitText:
+    """The text of a hit, and the name by which a later hop reached it."""
+
+    text: str
+    name: str = ""
+
+
+async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Retrieval, context: SearchContext) -> list[Hit]:
+    """The hits, and those in their `more`, with their snippets. `texts` has the whole text of each by chunk id.
+
+    Raises DatabaseUnavailable.
+    """
+    every = [one for hit in hits for one in (hit, *hit.more)]
+    passages = {
+        one.candidate.chunk_id: HitText(texts[one.candidate.chunk_id], one.via.name if one.via else "") for one in every
+    }
+    with context.timed("snippets"):
+        by_id = await _of_passages(passages, found, context)
+    return [_with_snippets(hit, by_id) for hit in hits]
+
+
+def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
+    more = tuple(_with_snippets(other, by_id) for other in hit.more)
+    return replace(hit, snippet=by_id[hit.candidate.chunk_id], more=more)
+
+
+async def _of_passages(
+    passages: Mapping[UUID, HitText], found: Retrieval, context: SearchContext
+) -> dict[UUID, Snippet]:
+    size = COST * sum(len(passage.text) for passage in passages.values())
+    words = await offload.run(size, _words, [passage.text for passage in passages.values()])
+    sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
+    terms = [term.lexeme for term in found.result.terms]
+    lexemes = await _analysed(list(passages), words, sought, terms, context)
+    return await offload.run(size, _chosen, passages, found, lexemes)
+
+
+def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
+    return [parsed.words, *parsed.phrases, *{passage.name for passage in passages.values()}]
+
+
+def _words(texts: Iterable[str]) -> list[str]:
+    """The different words of the texts; scripts without spaces need no analysis."""
+    return list(dict.fromkeys(span.text for text in texts for span in word_spans.of(text) if not span.unspaced))
+
+
+@retry_read
+async def _analysed(
+    chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
+) -> dict[UUID, Lexemes]:
+    """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
+    by_config: dict[str, Lexemes] = {}
+    async with context.services.db.reading(context.user_id) as reading:
+        configs = await chunks.configs(reading, context.user_id, chunk_ids)
+        for config in {*configs.values(), DEFAULT_CONFIG}:
+            indexed = await offload.run(COST * len(words), _indexed, (*words, *sought), config)
+            by_config[config] = await chunks.lexemes_of_words(
+                reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
+            )
+    return {chunk_id: by_config[configs.get(chunk_id, DEFAULT_CONFIG)] for chunk_id in chunk_ids}
+
+
+def _indexed(words: Iterable[str], config: str) -> dict[str, str]:
+    """Each word as it is indexed."""
+    return {word: word.lower() if _is_plain(word) else lexical.index_text(word, config) for word in words}
+
+
+def _is_plain(word: str) -> bool:
+    """Whether indexing only puts the word into lower case."""
+    return word.isascii() and word.isalpha() and (len(word) == 1 or word[1:].islower())
+
+
+def _chosen(passages: Mapping[UUID, HitText], found: Retrieval, lexemes: Mapping[UUID, Lexemes]) -> dict[UUID, Snippet]:
+    return {
+        chunk_id: snippets.choose(passage.text, _sought(passage, found, lexemes[chunk_id]), lexemes[chunk_id])
+        for chunk_id, passage in passages.items()
+    }
+
+
+def _sought(passage: HitText, found: Retrieval, lexemes: Lexemes) -> snippets.Sought:
+    weights = {term.lexeme: term.idf for term in found.result.terms}
+    highest = max(weights.values(), default=1.0)
+    names = (lexeme for span in word_spans.of(passage.name) for lexeme in snippets.lexemes_of(span, lexemes))
+    return snippets.Sought(
+        weights=weights,
+        names=dict.fromkeys(names, highest),
+        phrases=[snippets.phrase(text, lexemes) for text in found.parsed.phrases],
+        written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
+    )

@@ -1,0 +1,81 @@
+"""Turns a query into the request for the hybrid statement: parses it, chooses the fusion, embeds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from app.pipelines.running import query_vector
+from app.pipelines.running.context import SearchContext
+from app.pipelines.search import rerank
+from app.ranking import fusion_plan
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, Vector
+from app.text.queries import analysis
+from app.text.words import lexical
+
+ACCENTS_FOLDED, ACCENTS_KEPT = "english", "german"
+"""One text-search configuration of each kind: every other one folds accents or keeps them like one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """A parsed query, how its legs are fused, and the request made of both."""
+
+    parsed: ParsedQuery
+    plan: FusionPlan
+    request: HybridRequest
+
+
+async def understand(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
+    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector.
+
+    The request is for `ahead` candidates more than the answer needs.
+    """
+    parsed = analysis.parse(query.text)
+    plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    needs_vector = plan.weights.vector > 0 or query.rerank == "cosine"
+    vector = await query_vector.embed(parsed.text, context) if needs_vector else None
+    request = _request(query, parsed, plan, vector)
+    return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
+
+
+def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None) -> HybridRequest:
+    return HybridRequest(
+        user_id=query.user_id,
+        vector=vector,
+        lexical=lexical_query(parsed),
+        weights=plan.weights,
+        fusion=plan.fusion,
+        limit=_candidates_wanted(query),
+        k=query.k,
+        candidates=query.candidates,
+        filters=query.filters,
+        exclude_chunk_ids=query.exclude_chunk_ids,
+        min_vector_score=query.min_vector_score,
+        min_rrf_score=query.min_rrf_score,
+        with_content=query.detail != "ids"
+        or bool(parsed.phrases)
+        or parsed.query_type == "technical"
+        or rerank.is_wanted(query),
+    )
+
+
+def _candidates_wanted(query: Query) -> int:
+    """How many candidates are needed to fill the answer after the later steps have dropped some."""
+    if query.has_minimum or query.group_size is not None:
+        return 2 * query.candidates
+    return rerank.pool_size(query.limit) if rerank.is_wanted(query) else query.limit
+
+
+def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
+    """The parsed query in the form that the text leg reads."""
+    return LexicalQuery(
+        words=index_text(parsed.words),
+        strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
+        excluded=tuple(index_text(text) for text in parsed.excluded),
+    )
+
+
+def index_text(text: str) -> IndexText:
+    """A text in both forms that the database analyses."""
+    return IndexText(folded=lexical.index_text(text, ACCENTS_FOLDED), plain=lexical.index_text(text, ACCENTS_KEPT))

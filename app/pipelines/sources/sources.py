@@ -1,0 +1,167 @@
+"""Adds, lists and removes sources, and queues the jobs that synchronise them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+from uuid import UUID
+
+from app import errors
+from app.pipelines.documents import selections
+from app.pipelines.running.services import Services
+from app.pipelines.sources import source_roots, source_scan
+from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
+from app.store.connection.transactions import Database, Writing, retry_read
+from app.store.documents import staging
+from app.store.entities import mentions
+from app.store.jobs import jobs
+from app.store.sources import sources
+
+EVERYTHING = ("**/*",)
+MAX_SOURCES = 1_000
+MAX_FAILURES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRequest:
+    """A source to add as it was requested: the path of a folder or a file, and the options of `SourceDraft`."""
+
+    path: str
+    globs: tuple[str, ...] = EVERYTHING
+    text_field: str | None = None
+    watch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """A source with its numbers, and the files that could not be stored."""
+
+    source: Source
+    numbers: SourceNumbers
+    failures: tuple[FileFailure, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AddedSource:
+    """What became of a request to add a source, and the job that synchronises it."""
+
+    source: Source
+    status: Literal["added", "changed", "unchanged"]
+    job_id: UUID
+
+
+async def add(request: SourceRequest, user_id: str, services: Services, *, confined: bool = True) -> AddedSource:
+    """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
+
+    `confined`: the folder must be below the user's roots, now and whenever it is synchronised. Raises
+    FolderNotAllowed, BadRequest naming the field, Conflict if there are too many sources.
+    """
+    if confined:
+        folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
+    else:
+        folder, name = source_roots.any_folder(request.path)
+    draft = _draft(request, folder, name, confined=confined)
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        known = await sources.find(writing, user_id, path=draft.path, globs=draft.globs)
+        status: Literal["added", "changed", "unchanged"] = "added"
+        if known is None:
+            if len(await sources.folders(writing, user_id)) >= MAX_SOURCES:
+                raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
+            source_id = await sources.add(writing, user_id, draft)
+        else:
+            source_id, status = known.source_id, "unchanged" if known.draft == draft else "changed"
+            if status == "changed":
+                reread = known.draft.text_field != draft.text_field
+                await sources.change(writing, user_id, source_id, draft, reread=reread)
+        job_id = await _enqueue(writing, user_id, source_id)
+        return AddedSource(await sources.get(writing, user_id, source_id), status, job_id)
+
+
+async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
+    """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        await sources.get(writing, user_id, source_id)
+        return await _enqueue(writing, user_id, source_id)
+
+
+async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> Source:
+    """Set whether the folder of a source is watched. Raises NotFound."""
+    async with db.writing(user_id) as writing:
+        source = await sources.get(writing, user_id, source_id)
+        draft = replace(source.draft, watch=watched)
+        await sources.change(writing, user_id, source_id, draft, reread=False)
+        return replace(source, draft=draft)
+
+
+@retry_read
+async def get(source_id: UUID, user_id: str, *, db: Database) -> SourceState:
+    """One source with its numbers and failures. Raises NotFound."""
+    async with db.primary.reading(user_id) as reading:
+        source = await sources.get(reading, user_id, source_id)
+        numbers = await sources.numbers(reading, user_id, [source_id])
+        failures = await sources.failures(reading, user_id, source_id=source_id, limit=MAX_FAILURES)
+    return SourceState(source, numbers[source_id], tuple(failures))
+
+
+@retry_read
+async def page(
+    user_id: str, *, db: Database, limit: int, after: tuple[datetime, UUID] | None = None
+) -> list[SourceState]:
+    """The user's sources with their numbers, newest first."""
+    async with db.primary.reading(user_id) as reading:
+        found = await sources.page(reading, user_id, limit=limit, after=after)
+        numbers = await sources.numbers(reading, user_id, [source.source_id for source in found])
+    return [SourceState(source, numbers[source.source_id]) for source in found]
+
+
+async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+    """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
+    async with services.db.writing(user_id) as writing:
+        await mentions.lock(writing, user_id)
+        await sources.get(writing, user_id, source_id)
+        for job_id in await jobs.open_of_source(writing, user_id, sources.JOB, source_id):
+            await jobs.cancel(writing, user_id, job_id)
+        await staging.cancel_of_source(writing, user_id, source_id)
+    return await _delete_documents(source_id, user_id, services, actor=actor)
+
+
+async def _delete_documents(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
+    """Delete the documents of a source, then the source; a job that was running may have stored some meanwhile."""
+    only = Filters(source_ids=(source_id,))
+    total: SelectionDeletion | None = None
+    while True:
+        removed = await selections.delete(only, user_id, services, actor=actor)
+        total = removed if total is None else total + removed
+        async with services.db.writing(user_id) as writing:
+            await mentions.lock(writing, user_id)
+            if not await sources.has_documents(writing, user_id, source_id):
+                await sources.delete(writing, user_id, source_id)
+                return total
+
+
+async def _enqueue(writing: Writing, user_id: str, source_id: UUID) -> UUID:
+    """The job of a source that waits, or a new one: one that runs may have passed what has changed since."""
+    waiting = await jobs.open_of_source(writing, user_id, sources.JOB, source_id, only_queued=True)
+    job_id = waiting[0] if waiting else await jobs.add(writing, user_id, sources.JOB, {"source_id": str(source_id)})
+    await sources.set_job(writing, user_id, source_id, job_id)
+    return job_id
+
+
+def _draft(request: SourceRequest, folder: Path, name: str | None, *, confined: bool) -> SourceDraft:
+    patterns: Sequence[str] = request.globs
+    if name is not None:
+        if request.globs != EVERYTHING:
+            raise errors.BadRequest("Leave out the patterns: the path is that of a file.", field="globs")
+        patterns = [source_scan.literal(name)]
+    return SourceDraft(
+        path=str(folder),
+        globs=source_scan.globs(patterns),
+        text_field=request.text_field,
+        watch=request.watch,
+        confined=confined,
+    )

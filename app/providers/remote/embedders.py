@@ -1,0 +1,117 @@
+"""Embeds text over HTTP: any OpenAI-compatible endpoint, Ollama, or text-embeddings-inference (TEI)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from app import errors
+from app.providers import base
+from app.providers.calls.breaker import ProviderModel
+from app.providers.calls.policy import CallLimits, CallPolicy
+from app.providers.remote import endpoint
+from app.providers.remote.endpoint import Endpoint
+from app.shapes import Vector
+
+BATCH = 32
+"""Passages of one request: TEI's default maximum, and an answer that is parsed in a few milliseconds."""
+MAX_BYTES = 20_000_000
+RESIZABLE = "text-embedding-3"
+"""Models of OpenAI that return as many dimensions as are requested; other servers reject the parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingApi:
+    """A protocol: its path, the body of a request, and the vectors in an answer (else KeyError, TypeError)."""
+
+    name: str
+    path: str
+    body: Callable[[base.EmbeddingModel, list[str]], dict[str, Any]]
+    vectors: Callable[[Any], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """Text that is put before each query and before each passage."""
+
+    query: str = ""
+    document: str = ""
+
+
+class HttpEmbedder:
+    """An Embedder behind one endpoint. Vectors are scaled to length one."""
+
+    def __init__(
+        self,
+        api: EmbeddingApi,
+        model: base.EmbeddingModel,
+        *,
+        url: str,
+        api_key: str | None = None,
+        prefixes: Prefixes = Prefixes(),
+        limits: CallLimits = CallLimits(3.0),
+    ) -> None:
+        self._api = api
+        self._model = model
+        self._prefixes = prefixes
+        headers = endpoint.bearer(api_key)
+        self._endpoint = Endpoint("The embedding model", url=url, headers=headers, max_bytes=MAX_BYTES)
+        self.policy = CallPolicy(ProviderModel("embedder", api.name, model.name), limits)
+
+    @property
+    def model(self) -> base.EmbeddingModel:
+        """The model that computes the vectors."""
+        return self._model
+
+    async def embed_query(self, text: str) -> Vector:
+        """Embed one query. Raises ProviderError, BadEmbedding."""
+        return (await self.policy.call(lambda: self._embed([self._prefixes.query + text])))[0]
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
+        prefixed = [self._prefixes.document + text for text in texts]
+        vectors: list[Vector] = []
+        for start in range(0, len(prefixed), BATCH):
+            vectors += await self.policy.bulk(partial(self._embed, prefixed[start : start + BATCH]))
+        return vectors
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._endpoint.aclose()
+
+    async def _embed(self, texts: list[str]) -> list[Vector]:
+        answer = await self._endpoint.post(self._api.path, self._api.body(self._model, texts))
+        try:
+            found = self._api.vectors(answer)
+        except (KeyError, TypeError, ValueError) as error:
+            message = "The embedding model's answer does not follow its API."
+            raise errors.BadEmbedding(message, fault="answer") from error
+        return base.read_vectors(found, count=len(texts), dimension=self._model.dimension)
+
+
+def _openai_body(model: base.EmbeddingModel, texts: list[str]) -> dict[str, Any]:
+    resized = {"dimensions": model.dimension} if model.name.startswith(RESIZABLE) else {}
+    return {"model": model.name, "input": texts, "encoding_format": "float", **resized}
+
+
+def _openai_vectors(answer: Any) -> list[Any]:
+    rows = {row["index"]: row["embedding"] for row in answer["data"]}
+    return [rows[index] for index in range(len(answer["data"]))]
+
+
+OPENAI = EmbeddingApi("openai", "embeddings", _openai_body, _openai_vectors)
+OLLAMA = EmbeddingApi(
+    "ollama",
+    "api/embed",
+    lambda model, texts: {"model": model.name, "input": texts, "truncate": True},
+    lambda answer: list(answer["embeddings"]),
+)
+TEI = EmbeddingApi(
+    "tei",
+    "embed",
+    lambda _model, texts: {"inputs": texts, "normalize": True, "truncate": True},
+    lambda answer: list(answer),
+)
+APIS = {api.name: api for api in (OPENAI, OLLAMA, TEI)}

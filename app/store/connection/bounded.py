@@ -1,0 +1,132 @@
+"""Limits every wait on a Postgres connection on the client's side.
+
+Server-side timeouts do not apply if the server is frozen or the network drops packets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import asyncpg
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app import errors
+from app.store.connection import failures
+
+log = logging.getLogger(__name__)
+
+ROLLBACK_S = 1.0
+CLOSE_S = 0.2
+"""Maximum time for an orderly end of a connection; after that the socket is closed."""
+REACH_S = 2.0
+"""Maximum time for a new pool connection, and for a transaction's first statement, which takes a millisecond."""
+_KEEPALIVE_IDLE_S, _KEEPALIVE_INTERVAL_S, _KEEPALIVE_PROBES = 15, 5, 3
+_UNACKNOWLEDGED_MS = 30_000
+UNRESPONSIVE = "The database does not respond; try again shortly."
+UNREACHABLE = (
+    ConnectionError,
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
+SLACK_S = 1.0
+"""Seconds that the client waits beyond the server's statement_timeout."""
+SERVER_SETTINGS = {
+    "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_S),
+    "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_S),
+    "tcp_keepalives_count": str(_KEEPALIVE_PROBES),
+    "tcp_user_timeout": str(_UNACKNOWLEDGED_MS),
+}
+"""The same keepalive probes, sent by the server."""
+
+
+class Driver(asyncpg.Connection):  # type: ignore[misc]  # it has no types
+    """A driver connection with TCP keepalives and a bounded close."""
+
+    def __init__(self, protocol: Any, transport: asyncio.Transport, *rest: Any) -> None:
+        super().__init__(protocol, transport, *rest)
+        _keep_alive(transport.get_extra_info("socket"))
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close within CLOSE_S; the driver then aborts the connection and raises TimeoutError."""
+        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
+
+
+class Connection(AsyncConnection):
+    """A connection whose statements each end within `limit_s`.
+
+    A statement that does not is cancelled, and SQLAlchemy then closes the connection instead of pooling it.
+    """
+
+    limit_s: float = REACH_S
+
+    async def execute(self, *args: Any, **kwargs: Any) -> Any:
+        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
+        async with within(self.limit_s):
+            return await super().execute(*args, **kwargs)
+
+    async def run_sync(self, *args: Any, **kwargs: Any) -> Any:
+        """Like AsyncConnection's method. Raises Unresponsive after `limit_s`."""
+        async with within(self.limit_s):
+            return await super().run_sync(*args, **kwargs)
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """Cancel the block after `seconds` and raise Unresponsive."""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        log.warning("database does not respond", extra={"action": "database_unresponsive"})
+        raise failures.Unresponsive(UNRESPONSIVE) from error
+
+
+@asynccontextmanager
+async def transaction(connection: AsyncConnection, commit_s: float) -> AsyncIterator[None]:
+    """A transaction that is committed, or rolled back after an error, within a time limit.
+
+    A connection on which either takes longer is closed.
+    """
+    begun = await connection.begin()
+    try:
+        yield
+    except BaseException:
+        with suppress(errors.DatabaseUnavailable):
+            async with within(ROLLBACK_S):
+                await begun.rollback()
+        raise
+    async with within(commit_s):
+        await begun.commit()
+
+
+def _keep_alive(connected: socket.socket) -> None:
+    """Enable TCP keepalives that detect a dead peer within about 30 seconds."""
+    if connected.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", _KEEPALIVE_IDLE_S),
+        ("TCP_KEEPINTVL", _KEEPALIVE_INTERVAL_S),
+        ("TCP_KEEPCNT", _KEEPALIVE_PROBES),
+        ("TCP_USER_TIMEOUT", _UNACKNOWLEDGED_MS),
+    ):
+        if hasattr(socket, name):  # not available on every platform
+            connected.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def limit_s(timeout_ms: int) -> float:
+    """The client's time limit in seconds for a statement with this statement_timeout."""
+    return timeout_ms / 1000 + SLACK_S

@@ -1,0 +1,181 @@
+"""Opens transactions on one Postgres server from a pool of connections, with time limits and translated errors.
+
+Every wait is limited on the client, because server-side timeouts do not apply if the server is frozen or packets are
+lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app import errors
+from app.store.connection import bounded, driver_errors, failures, vector_tables
+
+ENTERED, WRITTEN = "stepwell_entered", "stepwell_written"
+"""Keys in a connection's `info`: what its transaction has read when it began, and the version that it has written."""
+DISPOSE_S = 2.0
+
+
+class _ConnectionClosed(Exception):
+    """Raised if a pooled connection has been closed."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHooks:
+    """Callbacks to a server that this process manages.
+
+    `on_lost` is awaited when the server cannot be reached, so that it is restarted. `is_full` returns whether its disk
+    has no room for writes.
+    """
+
+    on_lost: Callable[[], Awaitable[None]] | None = None
+    is_full: Callable[[], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The first statement of a transaction with its values, and the time limit of each later statement."""
+
+    first: sa.TextClause
+    values: dict[str, object]
+    limit_s: float
+    read_only: bool = False
+
+
+class Pool:
+    """The connections to one server.
+
+    `is_reachable` is whether the last attempt to use the server reached it, `is_read_only` whether the last transaction
+    that could write found that the server lets it read only. `is_admitted` is whether it may serve reads of users.
+    """
+
+    def __init__(self, engine: AsyncEngine, hooks: ServerHooks | None = None) -> None:
+        self.engine = engine
+        self.hooks = hooks or ServerHooks()
+        self.is_reachable = True
+        self.is_read_only = False
+        self.is_admitted = True
+        self._is_closed = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether reads may go to this server now."""
+        return self.is_admitted and self.is_reachable
+
+    @asynccontextmanager
+    async def transaction(self, entry: Entry) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction and run its first statement.
+
+        If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
+        connections and a new one. This replaces a ping, which would cost every transaction three round trips.
+        """
+        async with self._translated(read_only=entry.read_only):
+            for left in reversed(range(self.size() + 1)):
+                try:
+                    connection, stack = await self._begun(entry)
+                    break
+                except _ConnectionClosed as died:
+                    if not left:
+                        raise died.error from None
+            self.is_reachable = True
+            async with stack:
+                yield connection
+
+    async def _begun(self, entry: Entry) -> tuple[AsyncConnection, AsyncExitStack]:
+        """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
+        connection = bounded.Connection(self.engine)
+        async with AsyncExitStack() as stack:
+            await self._check_out(connection, stack, read_only=entry.read_only)
+            try:
+                await stack.enter_async_context(bounded.transaction(connection, entry.limit_s))
+                first = (await connection.execute(entry.first, entry.values)).one()
+            except (exc.DBAPIError, *bounded.UNREACHABLE) as error:
+                if not driver_errors.is_lost(error):
+                    raise
+                await connection.invalidate()
+                raise _ConnectionClosed(error) from error
+            self._entered(connection.info, first)
+            connection.limit_s = entry.limit_s
+            return connection, stack.pop_all()
+
+    def _entered(self, info: dict[str, Any], first: sa.Row[Any]) -> None:
+        """Keep what the first statement has read. Raises ModelReplaced."""
+        info[ENTERED], info[WRITTEN] = first[0], None
+        if "read_only" in first._fields:
+            self.is_read_only = first.read_only == "on"
+        vector_tables.entered(info, first)
+
+    async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
+        """Check a connection out of the pool, which may open a new one. Raises DatabaseUnavailable."""
+        if self._is_closed:
+            raise errors.DatabaseUnavailable("The service is shutting down.")
+        try:
+            # The pool limits the wait for a free connection; this also limits opening a new one.
+            async with bounded.within(self._wait_s() + bounded.REACH_S):
+                await stack.enter_async_context(connection)
+                stack.push_async_callback(self._drop_if_closed, connection)
+                if read_only:
+                    # Both are part of BEGIN, which they make no slower.
+                    await connection.execution_options(postgresql_readonly=True, isolation_level="REPEATABLE READ")
+        except TimeoutError as error:
+            raise failures.Unresponsive(bounded.UNRESPONSIVE) from error
+
+    async def _drop_if_closed(self, connection: AsyncConnection) -> None:
+        """Close a connection that would be returned to a pool that nothing closes any more."""
+        if self._is_closed:
+            await connection.invalidate()
+
+    @asynccontextmanager
+    async def _translated(self, *, read_only: bool) -> AsyncIterator[None]:
+        try:
+            yield
+        except failures.Unresponsive:
+            self.is_reachable = False
+            raise
+        except (exc.SQLAlchemyError, asyncpg.PostgresError, *bounded.UNREACHABLE) as error:
+            translated = driver_errors.translated(error, read_only=read_only)
+            if isinstance(translated, errors.ReadOnly):
+                self.is_read_only = True
+            if isinstance(translated, errors.ConnectionLost) and not isinstance(translated, failures.RecoveryConflict):
+                self.is_reachable = False
+                if self.hooks.on_lost is not None:
+                    await asyncio.shield(self.hooks.on_lost())
+            raise translated from error
+
+    async def close(self) -> None:
+        """Close all connections within DISPOSE_S seconds; connections that do not respond are dropped.
+
+        Connections in use are closed when their transaction ends. No further transaction is opened.
+        """
+        self._is_closed = True
+        await self.close_idle()
+
+    async def close_idle(self) -> None:
+        """Close the connections that are not in use within DISPOSE_S seconds; new ones can be opened."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(DISPOSE_S):
+                await self.engine.dispose()
+
+    def in_use(self) -> int:
+        """The number of connections that are checked out."""
+        return int(getattr(self.engine.pool, "checkedout", lambda: 0)())
+
+    def size(self) -> int:
+        """The maximum number of pooled connections."""
+        return int(getattr(self.engine.pool, "size", lambda: 0)())
+
+    def _wait_s(self) -> float:
+        return float(getattr(self.engine.pool, "timeout", lambda: 0.0)())

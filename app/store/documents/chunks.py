@@ -1,0 +1,100 @@
+"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks and words contain.
+
+Runs `chunks_by_id.sql`, `best_chunks_of_documents.sql`, `lexemes_of_chunks.sql` and `lexemes_of_words.sql`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.shapes import Candidate, HybridRequest, Vector
+from app.store.connection import sql, vectors
+from app.store.connection.transactions import Reading
+from app.store.documents import filters
+from app.store.schema import tables
+
+_c = tables.chunks.c
+
+
+async def by_id(
+    db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None
+) -> dict[UUID, tuple[Candidate, float | None]]:
+    """Chunks by id with their content, without scores, each with its similarity to the vector."""
+    embedding = None if vector is None else vectors.as_text(vector)
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
+    rows = await db.execute(sql.statement("chunks_by_id"), binds)
+    return {row.chunk_id: _with_similarity(row) for row in rows}
+
+
+async def best_of_documents(
+    db: Reading, request: HybridRequest, document_ids: Sequence[UUID], *, limit: int
+) -> list[Candidate]:
+    """The chunk of each document that is nearest to the vector, in the given order, without ranks and with score 0.
+
+    Documents that do not pass the filters and excluded chunks are left out.
+    """
+    filtering = filters.binds(request.filters)
+    binds = {
+        "user_id": request.user_id,
+        "linked_ids": list(document_ids),
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "limit": limit,
+        **filtering,
+    }
+    rows = await db.execute(sql.statement("best_chunks_of_documents", *filtering), binds)
+    found = (_with_similarity(row) for row in rows)
+    return [replace(candidate, vector_score=similarity, cosine=similarity) for candidate, similarity in found]
+
+
+def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
+    fields = dict(row._mapping)
+    similarity = fields.pop("similarity")
+    fields["heading_path"] = tuple(fields["heading_path"])
+    return Candidate(**fields, score=0.0, **_NO_SCORES), similarity
+
+
+async def matching_lexemes(
+    db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
+) -> dict[UUID, frozenset[str]]:
+    """Those of the lexemes that each chunk contains."""
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
+    rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
+    return {row.chunk_id: frozenset(row.lexemes) for row in rows}
+
+
+async def configs(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> dict[UUID, str]:
+    """The text-search configuration of each chunk."""
+    among = _c.chunk_id == sa.any_(sa.literal(list(chunk_ids), sa.ARRAY(sa.Uuid)))
+    return {
+        chunk_id: config
+        for chunk_id, config in await db.execute(sa.select(_c.chunk_id, _c.config).where(_c.user_id == user_id, among))
+    }
+
+
+async def lexemes_of_words(
+    db: Reading, config: str, indexed: Mapping[str, str], *, sought: Iterable[str], lexemes: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """The lexemes of each word that shares one with `sought` or is among `lexemes`.
+
+    `indexed` maps words to their form in the text index; `sought` are words in that form.
+    """
+    binds = {
+        "config": config,
+        "words": list(indexed),
+        "indexed": list(indexed.values()),
+        "sought": list(sought),
+        "lexemes": list(lexemes),
+    }
+    rows = await db.execute(sql.statement("lexemes_of_words"), binds)
+    return {row.word: frozenset(row.lexemes) for row in rows}
+
+
+_NO_SCORES: dict[str, Any] = dict.fromkeys(
+    ("rrf_score", "convex_score", "vector_score", "text_score", "vector_rank", "text_rank")
+)

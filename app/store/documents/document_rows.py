@@ -1,0 +1,224 @@
+"""Writes and removes the rows of documents: themselves, their chunks, vectors, postings and statistics.
+
+Every function runs under the user's lock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid5
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+from app.shapes import DocumentDraft
+from app.store.connection import sql, vectors
+from app.store.connection.transactions import Writing, wrote
+from app.store.entities import mentions
+from app.store.jobs import jobs
+from app.store.schema import tables
+
+VectorValue = str | Sequence[float]
+"""A vector as Postgres text or as numbers."""
+CLEAN = "remove_postings"
+"""The kind of jobs that remove the postings of hidden chunks."""
+MOST_UNINDEXED = 2_000
+"""Chunks up to which a document's postings are removed at once."""
+SLICE = 500
+"""Number of vectors per insert, limited so that the HNSW insertion stays within the statement timeout."""
+_d = tables.documents.c
+_c = tables.chunks.c
+
+
+async def lock(db: Writing, user_id: str, chunk_count: int) -> int:
+    """Take the user's lock; returns the first of the numbers for this many new chunks."""
+    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})).one()
+    wrote(db, row.version)
+    return int(row.first_no)
+
+
+async def clear(db: Writing, user_id: str, document_id: UUID) -> None:
+    """Delete the chunks of a document with their vectors, postings and mentions.
+
+    The postings of a long document are hidden instead, and a job removes them.
+    """
+    binds = {"user_id": user_id, "document_id": document_id}
+    own = (_c.user_id == user_id, _c.document_id == document_id)
+    numbers = sa.select(sa.func.count(), sa.func.min(_c.chunk_no), sa.func.max(_c.chunk_no)).where(*own)
+    count, first, last = (await db.execute(numbers)).one()
+    if count > MOST_UNINDEXED or (count and last - first + 1 != count):
+        await hide(db, user_id, document_id, before=last + 1)
+        await jobs.enqueue(db, user_id, CLEAN)
+        return
+    mentioned = await mentions.of_document(db, user_id, document_id)
+    await db.execute(sql.statement("unindex_document"), binds)
+    counted = {"user_id": user_id, "document_ids": [document_id], "sign": -1}
+    await db.execute(sql.statement("count_documents"), counted)
+    await _delete_chunks(db, user_id, document_id, before=None)
+    await mentions.prune(db, user_id, mentioned)
+
+
+async def hide(db: Writing, user_id: str, document_id: UUID, *, before: int) -> None:
+    """Delete the chunks of a document with numbers below `before`, and hide their postings."""
+    mentioned = await mentions.of_document(db, user_id, document_id)
+    binds = {"user_id": user_id, "document_id": document_id, "before": before}
+    await db.execute(sql.statement("hide_document"), binds)
+    await _delete_chunks(db, user_id, document_id, before=before)
+    await mentions.prune(db, user_id, mentioned)
+
+
+async def _delete_chunks(db: Writing, user_id: str, document_id: UUID, *, before: int | None) -> None:
+    """Delete the chunks of a document, those with numbers below `before` if given.
+
+    What refers to them is deleted first, because the foreign keys would delete it row by row.
+    """
+    for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
+        c = table.c
+        below = [] if before is None else [c.chunk_no < before]
+        await db.execute(sa.delete(table).where(c.user_id == user_id, c.document_id == document_id, *below))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentWrite:
+    """A document to write, whose chunks are numbered from `first_no`; `is_new` if it has no row yet."""
+
+    document_id: UUID
+    draft: DocumentDraft
+    first_no: int
+    is_new: bool
+
+
+async def write(
+    db: Writing,
+    user_id: str,
+    writes: Sequence[DocumentWrite],
+    *,
+    vectors_by_key: Mapping[UUID, VectorValue],
+    names_version: int = 0,
+) -> None:
+    """Insert or update the rows of documents, and insert their chunks with vectors, postings and statistics.
+
+    Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
+    which the caller links the documents to entities in this transaction.
+    """
+    await _insert(db, user_id, [one for one in writes if one.is_new], names_version)
+    for one in writes:
+        if not one.is_new:
+            values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
+            # A caller that links the document in this transaction has no entities that a model named.
+            values |= {"extracted": []} if names_version else {}
+            await update(db, user_id, one.document_id, one.draft, values)
+    await _write_chunks(db, user_id, [one for one in writes if one.draft.chunks], vectors_by_key)
+
+
+async def _insert(db: Writing, user_id: str, new: Sequence[DocumentWrite], names_version: int) -> None:
+    if not new:
+        return
+    drafts = [one.draft for one in new]
+    binds = {
+        "document_ids": [one.document_id for one in new],
+        "identities": [draft.identity for draft in drafts],
+        "uris": [draft.uri for draft in drafts],
+        "titles": [draft.title for draft in drafts],
+        "configs": [draft.config for draft in drafts],
+        "metadata": [json.dumps(draft.metadata) for draft in drafts],
+        "contents": [draft.content for draft in drafts],
+        "content_hashes": [draft.content_hash for draft in drafts],
+        "attributes_hashes": [draft.attributes_hash for draft in drafts],
+        "created_ats": [draft.created_at for draft in drafts],
+        "source_ids": [draft.source and draft.source.source_id for draft in drafts],
+        "source_paths": [draft.source and draft.source.path for draft in drafts],
+        "chunk_counts": [len(draft.chunks) for draft in drafts],
+        "markdown": [draft.markdown for draft in drafts],
+        "chunk_tokens": [draft.chunk_tokens for draft in drafts],
+        "chunk_overlaps": [draft.chunk_overlap for draft in drafts],
+        "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
+        "cleaning_versions": [draft.cleaning_version for draft in drafts],
+    }
+    await db.execute(sql.statement("insert_documents"), {"user_id": user_id, "names_version": names_version, **binds})
+
+
+async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
+    """Update a document; the time of its last change stays if text and attributes do.
+
+    The entities that a model has named in it stay if the text does.
+    """
+    same = sa.and_(
+        _d.identity == draft.identity,
+        _d.content_hash == draft.content_hash,
+        _d.attributes_hash == draft.attributes_hash,
+    )
+    # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
+    changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
+    extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
+    change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
+
+
+def attributes(draft: DocumentDraft) -> dict[str, Any]:
+    """The columns of a document that do not depend on its chunks; its source stays if the draft has none."""
+    values: dict[str, Any] = {
+        "uri": draft.uri,
+        "title": draft.title,
+        "config": draft.config,
+        "metadata": dict(draft.metadata),
+        "content": draft.content,
+        "identity": draft.identity,
+        "content_hash": draft.content_hash,
+        "attributes_hash": draft.attributes_hash,
+    }
+    if draft.created_at is not None:
+        values["created_at"] = draft.created_at
+    if draft.source is not None:
+        values |= {"source_id": draft.source.source_id, "source_path": draft.source.path}
+    return values
+
+
+def cut(draft: DocumentDraft) -> dict[str, Any]:
+    """The columns of a document that its chunks determine."""
+    return {
+        "chunk_count": len(draft.chunks),
+        "markdown": draft.markdown,
+        "chunk_tokens": draft.chunk_tokens,
+        "chunk_overlap": draft.chunk_overlap,
+        "page_starts": list(draft.page_starts),
+        "cleaning_version": draft.cleaning_version,
+    }
+
+
+async def _write_chunks(
+    db: Writing, user_id: str, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
+) -> None:
+    if not writes:
+        return
+    first_no, columns = writes[0].first_no, _columns(writes)
+    await db.execute(sql.statement("insert_chunks"), {"user_id": user_id, "first_no": first_no, **columns})
+    for start in range(0, len(columns["chunk_ids"]), SLICE):
+        some = slice(start, start + SLICE)
+        values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
+        texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
+        binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
+        await db.execute(sql.statement("insert_embeddings"), {"user_id": user_id, **binds})
+    written = {"user_id": user_id, "document_ids": [one.document_id for one in writes]}
+    await db.execute(sql.statement("index_documents"), written)
+    await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
+
+
+def _columns(writes: Sequence[DocumentWrite]) -> dict[str, list[Any]]:
+    """The columns of the chunks of all documents, in the order of their numbers."""
+    chunks = [(one, index, chunk) for one in writes for index, chunk in enumerate(one.draft.chunks)]
+    return {
+        "configs": [one.draft.config for one, _index, _chunk in chunks],
+        "document_ids": [one.document_id for one, _index, _chunk in chunks],
+        "indexes": [index for _one, index, _chunk in chunks],
+        "chunk_ids": [uuid5(one.document_id, f"{index}:{chunk.embedding_key}") for one, index, chunk in chunks],
+        "contents": [chunk.passage.content for _one, _index, chunk in chunks],
+        "starts": [chunk.passage.start for _one, _index, chunk in chunks],
+        "ends": [chunk.passage.end for _one, _index, chunk in chunks],
+        "headings": [json.dumps(chunk.passage.heading_path) for _one, _index, chunk in chunks],
+        "indexed": [chunk.indexed for _one, _index, chunk in chunks],
+        "embedding_keys": [chunk.embedding_key for _one, _index, chunk in chunks],
+    }

@@ -1,0 +1,66 @@
+"""Keeps the vectors of passages that a user has stored, in a table that all processes share.
+
+An entry belongs to one user, model, dimension and task. Only the writers of documents use it. It has no lock: rows that
+another transaction changes are skipped, which loses at most a use or delays an eviction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.shapes import CacheUse
+from app.store.connection import sql, vectors
+from app.store.connection.transactions import Reading, Writing
+from app.store.documents.document_rows import VectorValue
+from app.store.schema import tables
+
+EVICTED = 500
+"""Entries that are evicted at once, at most."""
+_v = tables.embedding_cache.c
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """The model, the dimension and the task that entries belong to."""
+
+    model: str
+    dimension: int
+    task: str = "passage"
+
+
+async def find(db: Reading, user_id: str, of: CachedModel, hashes: Sequence[UUID]) -> dict[UUID, str]:
+    """The user's cached vectors (as Postgres text) by the hash of their text, for those that exist."""
+    wanted = _v.text_hash == sa.any_(sa.literal(list(hashes), sa.ARRAY(sa.Uuid)))
+    same = (_v.model == of.model, _v.dimension == of.dimension, _v.task == of.task)
+    query = sa.select(_v.text_hash, sa.cast(_v.embedding, sa.Text)).where(_v.user_id == user_id, *same, wanted)
+    return {text_hash: vector for text_hash, vector in await db.execute(query)}
+
+
+async def record_hits(db: Writing, user_id: str, of: CachedModel, hashes: Sequence[UUID]) -> None:
+    """Count a use of some entries."""
+    binds = {"user_id": user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
+    await db.execute(sql.statement("use_cached_vectors"), {**binds, "hashes": list(hashes)})
+
+
+async def add(db: Writing, user_id: str, of: CachedModel, new: Mapping[UUID, VectorValue]) -> None:
+    """Store vectors by the hash of their text; those that exist are left unchanged."""
+    texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in new.values()]
+    binds = {"user_id": user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
+    await db.execute(sql.statement("add_cached_vectors"), {**binds, "hashes": list(new), "vectors": texts})
+
+
+async def evict(db: Writing, user_id: str, *, most: int) -> int:
+    """Delete the user's least recently used entries beyond `most`, up to EVICTED; returns their number."""
+    binds = {"user_id": user_id, "most": most, "evicted": EVICTED}
+    return (await db.execute(sql.statement("evict_cached_vectors"), binds)).rowcount
+
+
+async def use(db: Reading, user_id: str) -> CacheUse:
+    """The number of the user's entries, and how often they were used."""
+    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_v.hits), 0)).where(_v.user_id == user_id)
+    entries, hits = (await db.execute(query)).one()
+    return CacheUse(int(entries), int(hits))

@@ -1,0 +1,190 @@
+"""Translates filters to the parts and binds of the fragment `passes_filters`.
+
+Containment (`@>`) uses the GIN index on metadata and JSON paths do not. So a condition is expressed as a list of JSON
+objects of which the metadata must contain one, if it implies such a list: `{"team": "tide"}` as `{"team": "tide"}` and
+`{"team": ["tide"]}`. Conditions that are more than their list are also checked by a JSON path.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any
+
+from app.shapes import Filters, Json, is_operator_object
+from app.store.documents import json_paths
+
+MAX_LISTS = 3
+"""Lists of objects that one statement takes: the shortest."""
+MAX_OBJECTS = 256
+"""Objects in a list; the metadata of a document is compared with each."""
+_RANGE = ("gte", "gt", "lte", "lt")
+
+
+@dataclass(frozen=True, slots=True)
+class _Condition:
+    """A condition as a predicate of a JSON path, and as objects of which the metadata contains one.
+
+    `containing` is empty if the condition implies no such list. `exact`: the list implies the condition. `of_document`:
+    the predicate uses variables. `of_moments`: the predicate on the dates in the metadata alone, which is faster, if
+    there is one.
+    """
+
+    predicate: str
+    containing: tuple[Json, ...] = ()
+    exact: bool = False
+    of_document: bool = False
+    of_moments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCondition:
+    """One condition of filters: the field and the key of metadata that it is of, what it demands, and its JSON path."""
+
+    field: str
+    key: str | None
+    needed: Any
+    path: str
+
+
+def named_conditions(filters: Filters) -> Iterator[NamedCondition]:
+    """The conditions of filters one by one; a group is one condition."""
+    for key, value in (filters.metadata or {}).items():
+        yield NamedCondition("metadata", key, value, _whole_path(Filters(metadata={key: value})))
+    for field in fields(filters):
+        value = getattr(filters, field.name)
+        if value is not None and field.name != "metadata":
+            yield NamedCondition(field.name, None, value, _whole_path(Filters(**{field.name: value})))
+
+
+def _whole_path(filters: Filters) -> str:
+    return json_paths.path([_all(filters).predicate])
+
+
+def parts(filters: Filters) -> tuple[str, ...]:
+    """The parts of a statement that look up documents to test them: `filtered` and those of `passes_filters`."""
+    return ("filtered", *binds(filters)) if filters else ()
+
+
+def binds(filters: Filters) -> dict[str, Any]:
+    """The binds of `passes_filters` that the filters need; each has a part of its name."""
+    if not filters:
+        return {}
+    metadata = filters.metadata or {}
+    contained = {key: value for key, value in metadata.items() if _is_contained(value)}
+    others = {key: value for key, value in metadata.items() if key not in contained}
+    lists, rest = _indexed([*_metadata(others), *_groups(filters)])
+    found = {
+        "document_ids": None if filters.document_ids is None else list(filters.document_ids),
+        "source_ids": None if filters.source_ids is None else list(filters.source_ids),
+        "containing": json.dumps(contained) if contained else None,
+        **{f"containing_{place}": objects for place, objects in enumerate(lists, start=1)},
+        "matching": _path([each.predicate for each in rest if not (each.of_document or each.of_moments)]),
+        "matching_moments": _path([each.of_moments for each in rest if each.of_moments]),
+        "matching_document": _path([each.predicate for each in rest if each.of_document and not each.of_moments]),
+        "created_after": filters.created_after,
+        "created_before": filters.created_before,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _indexed(conditions: Sequence[_Condition]) -> tuple[list[list[str]], list[_Condition]]:
+    """The shortest lists of which the metadata must contain an object, and the conditions to be checked besides."""
+    listed = sorted((each for each in conditions if each.containing), key=lambda each: len(each.containing))
+    used = listed[:MAX_LISTS]
+    rest = [each for each in conditions if not (each.exact and each in used)]
+    return [[json.dumps(member) for member in each.containing] for each in used], rest
+
+
+def _path(predicates: Sequence[str]) -> str | None:
+    return json_paths.path(predicates) if predicates else None
+
+
+def _is_contained(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple) and not is_operator_object(value)
+
+
+def _metadata(metadata: Json) -> Iterator[_Condition]:
+    for key, value in metadata.items():
+        if is_operator_object(value):
+            yield from _operators(key, value)
+        elif _is_contained(value):
+            yield _Condition(json_paths.contained(key, value), ({key: value},), exact=True)
+        else:
+            yield _equal(key, [value])
+
+
+def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
+    """The conditions of an operator object. Raises ValueError for an unknown operator."""
+    bounds = {operator: bound for operator, bound in given.items() if operator in _RANGE}
+    if bounds:
+        of_moments = json_paths.moments_in_range(key, bounds)
+        yield _Condition(json_paths.in_range(key, bounds), of_moments=of_moments, of_document=bool(of_moments))
+    for operator, operand in given.items():
+        if operator == "in":
+            yield _equal(key, operand)
+        elif operator == "ne":
+            yield _Condition(json_paths.negated(json_paths.equal(key, [operand])))
+        elif operator == "exists":
+            present = json_paths.present(key)
+            yield _Condition(present if operand else json_paths.negated(present))
+        elif operator not in bounds:
+            raise ValueError(f"unknown operator {operator}")
+
+
+def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
+    forms = tuple({key: form} for scalar in scalars for form in (scalar, [scalar]))
+    return _listed(json_paths.equal(key, scalars), forms, exact=True)
+
+
+def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool, of_document: bool = False) -> _Condition:
+    """A condition with its list, unless that is empty or too long."""
+    usable = 0 < len(containing) <= MAX_OBJECTS
+    return _Condition(predicate, containing if usable else (), exact=usable and exact, of_document=of_document)
+
+
+def _groups(filters: Filters) -> Iterator[_Condition]:
+    if filters.any_of is not None:
+        yield _any([_all(member) for member in filters.any_of])
+    if filters.all_of is not None:
+        yield from (_all(member) for member in filters.all_of)
+    if filters.negated is not None:
+        inner = _all(filters.negated)
+        yield _Condition(json_paths.negated(inner.predicate), of_document=inner.of_document)
+
+
+def _all(filters: Filters) -> _Condition:
+    """The filters of a group as one condition, which implies the shortest list of those of its conditions."""
+    conditions = [*_of_document(filters), *_metadata(filters.metadata or {}), *_groups(filters)]
+    lists = [condition.containing for condition in conditions if condition.containing]
+    return _Condition(
+        json_paths.every(condition.predicate for condition in conditions),
+        min(lists, key=len, default=()),
+        exact=len(conditions) == 1 and conditions[0].exact,
+        of_document=any(condition.of_document for condition in conditions),
+    )
+
+
+def _of_document(filters: Filters) -> Iterator[_Condition]:
+    """The conditions of a group on the id, the source and the creation time of a document."""
+    predicates = []
+    for name, ids in (("document", filters.document_ids), ("source", filters.source_ids)):
+        if ids is not None:
+            predicates.append(json_paths.variable(name, map(str, ids)))
+    if filters.created_after is not None:
+        predicates.append(f"$created >= {json_paths.microseconds(filters.created_after)}")
+    if filters.created_before is not None:
+        predicates.append(f"$created < {json_paths.microseconds(filters.created_before)}")
+    return (_Condition(predicate, of_document=True) for predicate in predicates)
+
+
+def _any(members: Sequence[_Condition]) -> _Condition:
+    is_listed = all(member.containing for member in members)
+    return _listed(
+        json_paths.either(member.predicate for member in members),
+        tuple(chain.from_iterable(member.containing for member in members)) if is_listed else (),
+        exact=all(member.exact for member in members),
+        of_document=any(member.of_document for member in members),
+    )

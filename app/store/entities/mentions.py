@@ -1,0 +1,268 @@
+"""Stores mentions of entities in chunks, and the entities that are created automatically for names.
+
+Every change runs under the user's lock, in the transaction that stores or removes the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONPATH
+
+from app.shapes import IndexText
+from app.store.connection import sql
+from app.store.connection.transactions import Reading, Writing, wrote
+from app.store.entities import entities, extracted_names, headings, name_changes
+from app.store.schema import tables
+
+_m = tables.mentions.c
+_e = tables.entities.c
+_c = tables.chunks.c
+_d = tables.documents.c
+MAX_CHUNKS = 2_000
+"""Chunks that are searched for a new title; a name in more chunks is not specific enough to link them."""
+_AUTOMATIC = ("metadata", "title", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class NameEntity:
+    """An entity that is created for a name."""
+
+    entity_id: UUID
+    key: str
+    text: str
+    type: str = "name"
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An entity in a chunk."""
+
+    entity_id: UUID
+    chunk_no: int
+    document_id: UUID
+    kind: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentHead:
+    """Title and metadata of a document; the names in them count as mentions in its first chunk.
+
+    So do the entities that a language model has `extracted` from its text.
+    """
+
+    title: str
+    metadata: Mapping[str, Any]
+    extracted: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkText:
+    """A chunk that is searched for names; `opening` is set on the first chunk of a document."""
+
+    chunk_no: int
+    document_id: UUID
+    content: str
+    opening: DocumentHead | None = None
+    heading_path: tuple[str, ...] = ()
+
+
+async def lock(db: Writing, user_id: str) -> None:
+    """Take the user's lock, which every change of documents and entities requires."""
+    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})).one()
+    wrote(db, row.version)
+
+
+async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> DocumentHead:
+    """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
+    old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
+    await db.execute(old)
+    await headings.delete(db, user_id, document_id)
+    note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
+    return _opening(row)
+
+
+async def chunk_texts(
+    db: Reading, user_id: str, document_id: UUID, *, first: int = 0, limit: int | None = None
+) -> list[ChunkText]:
+    """A document's chunks in order, from an index on."""
+    query = _placed(user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
+    return [_place(row) for row in await db.execute(query.limit(limit))]
+
+
+async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[ChunkText]:
+    """The chunks among these that still exist."""
+    wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
+    return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
+
+
+async def metadata_with_ids(db: Reading, user_id: str, document_ids: Iterable[UUID]) -> dict[UUID, Mapping[str, Any]]:
+    """The metadata of those of the documents whose metadata gives an `entity_id` beside a name."""
+    wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
+    has_id = sa.func.jsonb_path_exists(_d.metadata, sa.cast("$.*.entity_id", JSONPATH))
+    query = sa.select(_d.document_id, _d.metadata).where(_d.user_id == user_id, wanted, has_id)
+    return {row.document_id: row.metadata for row in await db.execute(query)}
+
+
+async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
+    """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
+    wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")
+    return set(await db.scalars(query))
+
+
+async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
+    """Ensure that every name has an entity; returns those that did not have this origin before.
+
+    An origin is only raised, in the order text, title, metadata. The user's own entities are not changed.
+    """
+    if not named:
+        return set()
+    binds = {
+        "entity_ids": [name.entity_id for name in named],
+        "types": [name.type for name in named],
+        "keys": [name.key.encode() for name in named],
+        "names": [name.text for name in named],
+    }
+    rows = await db.execute(sql.statement("ensure_named_entities"), {"user_id": user_id, "origin": origin, **binds})
+    return set(rows.scalars())
+
+
+async def known_openings(db: Reading, user_id: str, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
+    """Those of the words that are names, and those pairs of words that are names or begin longer ones."""
+    binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
+    rows = await db.execute(sql.statement("openings_of_names"), {"user_id": user_id, **binds})
+    return set(rows.scalars())
+
+
+async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
+    """The entities of the keys that are titles or multi-word headings, which match in any case."""
+    rows = await db.execute(
+        sql.statement("any_case_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
+    )
+    found: dict[str, list[UUID]] = {}
+    for row in rows:
+        found.setdefault(row.name_key.decode(), []).append(row.entity_id)
+    return found
+
+
+async def chunks_with_phrases(
+    db: Reading, user_id: str, phrases: Sequence[IndexText], *, besides: Sequence[UUID]
+) -> list[tuple[int, ChunkText]]:
+    """Up to MAX_CHUNKS chunks with each phrase in the text index, with the phrase's place from 0 on.
+
+    Chunks of the documents `besides` are left out.
+    """
+    binds = {
+        "folded": [phrase.folded for phrase in phrases],
+        "plain": [phrase.plain for phrase in phrases],
+        "document_ids": list(besides),
+        "limit": MAX_CHUNKS,
+    }
+    rows = await db.execute(sql.statement("chunks_containing_phrases"), {"user_id": user_id, **binds})
+    return [(row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content)) for row in rows]
+
+
+async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
+    """Store mentions; an existing mention keeps the larger count."""
+    if not found:
+        return
+    binds = {
+        "entity_ids": [mention.entity_id for mention in found],
+        "chunk_nos": [mention.chunk_no for mention in found],
+        "document_ids": [mention.document_id for mention in found],
+        "kinds": [mention.kind for mention in found],
+        "counts": [mention.count for mention in found],
+    }
+    await db.execute(sql.statement("insert_mentions"), {"user_id": user_id, **binds})
+
+
+async def of_document(db: Reading, user_id: str, document_id: UUID) -> list[UUID]:
+    """The entities that a document mentions, or whose names are its title or its headings."""
+    query = sa.select(_m.entity_id).distinct().where(_m.user_id == user_id, _m.document_id == document_id)
+    return list({*await db.scalars(query), *await headings.of_document(db, user_id, document_id)})
+
+
+async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
+    """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
+
+    An entity without mentions in metadata becomes a title; one that is no title either gets the origin `text`.
+    """
+    if not entity_ids:
+        return
+    ours = (
+        _e.user_id == user_id,
+        _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))),
+        _e.origin.in_(_AUTOMATIC),
+    )
+    mentioned = sa.select(_m.entity_id).where(_m.user_id == user_id, _m.entity_id == _e.entity_id)
+    tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
+    untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
+    names = await entities.names_of(db, user_id, untagged)
+    await extracted_names.delete_details(db, user_id, untagged)
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
+    await db.execute(lowered.values(origin="title", type="name", role=None))
+    unsaid = (~mentioned.exists(), ~headings.is_heading(user_id))
+    await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
+    titled = mentioned.where(_m.kind == "title")
+    lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
+    await db.execute(lowered.values(origin="text"))
+    gone = {key: name for known in names.values() for key, name in known.items()}
+    await name_changes.record(db, user_id, gone, lowered=True)
+
+
+async def count_chunks(db: Reading, user_id: str, document_id: UUID) -> int:
+    """The number of a document's chunks; 0 if there is no such document."""
+    query = sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id)
+    return int(await db.scalar(query) or 0)
+
+
+async def mark_read(db: Writing, user_id: str, document_id: UUID, *, version: int) -> None:
+    """Set the names_version of a document whose mentions a queued job stores."""
+    change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    await db.execute(change.values(names_version=version))
+
+
+async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
+    """Documents of any user with a names_version below `version`; requires the database's owner."""
+    query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)
+    return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
+
+
+async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: int) -> bool:
+    """Whether the document exists and its names_version is below `version`."""
+    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == user_id, _d.document_id == document_id))
+    return read is not None and read < version
+
+
+def _placed(user_id: str) -> sa.Select[Any]:
+    document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id, _c.chunk_index == 0)
+    return (
+        sa.select(
+            _c.chunk_no,
+            _c.document_id,
+            _c.content,
+            _c.chunk_index,
+            _c.heading_path,
+            _d.title,
+            _d.metadata,
+            _d.extracted,
+        )
+        .outerjoin_from(tables.chunks, tables.documents, document)
+        .where(_c.user_id == user_id)
+    )
+
+
+def _place(row: sa.Row[Any]) -> ChunkText:
+    opening = None if row.chunk_index else _opening(row)
+    return ChunkText(row.chunk_no, row.document_id, row.content, opening, tuple(row.heading_path))
+
+
+def _opening(row: sa.Row[Any]) -> DocumentHead:
+    return DocumentHead(row.title, row.metadata, row.extracted or ())

@@ -1,0 +1,70 @@
+"""Finds the chunks to link again after names have changed, and replaces their mentions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.store.connection import sql
+from app.store.connection.transactions import Reading, Writing
+from app.store.entities import mentions
+from app.store.entities.mentions import Mention
+from app.store.schema import tables
+
+_c = tables.chunks.c
+_m = tables.mentions.c
+
+
+async def chunks_with_names(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
+    """The chunks that may contain one of these names (words as indexed); None if any chunk may."""
+    if not names:
+        return []
+    rows = await db.execute(sql.statement("chunks_containing_words"), {"user_id": user_id, "names": list(names)})
+    chunk_nos = list(rows.scalars())
+    return None if None in chunk_nos else chunk_nos
+
+
+async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
+    """The chunks that are linked to one of these entities by metadata or title."""
+    query = (
+        sa.select(_m.chunk_no)
+        .distinct()
+        .where(_m.user_id == user_id, _m.entity_id == _any(entity_ids, sa.Uuid), _m.kind != "text")
+    )
+    return list(await db.scalars(query))
+
+
+async def chunks(db: Reading, user_id: str) -> list[int]:
+    """The numbers of all of the user's chunks."""
+    return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == user_id)))
+
+
+async def stored_mentions(
+    db: Reading, user_id: str, chunk_nos: Sequence[int], *, besides: Iterable[UUID]
+) -> dict[Mention, str]:
+    """The mentions in the chunks of entities that are matched in texts, and of those in `besides`, with origin.
+
+    Mentions of every kind for the user's own entities, of the kind text for the others.
+    """
+    binds = {"chunk_nos": list(chunk_nos), "besides": list(besides)}
+    rows = await db.execute(sql.statement("stored_mentions"), {"user_id": user_id, **binds})
+    return {Mention(*row[:5]): row.origin for row in rows}
+
+
+async def replace_mentions(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+    """Delete old mentions and add new ones."""
+    if old:
+        binds = {
+            "entity_ids": [mention.entity_id for mention in old],
+            "chunk_nos": [mention.chunk_no for mention in old],
+            "kinds": [mention.kind for mention in old],
+        }
+        await db.execute(sql.statement("delete_mentions"), {"user_id": user_id, **binds})
+    await mentions.add(db, user_id, new)
+
+
+def _any(values: Sequence[Any], kind: Any) -> Any:
+    return sa.any_(sa.literal(list(values), sa.ARRAY(kind)))

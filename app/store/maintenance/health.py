@@ -1,0 +1,117 @@
+"""Reads facts about a server, its schema and its disk that `doctor` judges."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import asyncpg
+import sqlalchemy as sa
+
+from app import errors
+from app.store.connection import driver_errors, engines, sql, transactions
+from app.store.maintenance import distribution
+from app.store.schema import catalogue, tables
+
+KEPT_FREE_BYTES = 200_000_000
+"""Room that writes leave on the embedded server's disk: for the write-ahead log, a checkpoint and temporary files."""
+_WRONG_PASSWORD = (asyncpg.InvalidPasswordError, asyncpg.InvalidAuthorizationSpecificationError)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A server, the role that is connected and its database; `vector` is pgvector's version, None without it."""
+
+    version_num: int
+    version: str
+    vector: str | None
+    role: str
+    superuser: bool
+    bypasses: bool
+    owns: bool
+    migrated: bool
+    may_use: bool
+    bytes: int
+
+
+async def server(database: transactions.Database) -> ServerFacts:
+    """The server behind the pool."""
+    async with database.shared() as connection:
+        row = (await connection.execute(sql.statement("health_server"))).one()
+        return ServerFacts(**row._mapping)
+
+
+async def leakproof(database: transactions.Database) -> dict[str, bool]:
+    """Whether each operator that needs it to use an index is leakproof, by the name that ALTER FUNCTION takes."""
+    async with database.shared() as connection:
+        rows = await connection.execute(sql.statement("health_leakproof"))
+        return {row.name: row.leakproof for row in rows}
+
+
+async def revision(database: transactions.Database) -> str | None:
+    """The revision that the database is at."""
+    async with database.shared() as connection:
+        found = await connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version"))
+        return None if found is None else str(found)
+
+
+async def embedding(database: transactions.Database) -> tuple[str, int] | None:
+    """Name and dimension of the model whose vectors are stored."""
+    identity = tables.embedding_identity.c
+    async with database.shared() as connection:
+        row = (await connection.execute(sa.select(identity.model, identity.dimension))).one_or_none()
+        return None if row is None else (row.model, row.dimension)
+
+
+async def bits_of_vectors(database: transactions.Database) -> int:
+    """The bits of each number of a stored vector: 16, or 32 in a database that an earlier version created."""
+    kind = "SELECT CAST(atttypid AS regtype)::text FROM pg_attribute WHERE attrelid = 'stepwell.embeddings'::regclass"
+    async with database.shared() as connection:
+        found = await connection.scalar(sa.text(f"{kind} AND attname = 'embedding'"))
+    return 32 if found == "vector" else 16
+
+
+async def differences(database: transactions.Database, *, dimension: int) -> list[str]:
+    """Missing and additional columns and indexes, and invalid indexes, as a sentence each."""
+    async with database.shared() as connection:
+        return await connection.run_sync(catalogue.differences, dimension)
+
+
+async def undistributed(database: transactions.Database) -> list[str]:
+    """What of a distributed database is not distributed as it should be, as a sentence each."""
+    async with database.shared() as connection:
+        return await connection.run_sync(distribution.differences)
+
+
+def free_bytes(folder: Path) -> int:
+    """Free bytes on the disk of a folder, which need not exist yet."""
+    while not folder.exists():
+        folder = folder.parent
+    return shutil.disk_usage(folder).free
+
+
+def is_full(folder: Path) -> bool:
+    """Whether the disk of a folder has no room for further writes."""
+    return free_bytes(folder) < KEPT_FREE_BYTES
+
+
+def address(dsn: str) -> str:
+    """Host and port of a database address, or the directory of its Unix socket; never the user or the password."""
+    url = sa.make_url(engines.asyncpg_url(dsn))
+    host = url.host or str(url.query.get("host") or "localhost")
+    return host if host.startswith("/") else f"{host}:{url.port or 5432}"
+
+
+def reason(error: BaseException) -> str:
+    """Why the database could not be used, without its address."""
+    cause = driver_errors.root(error)
+    if isinstance(cause, _WRONG_PASSWORD):
+        return "Postgres refuses the role or its password."
+    if isinstance(cause, asyncpg.InvalidCatalogNameError):
+        return "There is no database of this name."
+    if isinstance(cause, asyncpg.InsufficientPrivilegeError):
+        return "The role may not read what it should."
+    if isinstance(error, errors.StepwellError):
+        return error.message
+    return f"It failed with {type(cause).__name__}."

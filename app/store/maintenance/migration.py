@@ -1,0 +1,201 @@
+"""Migrates the database, and refuses one that this version would misread."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import Connection
+
+from app import errors
+from app.store.connection import engines, failures, sql, transactions
+from app.store.maintenance import distribution, reembedding, roles
+from app.store.schema import catalogue, tables, vector_ddl
+
+log = logging.getLogger(__name__)
+_LOCK = 7_236_411_902
+
+
+def scripts() -> Path:
+    """The folder of the revisions: beside this file in an installed package, at the top of a checkout."""
+    packaged = Path(__file__).parents[1] / "migrations"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "migrations"
+
+
+def head() -> str:
+    """The newest revision that this version knows."""
+    revision = ScriptDirectory(str(scripts())).get_current_head()
+    if revision is None:
+        raise errors.SchemaMismatch("No migrations were found beside the package.")
+    return revision
+
+
+def is_known(revision: str) -> bool:
+    """Whether this version can upgrade a database from `revision`."""
+    return revision in {script.revision for script in ScriptDirectory(str(scripts())).walk_revisions()}
+
+
+async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head") -> str:
+    """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
+
+    Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
+    BadRequest for a dimension that pgvector cannot index, ReadOnly for a standby.
+    """
+    if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
+        most = f"{vector_ddl.MOST_HALFVEC:,}"
+        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
+    engine = engines.create(dsn, pool_size=1, max_overflow=0)
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            await connection.run_sync(_prepare)
+            await connection.run_sync(_upgrade, model, dimension, revision)
+            await connection.run_sync(roles.restrict)
+            await connection.run_sync(distribution.extend)
+            return await connection.run_sync(_revision) or ""
+    finally:
+        await engine.dispose()
+
+
+async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
+    """Distribute the tables of users over a Citus cluster; `dsn` is the owner's address of its coordinator.
+
+    Returns the distribution, and what could not be marked as leakproof on a node. Raises SchemaMismatch, BadRequest.
+    """
+    engine = engines.create(dsn, pool_size=1, max_overflow=0)
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            await connection.run_sync(_check_revision)
+            found = await connection.run_sync(distribution.distribute, shards=shards)
+        async with engine.begin() as connection:
+            return found, await connection.run_sync(distribution.mark_leakproof)
+    finally:
+        await engine.dispose()
+
+
+def configuration(connection: Connection, *, model: str, dimension: int) -> Config:
+    """Alembic's configuration on an open connection."""
+    config = Config()
+    config.set_main_option("script_location", str(scripts()))
+    config.set_main_option("path_separator", "os")
+    config.attributes.update(connection=connection, model=model, dimension=dimension)
+    return config
+
+
+def _prepare(connection: Connection) -> None:
+    if connection.scalar(sa.text("SHOW transaction_read_only")) == "on":
+        raise errors.ReadOnly(failures.READ_ONLY)
+    connection.execute(sa.text(f"CREATE SCHEMA IF NOT EXISTS {tables.SCHEMA}"))
+    if connection.scalar(sa.text("SELECT 1 FROM pg_extension WHERE extname = 'vector'")):
+        return
+    try:
+        with connection.begin_nested():
+            connection.execute(sa.text("CREATE EXTENSION IF NOT EXISTS vector"))
+    except sa.exc.DBAPIError as error:
+        raise errors.SchemaMismatch(
+            "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
+        ) from error
+
+
+def _upgrade(connection: Connection, model: str, dimension: int, revision: str) -> None:
+    is_new = _revision(connection) is None
+    within = min(dimension, vector_ddl.MOST_VECTOR)
+    command.upgrade(configuration(connection, model=model, dimension=within), revision)
+    if is_new and revision == "head":
+        _store_halfvec(connection, dimension)
+
+
+def _store_halfvec(connection: Connection, dimension: int) -> None:
+    """Change the columns of vectors of a new database, which the revisions create as `vector`."""
+    for statement in vector_ddl.retype(dimension):
+        connection.execute(sa.text(statement))
+    connection.execute(sa.update(tables.embedding_identity).values(dimension=dimension))
+
+
+def _revision(connection: Connection) -> str | None:
+    exists = connection.scalar(sa.text("SELECT to_regclass('stepwell.alembic_version')"))
+    return connection.scalar(sa.text("SELECT version_num FROM stepwell.alembic_version")) if exists else None
+
+
+async def check(
+    database: transactions.Database, *, model: str, dimension: int, target: tuple[str, int] | None = None
+) -> None:
+    """Refuse a database that this version would misread. Its vectors may be those of the model or of the target.
+
+    Raises SchemaMismatch naming the first difference: revision, columns, index kinds, embedding model or dimension.
+    """
+    configured = [(model, dimension)] if target is None else [(model, dimension), target]
+    async with database.shared() as connection:
+        await connection.run_sync(_check_revision)
+        found = await connection.run_sync(_compare_embedding, configured)
+        problems = await connection.run_sync(catalogue.differences, found)
+        problems += await connection.run_sync(distribution.differences)
+    if problems:
+        raise errors.SchemaMismatch(f"The database differs from this version: {'; '.join(problems[:5])}.")
+
+
+async def check_nodes(database: transactions.Database) -> None:
+    """Raises SchemaMismatch if the tables are distributed and a node lacks something, or gives no answer."""
+    if problems := distribution.node_problems(await nodes(database)):
+        raise errors.SchemaMismatch(f"The cluster is not complete: {'; '.join(problems[:5])}.")
+
+
+async def nodes(database: transactions.Database) -> list[distribution.Node]:
+    """The nodes that the tables are distributed over, and the coordinator; none if they are not distributed."""
+    async with database.shared() as connection:
+        is_distributed = await connection.run_sync(distribution.is_distributed)
+        return await connection.run_sync(distribution.nodes) if is_distributed else []
+
+
+async def check_revision(database: transactions.Database) -> None:
+    """Raises SchemaMismatch unless the database is at this version's revision."""
+    async with database.shared() as connection:
+        await connection.run_sync(_check_revision)
+
+
+def _check_revision(connection: Connection) -> None:
+    found, expected = _revision(connection), head()
+    if found != expected:
+        raise errors.SchemaMismatch(
+            f"The database is at revision {found or 'none'}, this version needs {expected}: run `stepwell db upgrade`."
+        )
+
+
+async def picture(database: transactions.Database) -> str:
+    """The live schema as text; see `catalogue.picture`."""
+    async with database.shared() as connection:
+        return await connection.run_sync(catalogue.picture)
+
+
+async def check_role(database: transactions.Database, *, strict: bool) -> None:
+    """Check that row-level security applies to the role that the service connects as.
+
+    Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
+    """
+    async with database.shared() as connection:
+        role = (await connection.execute(sql.statement("role"))).one()
+    reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
+    if not reasons:
+        return
+    what = {"superuser": "is a superuser", "bypasses": "has BYPASSRLS", "owns": "owns the tables"}[reasons[0]]
+    message = f"The role in DATABASE_URL {what}, so row-level security does not bind it: connect as stepwell_service."
+    if strict:
+        raise errors.SchemaMismatch(message)
+    log.warning(message)
+
+
+def _compare_embedding(connection: Connection, configured: list[tuple[str, int]]) -> int:
+    """The dimension of the stored vectors. Raises SchemaMismatch if they are of none of the models."""
+    row = connection.execute(
+        sa.select(tables.embedding_identity.c.model, tables.embedding_identity.c.dimension)
+    ).one_or_none()
+    if row is None:
+        return configured[0][1]
+    if (row.model, row.dimension) not in configured:
+        raise errors.SchemaMismatch(reembedding.refusal((row.model, row.dimension), configured))
+    return int(row.dimension)

@@ -1,0 +1,255 @@
+"""Stores the vectors of another model beside those in use, and switches to it.
+
+The owner creates the tables, compares them and switches; the service's role fills them, one user at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app.store.connection import sql, vector_tables, vectors
+from app.store.connection.transactions import Database, Reading, Writing
+from app.store.connection.vector_tables import VectorTables
+from app.store.documents.document_rows import VectorValue
+from app.store.jobs import jobs
+from app.store.maintenance import distribution
+from app.store.schema import tables, vector_ddl
+
+JOB = "reembed"
+"""The kind of jobs that compute the vectors of another model."""
+SWITCH_LOCK = "SET LOCAL lock_timeout = '500ms'"
+"""Less than the time after which Postgres looks for a deadlock, and a short wait for the searches behind it."""
+_i, _t = tables.embedding_identity.c, tables.embedding_target.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredModel:
+    """A model whose vectors are stored in the table with the object id `table`.
+
+    `keyed_by` is the name of the model that the keys of chunks' vectors contain.
+    """
+
+    model: str
+    dimension: int
+    table: int
+    keyed_by: str = ""
+
+    @property
+    def name(self) -> tuple[str, int]:
+        """The model and its dimension, which identify it."""
+        return self.model, self.dimension
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkToEmbed:
+    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata."""
+
+    chunk_no: int
+    title: str
+    filename: str | None
+    heading_path: tuple[str, ...]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityToEmbed:
+    """An entity whose description has no vector of the other model."""
+
+    entity_id: UUID
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """How many chunks and entities of a user have no vector of the other model."""
+
+    user_id: str
+    chunks: int
+    entities: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenJobs:
+    """Jobs that wait or run, and how many chunks they have embedded, of how many."""
+
+    jobs: int
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """The size of what all users have stored."""
+
+    documents: int
+    chunks: int
+    tokens: int
+
+
+def refusal(stored: tuple[str, int], configured: Sequence[tuple[str, int]]) -> str:
+    """The message that the stored vectors are those of a model that is not configured."""
+    asked = " and ".join(f"{model} ({dimension})" for model, dimension in configured)
+    return (
+        f"The stored vectors come from {stored[0]} ({stored[1]} dimensions), the settings ask for {asked}: set "
+        f"STEPWELL_EMBEDDER or STEPWELL_NEXT_EMBEDDER to {stored[0]}. To change the model, name the new one in "
+        "STEPWELL_NEXT_EMBEDDER and run `stepwell reembed`."
+    )
+
+
+async def stored(db: Database) -> StoredModel:
+    """The model whose vectors are searched."""
+    async with db.shared() as connection:
+        found = await _lock(connection)
+        # A statement of its own sees what was committed before the lock was granted.
+        row = (await connection.execute(sa.select(_i.model, _i.dimension, _i.keyed_by))).one()
+    return StoredModel(row.model, row.dimension, found.current, row.keyed_by or row.model)
+
+
+async def target(db: Reading) -> StoredModel | None:
+    """The other model whose vectors are being computed, as a user's or the owner's transaction sees it."""
+    found = await _lock(db)
+    row = (await db.execute(sa.select(_t.model, _t.dimension))).one_or_none()
+    return StoredModel(row.model, row.dimension, found.next) if row is not None and found.next else None
+
+
+async def _lock(db: Reading) -> VectorTables:
+    return VectorTables(*await db.scalar(sa.text(f"SELECT {vector_tables.READS}")))
+
+
+async def texts(db: Reading, user_id: str, *, after: int, limit: int) -> list[ChunkToEmbed]:
+    """Some chunks without a vector of the other model, in the order of their numbers, after a number."""
+    rows = await db.execute(sql.statement("reembed_texts"), {"user_id": user_id, "after": after, "limit": limit})
+    return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
+
+
+async def descriptions(db: Reading, user_id: str, *, limit: int) -> list[EntityToEmbed]:
+    """Some entities without a vector of the other model."""
+    rows = await db.execute(sql.statement("reembed_descriptions"), {"user_id": user_id, "limit": limit})
+    return [EntityToEmbed(row.entity_id, row.text) for row in rows]
+
+
+async def count(db: Reading, user_id: str) -> tuple[int, int]:
+    """How many chunks of the user have a vector of the other model, and how many chunks there are."""
+    row = (await db.execute(sql.statement("reembed_count"), {"user_id": user_id})).one()
+    return row.done, row.total
+
+
+async def add(db: Writing, user_id: str, by_chunk: Mapping[int, VectorValue]) -> None:
+    """Store vectors of the other model; chunks that no longer exist are skipped. Under the user's lock."""
+    binds = {"user_id": user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
+    await db.execute(sql.statement("reembed_chunks"), binds)
+
+
+async def add_descriptions(db: Writing, user_id: str, found: Mapping[EntityToEmbed, VectorValue]) -> None:
+    """Store vectors of the other model; entities with another description by now are skipped. Under the user's lock."""
+    binds = {
+        "entity_ids": [one.entity_id for one in found],
+        "texts": [one.text for one in found],
+        "vectors": _texts(found.values()),
+    }
+    await db.execute(sql.statement("reembed_entities"), {"user_id": user_id, **binds})
+
+
+async def add_documents(
+    db: Writing, user_id: str, document_ids: Sequence[UUID], by_key: Mapping[UUID, VectorValue], *, table: int
+) -> None:
+    """Store vectors of the other model with the chunks of documents, unless `table` is not the one being filled."""
+    if not by_key or vector_tables.of(db).next != table:
+        return
+    binds = {"user_id": user_id, "document_ids": list(document_ids)}
+    binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
+    await db.execute(sql.statement("reembed_documents"), binds)
+
+
+def _texts(values: Iterable[VectorValue]) -> list[str]:
+    return [one if isinstance(one, str) else vectors.as_text(one) for one in values]
+
+
+async def begin(owner: Database, model: str, dimension: int) -> None:
+    """Create the empty tables for another model. Raises Busy while writers or searches keep their locks."""
+    async with owner.shared() as connection:
+        await connection.execute(sa.text(SWITCH_LOCK))
+        for statement in vector_ddl.create(dimension):
+            await connection.execute(sa.text(statement))
+        await connection.run_sync(distribution.extend)
+        await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
+
+
+async def gaps(db: Reading) -> list[Gap]:
+    """The users with chunks or entities without a vector of the other model. `db` is the owner's."""
+    return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
+
+
+async def corpus(db: Reading) -> Corpus:
+    """The size of what all users have stored. `db` is the owner's."""
+    return Corpus(**(await db.execute(sql.statement("reembed_corpus"))).one()._mapping)
+
+
+async def sample(db: Reading, *, limit: int) -> list[str]:
+    """The texts of some chunks. `db` is the owner's."""
+    c = tables.chunks.c
+    return list(await db.scalars(sa.select(c.content).order_by(c.chunk_id).limit(limit)))
+
+
+async def open_jobs(db: Reading) -> OpenJobs:
+    """The jobs of all users that wait or run, and the sums of their progress."""
+    j = tables.jobs.c
+    done, total = (sa.func.coalesce(sa.func.sum(j.progress[name].as_integer()), 0) for name in ("done", "total"))
+    query = sa.select(sa.func.count(), done, total).where(j.kind == JOB, j.status.in_(("queued", "running")))
+    return OpenJobs(*(await db.execute(query)).one())
+
+
+async def enqueue(owner: Writing, user_id: str) -> None:
+    """Queue a job that fills the gaps of a user, unless one waits or runs."""
+    if not await jobs.count(owner, user_id, JOB):
+        await jobs.add(owner, user_id, JOB, {})
+
+
+async def analyze(owner: Database) -> None:
+    """Let the planner know the size of the new tables, which decides between an exact scan and the index."""
+    async with owner.shared() as connection:
+        for table in ("embeddings_next", "entity_vectors_next"):
+            await connection.execute(sa.text(f"ANALYZE stepwell.{table}"))
+
+
+async def switch(owner: Database) -> bool:
+    """Replace the tables in use by the filled ones; false if vectors are missing, and nothing has changed then.
+
+    Writers wait while gaps are looked for, searches only while tables are renamed. Raises Busy.
+    """
+    async with owner.shared() as connection:
+        await connection.execute(sa.text(SWITCH_LOCK))
+        await connection.execute(sa.text(vector_ddl.LOCK_WRITES))
+        if await gaps(connection):
+            return False
+        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
+        for statement in vector_ddl.switch():
+            await connection.execute(sa.text(statement))
+        t = (await connection.execute(sa.select(_t.model, _t.dimension))).one()
+        keyed_by = sa.func.coalesce(_i.keyed_by, _i.model)
+        named = {"model": t.model, "dimension": t.dimension, "keyed_by": keyed_by}
+        await connection.execute(sa.update(tables.embedding_identity).values(named))
+        await connection.execute(sa.delete(tables.embedding_target))
+        # Cursors were made for the order that the previous model gave.
+        version = tables.tenants.c.version
+        await connection.execute(sa.update(tables.tenants).values(version=version + 1))
+        staged = tables.staged_chunks
+        await connection.execute(sa.update(staged).where(staged.c.embedding.is_not(None)).values(embedding=None))
+    return True
+
+
+async def abandon(owner: Database) -> None:
+    """Drop the tables of the other model and cancel the jobs that fill them. Raises Busy."""
+    async with owner.shared() as connection:
+        await connection.execute(sa.text(SWITCH_LOCK))
+        await connection.execute(sa.text(vector_ddl.LOCK_ALL))
+        for statement in vector_ddl.DROP:
+            await connection.execute(sa.text(statement))
+        await connection.execute(sa.delete(tables.embedding_target))
+        j = tables.jobs.c
+        ended = sa.update(tables.jobs).where(j.kind == JOB, j.status.in_(("queued", "running")))
+        await connection.execute(ended.values(status="cancelled", leased_until=None, finished_at=sa.func.now()))

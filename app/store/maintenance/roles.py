@@ -1,0 +1,90 @@
+"""Restricts the service's role, sets its password, and checks that a connection uses the owner's role.
+
+The migration creates `stepwell_service` without a password, so that it cannot log in over a network before one is set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import os
+from base64 import b64encode
+
+import asyncpg
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, make_url
+
+from app import errors
+from app.store.connection import driver_errors, engines, sql, transactions
+from app.store.embedded.postgres import SERVICE_ROLE
+
+log = logging.getLogger(__name__)
+
+ITERATIONS = 4096
+BACKSTOPS = {"statement_timeout": "10min", "lock_timeout": "1min", "idle_in_transaction_session_timeout": "5min"}
+"""Settings of the role, which apply unless a transaction sets lower values; a session may change its own."""
+
+
+def restrict(owner: Connection) -> None:
+    """Set the role's timeouts and revoke privileges of PUBLIC; only differences are changed.
+
+    Neither is part of a dump or of a copied database, so this runs at each upgrade. If the connected role lacks the
+    privilege, a warning is logged with the statement to run.
+    """
+    binds = {"role": SERVICE_ROLE, "names": list(BACKSTOPS), "settings": list(BACKSTOPS.values())}
+    for statement in owner.execute(sql.statement("restrictions"), binds).scalars().all():
+        try:
+            with owner.begin_nested():
+                owner.exec_driver_sql(statement)
+        except sa.exc.DBAPIError as error:
+            if not isinstance(driver_errors.root(error), asyncpg.InsufficientPrivilegeError):
+                raise
+            log.warning("the connected role may not restrict the service's role; run as a superuser: %s", statement)
+
+
+async def check_owner(database: transactions.Database) -> None:
+    """Raise BadRequest unless the connected role is the owner or a superuser."""
+    async with database.shared() as connection:
+        owns = await connection.scalar(sql.statement("owner"))
+    if not owns:
+        raise errors.BadRequest(
+            "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"
+        )
+
+
+async def set_password(owner_dsn: str, *, service_dsn: str) -> None:
+    """Set the password of the service's role to that in `service_dsn`; idempotent.
+
+    Only the SCRAM verifier is sent to the server, so its logs cannot contain the password. Raises BadRequest if
+    `service_dsn` has another role or no password of visible ASCII characters, and DatabaseUnavailable.
+    """
+    service_url = make_url(engines.asyncpg_url(service_dsn))
+    password = str(service_url.password or "")
+    if service_url.username != SERVICE_ROLE:
+        raise errors.BadRequest(f"The address must be that of the role {SERVICE_ROLE}.", field="DATABASE_URL")
+    if not (password.isascii() and password.isprintable() and password):
+        raise errors.BadRequest(
+            "The address must contain a password of visible ASCII characters.", field="DATABASE_URL"
+        )
+    owner = transactions.connect(owner_dsn, pool_size=1)
+    try:
+        async with owner.shared() as connection:
+            # Not sa.text, which would parse the verifier's colons as binds.
+            await connection.exec_driver_sql(
+                f"ALTER ROLE {SERVICE_ROLE} PASSWORD '{verifier(password, os.urandom(16))}'"
+            )
+    finally:
+        await owner.close()
+
+
+def verifier(password: str, salt: bytes) -> str:
+    """The SCRAM verifier of an ASCII password (RFC 5803, RFC 7677): SCRAM-SHA-256$iterations:salt$stored:server."""
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
+    stored = hashlib.sha256(_signed(salted, b"Client Key")).digest()
+    parts = (b64encode(part).decode() for part in (salt, stored, _signed(salted, b"Server Key")))
+    return "SCRAM-SHA-256${}:{}${}:{}".format(ITERATIONS, *parts)
+
+
+def _signed(key: bytes, message: bytes) -> bytes:
+    return hmac.digest(key, message, "sha256")

@@ -1,0 +1,332 @@
+"""Defines the SQLAlchemy tables of the schema `stepwell`; those without row-level security are in `shared_tables`.
+
+All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
+that the schema can be distributed by it. The tables in SHARED are the exceptions (see `shared_tables`).
+"""
+
+from __future__ import annotations
+
+from pgvector.sqlalchemy import HALFVEC
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Computed,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+
+from app.store.schema import cache_table, columns, shared_tables, source_tables, staging_tables
+
+SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
+metadata = columns.metadata
+
+tenants = Table(
+    "tenants",
+    metadata,
+    *columns.tenant(),
+    Column("version", BigInteger, nullable=False, server_default="0"),
+    Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
+    columns.moment("created_at"),
+    Column("names_version", BigInteger, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("user_id"),
+)
+
+sources, source_files = source_tables.sources, source_tables.source_files
+
+documents = Table(
+    "documents",
+    metadata,
+    *columns.tenant(),
+    Column("document_id", Uuid, nullable=False),
+    Column("source_id", Uuid),
+    Column("identity", LargeBinary, nullable=False),
+    Column("uri", Text),
+    Column("title", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    columns.json("metadata"),
+    Column("content", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("attributes_hash", LargeBinary, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
+    Column("names_version", Integer, nullable=False, server_default="0"),
+    # {"moments": {key: [the dates in it, in microseconds since 1970]}}: the variables of the JSON paths of filters.
+    Column("moments", JSONB, Computed("stepwell.moments(metadata)", persisted=True), nullable=False),
+    # How the text was cut into chunks: its format, and the size and overlap of chunks in tokens.
+    Column("markdown", Boolean, nullable=False, server_default="true"),
+    Column("chunk_tokens", SmallInteger, nullable=False, server_default="160"),
+    Column("chunk_overlap", SmallInteger, nullable=False, server_default="24"),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    # The file of the source that the document comes from.
+    Column("source_path", Text),
+    # The entities that the language model has named: objects with type, name, aliases and role.
+    columns.json("extracted", "[]"),
+    PrimaryKeyConstraint("user_id", "document_id"),
+    UniqueConstraint("user_id", "identity"),
+    ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id]),
+    Index(None, "user_id", "created_at", "document_id"),
+    Index(None, "user_id", "source_id", "source_path"),
+    Index("ix_documents_metadata", "metadata", postgresql_using="gin", postgresql_ops={"metadata": "jsonb_path_ops"}),
+    Index(None, "names_version"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    *columns.tenant(),
+    Column("chunk_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("start_offset", Integer, nullable=False),
+    Column("end_offset", Integer, nullable=False),
+    Column("heading_path", ARRAY(Text), nullable=False),
+    Column("config", Text, nullable=False),
+    Column("tsv", TSVECTOR, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("embedding_key", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "chunk_id"),
+    UniqueConstraint("user_id", "document_id", "chunk_index", deferrable=True, initially="IMMEDIATE"),
+    ForeignKeyConstraint(
+        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
+    ),
+    Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
+    Index(None, "user_id", "embedding_key"),
+)
+
+
+def embeddings_table(dimension: int, into: MetaData) -> Table:
+    """The table of chunk vectors, apart from the chunks, so that exact scans and re-embedding read nothing else."""
+    return Table(
+        "embeddings",
+        into,
+        *columns.tenant(),
+        Column("chunk_no", BigInteger, nullable=False),
+        Column("document_id", Uuid, nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "chunk_no"),
+        ForeignKeyConstraint(
+            ["user_id", "chunk_no"], [f"{SCHEMA}.chunks.{c}" for c in ("user_id", "chunk_no")], ondelete="CASCADE"
+        ),
+        Index(None, "user_id", "document_id"),
+        columns.hnsw("ix_embeddings_embedding"),
+    )
+
+
+embeddings = embeddings_table(384, metadata)
+
+text_statistics = Table(
+    "text_statistics",
+    metadata,
+    *columns.tenant(),
+    Column("config", Text, nullable=False),
+    Column("chunks", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    PrimaryKeyConstraint("user_id", "config"),
+)
+
+lexemes = Table(
+    "lexemes",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("df", Integer, nullable=False),
+    Column("tail_no", BigInteger, nullable=False),
+    Column("tail_size", Integer, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme"),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("first_no", BigInteger, nullable=False),
+    Column("items", ARRAY(BigInteger), nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "first_no"),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("origin", Text, nullable=False),
+    Column("role", Text),
+    columns.json("facts", "[]"),
+    Column("description", Text),
+    columns.json("metadata"),
+    columns.moment("created_at"),
+    columns.moment("updated_at"),
+    CheckConstraint("origin IN ('user', 'metadata', 'title', 'text')", name="origin"),
+    PrimaryKeyConstraint("user_id", "entity_id"),
+    Index(
+        "ix_entities_user_id_name_entity_id", "user_id", "name", "entity_id", postgresql_where=text("origin <> 'text'")
+    ),
+)
+
+entity_names = Table(
+    "entity_names",
+    metadata,
+    *columns.tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("place", SmallInteger, nullable=False, server_default="0"),
+    PrimaryKeyConstraint("user_id", "name_key", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    # Not by user first: for a user that the statistics do not contain, the planner would look up names by key in it.
+    Index(None, "entity_id", "user_id"),
+)
+
+
+def _to_entity(column: str, name: str) -> ForeignKeyConstraint:
+    target = [entities.c.user_id, entities.c.entity_id]
+    return ForeignKeyConstraint(["user_id", column], target, ondelete="CASCADE", name=name)
+
+
+entity_members = Table(
+    "entity_members",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("member_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "member_id"),
+    _to_entity("entity_id", "fk_entity_members_entity"),
+    _to_entity("member_id", "fk_entity_members_member"),
+    Index(None, "user_id", "member_id"),
+)
+
+entity_words = Table(
+    "entity_words",
+    metadata,
+    *columns.tenant(),
+    Column("lexeme", Text(collation="C"), nullable=False),
+    Column("entity_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "lexeme", "entity_id"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    Index(None, "user_id", "entity_id"),
+)
+
+
+def entity_vectors_table(dimension: int, into: MetaData) -> Table:
+    """The table of vectors of entity descriptions."""
+    return Table(
+        "entity_vectors",
+        into,
+        *columns.tenant(),
+        Column("entity_id", Uuid, nullable=False),
+        Column("embedding", HALFVEC(dimension), nullable=False),
+        PrimaryKeyConstraint("user_id", "entity_id"),
+        ForeignKeyConstraint(
+            ["user_id", "entity_id"], [f"{SCHEMA}.entities.{c}" for c in ("user_id", "entity_id")], ondelete="CASCADE"
+        ),
+        columns.hnsw("ix_entity_vectors_embedding"),
+    )
+
+
+entity_vectors = entity_vectors_table(384, metadata)
+
+entity_changes = Table(
+    "entity_changes",
+    metadata,
+    *columns.tenant(),
+    Column("name_key", LargeBinary, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("version", BigInteger, nullable=False),
+    Column("pending", Boolean, nullable=False, server_default="true"),
+    Column("lowered", Boolean, nullable=False, server_default="false"),
+    PrimaryKeyConstraint("user_id", "name_key"),
+    Index(None, "user_id", "version"),
+)
+
+mentions = Table(
+    "mentions",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("count", Integer, nullable=False),
+    CheckConstraint("kind IN ('text', 'attendee', 'metadata', 'title')", name="kind"),
+    PrimaryKeyConstraint("user_id", "entity_id", "chunk_no", "kind"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+    Index(None, "user_id", "entity_id", "kind", "document_id", postgresql_include=["count"]),
+)
+
+headings = Table(
+    "headings",
+    metadata,
+    *columns.tenant(),
+    Column("entity_id", Uuid, nullable=False),
+    Column("section_no", BigInteger, nullable=False),
+    Column("chunk_no", BigInteger, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "entity_id", "section_no", "chunk_no"),
+    ForeignKeyConstraint(["user_id", "entity_id"], [entities.c.user_id, entities.c.entity_id], ondelete="CASCADE"),
+    ForeignKeyConstraint(["user_id", "chunk_no"], [chunks.c.user_id, chunks.c.chunk_no], ondelete="CASCADE"),
+    Index(None, "user_id", "chunk_no"),
+    Index(None, "user_id", "document_id"),
+)
+
+staged_documents, staged_chunks = staging_tables.staged_documents, staging_tables.staged_chunks
+hidden_chunks = staging_tables.hidden_chunks
+embedding_cache = cache_table.embedding_cache
+
+audit_log = Table(
+    "audit_log",
+    metadata,
+    *columns.tenant(),
+    Column("event_id", Uuid, nullable=False),
+    columns.moment("at"),
+    Column("actor", Text, nullable=False),
+    Column("action", Text, nullable=False),
+    Column("target", Text, nullable=False),
+    columns.json("counts"),
+    PrimaryKeyConstraint("user_id", "event_id"),
+    Index(None, "user_id", "at"),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    *columns.tenant(),
+    Column("key", Text, nullable=False),
+    columns.moment("created_at"),
+    # The hash of the request and its response; null while the request is processed.
+    Column("fingerprint", LargeBinary),
+    Column("status", SmallInteger),
+    Column("location", Text),
+    Column("body", Text),
+    PrimaryKeyConstraint("user_id", "key"),
+)
+
+api_keys, key_uses = shared_tables.api_keys, shared_tables.key_uses
+jobs, embedding_identity = shared_tables.jobs, shared_tables.embedding_identity
+embedding_target = shared_tables.embedding_target
+
+SHARED = shared_tables.NAMES
+TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)

@@ -1,0 +1,156 @@
+"""Runs the hybrid search statement (`hybrid.sql`) and turns its rows into candidates."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+from uuid import UUID
+
+import sqlalchemy as sa
+
+from app import errors
+from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights
+from app.store.connection import sql, vectors
+from app.store.connection.transactions import Reading, graph_rows, has_hidden, use_custom_plans
+from app.store.documents import filters
+
+EXACT_FLOOR = 4_000
+"""Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
+
+EXACT_FACTOR = 25.0
+"""The cost of a row visited in the HNSW graph, in rows of an exact scan of all of a user's chunks."""
+
+EXACT_FACTOR_FILTERED = 10.0
+"""The same with a filter, which spreads the rows of the exact scan over the table."""
+
+SPEND = 20_000
+"""Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
+
+PLAIN = frozenset({"vector", "text"})
+"""Parts with a plan that does not depend on the binds, so that one plan serves every query."""
+
+_FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
+_HEADING_PATH = _FIELDS.index("heading_path")
+
+
+async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
+    """Run both legs, their fusion and the fetch of the content as one statement.
+
+    Chunks that are not visible are skipped in a search transaction only.
+    """
+    hidden = ("hidden",) if has_hidden(db) else ()
+    if hidden or not PLAIN.issuperset(needed_parts(request)):
+        await use_custom_plans(db)
+    statement, binds = prepared(request, *hidden, stored=graph_rows(db))
+    return _result(list(await db.execute(statement, binds)), request)
+
+
+def prepared(request: HybridRequest, *parts: str, stored: int = 0) -> tuple[sa.TextClause, dict[str, Any]]:
+    """The statement with the parts that the request needs and the given ones, and its binds.
+
+    `stored` is the number of rows in the HNSW graph.
+    """
+    filtering = filters.binds(request.filters)
+    statement = sql.statement("hybrid", *needed_parts(request), *filtering, *parts)
+    return statement, {**_binds(request, stored), **filtering}
+
+
+async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
+    """The stored vector of one chunk. Raises NotFound."""
+    row = (await db.execute(sql.statement("vector_of_chunk"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
+    if row is None:
+        raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
+    return [float(number) for number in json.loads(row.embedding)]
+
+
+async def containing_excluded(db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+    """The chunks among these that contain an excluded word or phrase."""
+    names = ("excluded_folded", "excluded_plain")
+    excluded = {name: value for name, value in _lexical_binds(lexical).items() if name in names}
+    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), **excluded}
+    return set(await db.scalars(sql.statement("chunks_containing_excluded"), binds))
+
+
+def needed_parts(request: HybridRequest) -> tuple[str, ...]:
+    """The parts that a query needs, without those of each filter: a leg of weight 0 or without input is not run."""
+    lexical = request.lexical
+    parts = {
+        "vector": request.vector is not None and request.weights.vector > 0,
+        "text": lexical is not None and bool(lexical.words.folded) and request.weights.text > 0,
+        "filtered": bool(request.filters),
+        "strict": lexical is not None and bool(lexical.strict),
+        "excluding": lexical is not None and bool(lexical.excluded),
+        "exclusions": bool(request.exclude_chunk_ids),
+    }
+    return tuple(part for part, wanted in parts.items() if wanted)
+
+
+def effective_weights(request: HybridRequest) -> Weights:
+    """The weights of the request's legs, 0 for a leg that is not run."""
+    parts = needed_parts(request)
+    return Weights(
+        request.weights.vector if "vector" in parts else 0.0, request.weights.text if "text" in parts else 0.0
+    )
+
+
+def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
+    """The statement's binds without those of filters; binds of parts that are left out are ignored."""
+    parts, weights = needed_parts(request), effective_weights(request)
+    return {
+        "user_id": request.user_id,
+        "exact_floor": EXACT_FLOOR,
+        "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
+        "stored": stored,
+        "spend": SPEND,
+        "candidates": request.candidates,
+        "k": request.k,
+        "limit": request.limit,
+        "convex": request.fusion == "convex",
+        "exclude_chunk_ids": list(request.exclude_chunk_ids),
+        "embedding": vectors.as_text(request.vector) if request.vector is not None else None,
+        "weight_vector": weights.vector,
+        "weight_text": weights.text,
+        **_lexical_binds(request.lexical or LexicalQuery(IndexText("", ""))),
+        "min_vector_score": request.min_vector_score,
+        "min_rrf_score": request.min_rrf_score,
+        "with_content": request.with_content,
+    }
+
+
+def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
+    return {
+        "words_folded": lexical.words.folded,
+        "words_plain": lexical.words.plain,
+        "strict_folded": [text.folded for text in lexical.strict],
+        "strict_plain": [text.plain for text in lexical.strict],
+        "excluded_folded": [text.folded for text in lexical.excluded],
+        "excluded_plain": [text.plain for text in lexical.excluded],
+    }
+
+
+def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest) -> HybridResult:
+    """The result with the hits of the rows and the report that each row repeats."""
+    report = rows[0]
+    ran = request.vector is not None and request.weights.vector > 0
+    plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report.exact else "hnsw"
+    return HybridResult(
+        candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
+        terms=tuple(Term(*term) for term in report.terms),
+        corpus_chunks=int(report.corpus_chunks),
+        scope_chunks=int(report.scope_chunks),
+        vector_plan=plan,
+        vector_found=report.vector_found,
+        text_found=report.text_found,
+        approximate=plan == "hnsw" and report.vector_found < request.candidates,
+    )
+
+
+def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:
+    """The candidates of rows, whose columns are looked up once for all."""
+    places = [rows[0]._fields.index(name) for name in _FIELDS]
+    for row in rows:
+        values = [row[place] for place in places]
+        values[_HEADING_PATH] = tuple(values[_HEADING_PATH])
+        yield Candidate(*values)

@@ -1,0 +1,4 @@
+"""Finds names in texts and queries, and compares them.
+
+Entry: `names`. Other packages import its modules.
+"""

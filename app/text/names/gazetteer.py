@@ -1,0 +1,202 @@
+"""Finds the known names of a user in a text.
+
+One pass from left to right, whatever the number of names. Of the names that begin at a word the longest is matched;
+matches do not overlap. Words are compared as `names.words` folds them, so case, accents and punctuation are ignored
+("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name in mixed
+case its parts ("CliffClarke" equals "Cliff Clarke"). A name of function words or single letters only ("IT", "X") is
+matched only in the case in which it is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Self
+from uuid import UUID
+
+from app.text.names import names
+
+MIN_JOINED_LENGTH = 8
+"""Letters of the shortest joined form that is matched; shorter ones are often ordinary words."""
+MAX_KEY_BYTES = 1_000
+"""Bytes of the longest key; a B-tree index entry of Postgres holds up to 2,700."""
+
+_MIXED = re.compile(r"(?:[^\W\d_a-z][^\W\d_A-Z]+(?:-[^\W\d_]+)*){2,}")
+_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[^\W\d_a-z])")
+
+Entry = tuple[str, UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """A match: the entities with the name, its key, and its position in words as `names.words` splits them.
+
+    `others` are the keys of joined names that the same words match.
+    """
+
+    entity_ids: tuple[UUID, ...]
+    key: str
+    start: int
+    end: int
+    others: tuple[str, ...] = ()
+
+
+def key(name: str) -> str | None:
+    """Returns the key by which a name is matched, or None without a letter or digit or above MAX_KEY_BYTES."""
+    found = " ".join(names.words(name))
+    return found if found and len(found.encode("utf-8", "surrogatepass")) <= MAX_KEY_BYTES else None
+
+
+class Gazetteer:
+    """An immutable index of the names of entities; `patched` returns a changed copy."""
+
+    def __init__(
+        self,
+        ids: dict[str, tuple[UUID, ...]],
+        entries: dict[str, tuple[Entry, ...]],
+        joined: dict[str, frozenset[str]],
+        split_forms: dict[str, frozenset[str]],
+    ) -> None:
+        self._ids = ids
+        self._entries = entries
+        self._joined = joined
+        self._split_forms = split_forms
+
+    @classmethod
+    def build(cls, entries: Iterable[Entry]) -> Self:
+        """Builds a gazetteer of (name or alias, entity id); names without a key are skipped. Takes 1 s for 200,000."""
+        by_key: dict[str, list[Entry]] = {}
+        for entry in entries:
+            if (folded := key(entry[0])) is not None:
+                by_key.setdefault(folded, []).append(entry)
+        made = cls({}, {}, {}, {})
+        made._add(by_key)
+        return made
+
+    def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
+        """Returns a copy with other entries for some keys; an empty list removes the name."""
+        made = type(self)(dict(self._ids), dict(self._entries), dict(self._joined), dict(self._split_forms))
+        made._add(changed)
+        return made
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, folded: str) -> bool:
+        return folded in self._entries
+
+    def keys(self) -> Iterable[str]:
+        """Returns the key of every name."""
+        return self._entries.keys()
+
+    def split_forms(self) -> Mapping[str, frozenset[str]]:
+        """Returns the keys of names in mixed case by their parts, separated by spaces."""
+        return self._split_forms
+
+    def entries(self, folded: str) -> tuple[Entry, ...]:
+        """Returns the names with this key, as stored, with their entity ids."""
+        return self._entries.get(folded, ())
+
+    def named(self, name: str) -> tuple[UUID, ...]:
+        """Returns the ids of the entities that the whole of `name` matches, by the rules of `find`."""
+        folded = key(name)
+        return () if folded is None else self._matching_ids(folded, partial(_written, name))
+
+    def find(self, text: str) -> list[NameMatch]:
+        """Returns the names in a text, from left to right, without overlaps."""
+        words = names.words(text)
+        starts = [index for index, word in enumerate(words) if word in self._ids or word in self._joined]
+        return list(self._find(_TextWords(text, words), starts)) if starts else []
+
+    def _find(self, source: _TextWords, starts: Sequence[int]) -> Iterator[NameMatch]:
+        free = 0
+        for start in starts:
+            if start < free:
+                continue
+            for end, keys in self._candidates(source.words, start):
+                ids = [self._matching_ids(folded, partial(source.written, start, end)) for folded in keys]
+                if any(ids):
+                    yield NameMatch(tuple(dict.fromkeys(chain(*ids))), keys[0], start, end, tuple(keys[1:]))
+                    free = end
+                    break
+
+    def _candidates(self, words: Sequence[str], start: int) -> list[tuple[int, list[str]]]:
+        """Returns the end (exclusive) and the keys of each name that may begin at a word, the longest first."""
+        folded, end = words[start], start + 1
+        found: list[tuple[int, list[str]]] = []
+        joined = sorted(self._joined.get(folded, ()))
+        if joined and folded not in self._entries:
+            found.append((end, joined))
+        while folded in self._ids:
+            split_forms = sorted(self._split_forms.get(folded, ()))
+            if folded in self._entries:
+                found.append((end, [folded, *joined] if end == start + 1 else [folded, *split_forms]))
+            elif split_forms:
+                found.append((end, split_forms))
+            if end == len(words):
+                break
+            folded, end = f"{folded} {words[end]}", end + 1
+        return found[::-1]
+
+    def _matching_ids(self, folded: str, written: Callable[[], str]) -> tuple[UUID, ...]:
+        ids = self._ids.get(folded, ())
+        if ids or folded not in self._entries:
+            return ids
+        exact = written()
+        return tuple(dict.fromkeys(entity for name, entity in self._entries[folded] if _written(name) == exact))
+
+    def _add(self, changed: Mapping[str, Sequence[Entry]]) -> None:
+        for folded, entries in changed.items():
+            words = folded.split(" ")
+            if not entries:
+                self._entries.pop(folded, None)
+                if folded in self._ids:
+                    self._ids[folded] = ()
+                continue
+            self._entries[folded] = tuple(entries)
+            distinctive = names.is_distinctive(words)
+            self._ids[folded] = tuple(dict.fromkeys(entity for _name, entity in entries)) if distinctive else ()
+            self._add_prefixes(words)
+            for name, _entity in entries:
+                if (parts := _parts(name)) is not None:
+                    self._add_prefixes(parts)
+                    self._ids.setdefault(" ".join(parts), ())
+                    self._split_forms[" ".join(parts)] = self._split_forms.get(" ".join(parts), frozenset()) | {folded}
+            joined = "".join(words)
+            if distinctive and len(words) > 1 and MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH:
+                self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
+
+    def _add_prefixes(self, words: Sequence[str]) -> None:
+        """Registers the proper prefixes of a name of several words, so that `_candidates` continues after them."""
+        for end in range(1, len(words)):
+            self._ids.setdefault(" ".join(words[:end]), ())
+
+
+class _TextWords:
+    """A text with its folded words, and on demand the words as written."""
+
+    def __init__(self, text: str, words: list[str]) -> None:
+        self.words = words
+        self._text = text
+        self._offsets: list[tuple[int, int]] | None = None
+
+    def written(self, start: int, end: int) -> str:
+        """Returns the words from `start` to `end` as written, separated by spaces."""
+        if self._offsets is None:
+            self._offsets = names.word_offsets(self._text)
+        return " ".join(self._text[first:last] for first, last in self._offsets[start:end])
+
+
+def _parts(name: str) -> list[str] | None:
+    """Returns the folded parts of a name in mixed case ("LiHua"), each of two letters or more, or None."""
+    if not _MIXED.fullmatch(name):
+        return None
+    return names.words(_HUMP.sub(" ", name))
+
+
+def _written(name: str) -> str:
+    """Returns the words of a name as written, separated by spaces."""
+    return " ".join(name[start:end] for start, end in names.word_offsets(name))

@@ -1,0 +1,44 @@
+"""Finds the sections above and inside a chunk, and the names by which texts and questions refer to a section."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from app.text.names import names
+from app.text.names.names import Name
+from app.text.structure import structure
+
+_HEADING = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|=|-)", re.MULTILINE)
+_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})+[.)]?|\d{1,3}[.)])\s+")
+
+
+def sections(path: Sequence[str], content: str) -> list[tuple[str, ...]]:
+    """Returns the heading paths of the sections that contain a chunk and of those that the chunk contains."""
+    found = [tuple(path[:depth]) for depth in range(1, len(path) + 1)]
+    if not _HEADING.search(content):
+        return found
+    above: list[structure.Block] = []
+    for block in structure.blocks(content):
+        if block.kind == "heading" and block.title:
+            while above and above[-1].level >= block.level:
+                above.pop()
+            above.append(block)
+            found.append((*path, *(heading.title for heading in above)))
+    return found
+
+
+def name(heading: str) -> Name | None:
+    """Returns the name of a section without its number ("3.2 "), or None for function words or a date."""
+    found = names.title_name(_NUMBERING.sub("", heading[: structure.MAX_HEADING], count=1))
+    return found if found is not None and names.is_not_a_date(found.key.split(" ")) else None
+
+
+def matches_any_case(name: Name) -> bool:
+    """Returns whether a mention counts in any case: single words ("members") count only when capitalised."""
+    return " " in name.key
+
+
+def question_keys(question: str) -> set[str]:
+    """Returns the keys in a question that may refer to a section."""
+    return {key for key in names.sequences(question) if " " in key} | {found.key for found in names.find(question)}

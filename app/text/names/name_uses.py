@@ -1,0 +1,177 @@
+"""Reads how a query uses a name: its case, its neighbours, and whether it is part of an identifier or an address.
+
+Case is evidence of a name only if the query does not capitalise most of its other words, as titles and headlines do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from app.shapes import NameCase, NameForm, NameUse
+from app.text.names import names
+from app.text.names.query_words import QueryWords
+from app.text.words import stop_words
+
+_GREETING = re.compile(
+    r"\W*(?:(?:hi|hello|hey|hiya|dear|hallo|liebe[rs]?|bonjour|salut|ch[eè]re?|hola|estimad[oa]|ciao|ol[aá]|car[oa])"
+    r"|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|buenos d[ií]as|bom dia|buongiorno)"
+    r"[\s,]+(?:(?:dr|mr|mrs|ms|prof)\.?\s+)?",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    r"(?:\b(?:thanks|thank you|thx|cheers|regards|best|greetings|wishes|sincerely|yours|danke|dank|gru(?:ß|ss)"
+    r"|gr(?:ü|ue)(?:ß|ss)en?|merci|cordialement|gracias|saludos|obrigad[oa]|grazie|saluti)\b[\s,.!–—-]*"
+    r"|[?!.]\s*[–—-]*\s*)",
+    re.IGNORECASE,
+)
+_PRONOUNS = frozenset("he she they his her their him them er sie ihr il elle ils elles lui leur".split())  # noqa: SIM905
+_JOINS_BEFORE = re.compile(r"[_\\/=#$%~]$|[^\W_][.:@-]$")
+_JOINS_AFTER = re.compile(r"[_\\/=(]|[.:@-][^\W_]")
+MIN_STEM, MAX_ENDING = 3, 3
+"""Letters of the shortest stem that differs from its word, and of the longest ending of a word without its stem."""
+MIN_WORDS_BESIDE_ADDRESS = 3
+"""Words that a query has beside the name of somebody whom it addresses or who signs it."""
+
+
+class QueryText:
+    """A query prepared for `use`; see `read`."""
+
+    def __init__(self, text: str, words: QueryWords, taken: Collection[int], parts: Collection[int]) -> None:
+        self._text = text
+        self._words = words
+        self._offsets = names.word_offsets(text)
+        self._taken = taken
+        self._parts = parts
+
+    def use(self, start: int, end: int, *, form: NameForm, kind: str) -> NameUse:
+        """Returns how the query uses the words from `start` to `end` (exclusive), the name of an entity of this type.
+
+        The type may stand next to the name: "Project Falcon".
+        """
+        type_words = (*names.words(kind), *names.words(f"{kind}s"))
+        return NameUse(
+            form,
+            self._words.words[start:end],
+            self._case(start, end),
+            self._in_identifier(start, end),
+            self._has_neighbour(start, end, type_words),
+            self._is_address(start, end),
+            kind == "person" and start > 0 and self._words.words[start - 1] in stop_words.PLACE_PREPOSITIONS,
+        )
+
+    def _case(self, start: int, end: int) -> NameCase:
+        words = self._words
+        named = [i for i in range(start, end) if names.is_distinctive(words.words[i : i + 1])]
+        others = self._others(start, end)
+        capitals = sum(words.capital[i] for i in others)
+        if not named:
+            return "unknown"
+        if self._text.isupper() or (capitals > 1 and 2 * capitals >= len(others)):
+            return "uniform"
+        if any(words.small[i] for i in named):
+            return (
+                "small" if any(words.capital[i] and not words.opens[i] for i in range(len(words.words))) else "unknown"
+            )
+        if len(named) == 1 and words.opens[named[0]] and len(words.words) > len(named):
+            return "unknown"
+        return "capital"
+
+    def _others(self, start: int, end: int) -> list[int]:
+        """Returns the positions of the distinctive words outside known names that do not open a sentence."""
+        words = self._words
+        return [
+            i
+            for i in range(len(words.words))
+            if not start <= i < end
+            and i not in self._taken
+            and not words.opens[i]
+            and names.is_distinctive(words.words[i : i + 1])
+        ]
+
+    def _in_identifier(self, start: int, end: int) -> bool:
+        first, last = self._offsets[start][0], self._offsets[end - 1][1]
+        return bool(_JOINS_BEFORE.search(self._text, 0, first) if first else None) or bool(
+            _JOINS_AFTER.match(self._text, last)
+        )
+
+    def _has_neighbour(self, start: int, end: int, type_words: Collection[str]) -> bool:
+        if self._case(start, end) != "capital" and not self._opens_name(start, end):
+            return False
+        return any(
+            self._is_other_name(i, type_words) and self._text[left:right].strip(" ") in ("", "-")
+            for i, left, right in self._beside(start, end)
+        )
+
+    def _opens_name(self, start: int, end: int) -> bool:
+        """Returns whether a name opens the sentence and is capitalised there, in a query that has lower-case words."""
+        words = self._words
+        return words.opens[start] and words.capital[start] and any(words.small[i] for i in self._others(start, end))
+
+    def _beside(self, start: int, end: int) -> list[tuple[int, int, int]]:
+        """Returns the positions of the words next to the name, with the offsets of the text between."""
+        found = []
+        if start > 0:
+            found.append((start - 1, self._offsets[start - 1][1], self._offsets[start][0]))
+        if end < len(self._offsets):
+            found.append((end, self._offsets[end - 1][1], self._offsets[end][0]))
+        return found
+
+    def _is_other_name(self, position: int, type_words: Collection[str]) -> bool:
+        words = self._words
+        word = words.words[position]
+        return (
+            words.capital[position]
+            and (not words.opens[position] or position in self._parts)
+            and position not in self._taken
+            and word not in type_words
+            and word not in stop_words.FUNCTION_WORDS
+            and word not in stop_words.CALENDAR_WORDS
+        )
+
+    def _is_address(self, start: int, end: int) -> bool:
+        if len(self._words.words) - (end - start) < MIN_WORDS_BESIDE_ADDRESS:
+            return False
+        before, after = self._text[: self._offsets[start][0]], self._text[self._offsets[end - 1][1] :]
+        if not any(map(str.isalnum, after)):
+            closing = list(_CLOSING.finditer(before))
+            return bool(closing) and closing[-1].end() == len(before)
+        if _GREETING.fullmatch(before):
+            return True
+        following = self._words.words[end:]
+        return not before.strip() and after[:1] == "," and "?" in after and not _PRONOUNS & set(following)
+
+
+def read(text: str, words: QueryWords, taken: Collection[int] = (), parts: Collection[int] = ()) -> QueryText:
+    """Prepares a query with its words.
+
+    Those at the positions `taken` belong to known names; those at the positions `parts` are, by themselves, first or
+    last names of known persons, so the capital with which one of them opens a sentence is that of a name.
+    """
+    return QueryText(text, words, taken, parts)
+
+
+def best(uses: Sequence[NameUse]) -> NameUse:
+    """Returns the occurrence that most likely refers to the entity."""
+    return min(uses, key=lambda use: (use.is_incidental, use.is_place, use.case != "capital"))
+
+
+def small_share(texts: Iterable[str], words: Sequence[str]) -> float:
+    """Returns the share of the occurrences of a name in texts that start with a lower-case letter; 0 without any."""
+    if not words:
+        return 0.0
+    name = r"\W+".join(map(re.escape, words))
+    pattern = re.compile(rf"\b{name}\b", re.IGNORECASE)
+    initials = [match[0][0] for text in texts for match in pattern.finditer(text)]
+    return sum(map(str.islower, initials)) / len(initials) if initials else 0.0
+
+
+def is_lexeme_of(lexeme: str, word: str) -> bool:
+    """Returns whether a lexeme may be the stem of a word: equal to it, or equal apart from their endings."""
+    if lexeme == word or (
+        len(lexeme) >= MIN_STEM and word.startswith(lexeme) and len(word) - len(lexeme) <= MAX_ENDING
+    ):
+        return True
+    return len(lexeme) > MIN_STEM and (
+        word.startswith(lexeme[:-1]) or (len(lexeme) <= len(word) and lexeme.startswith(word[:-1]))
+    )

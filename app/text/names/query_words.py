@@ -1,0 +1,81 @@
+"""Splits a query into words with their capitalisation, and finds known names, possible roles and requested types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.text.names import names
+from app.text.words import stop_words
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """The words of a query as `names.words` folds them.
+
+    `places` maps a word to its positions; `small`, `capital` and `opens` hold for each word whether it starts with a
+    lower-case letter, with a capital, or a sentence. Computed once per query, which may contain hundreds of names.
+    """
+
+    words: tuple[str, ...]
+    places: Mapping[str, Sequence[int]]
+    small: tuple[bool, ...]
+    capital: tuple[bool, ...]
+    opens: tuple[bool, ...]
+
+
+def read(text: str) -> QueryWords:
+    """Splits a query into words."""
+    words = names.words(text)
+    starts = [start for start, _end in names.word_offsets(text)]
+    places: dict[str, list[int]] = {}
+    for index, word in enumerate(words):
+        places.setdefault(word, []).append(index)
+    return QueryWords(
+        words=tuple(words),
+        places=places,
+        small=tuple(text[start].islower() for start in starts),
+        capital=tuple(text[start].isupper() for start in starts),
+        opens=tuple(_opens(text, start) for start in starts),
+    )
+
+
+def longest_names(query: QueryWords, keys: Collection[str]) -> dict[str, list[tuple[int, int]]]:
+    """Returns the keys that occur in the query, leftmost first, the longest at each position, without overlaps.
+
+    Each has its positions: those of its first word and of the word after its last.
+    """
+    words = query.words
+    found: dict[str, list[tuple[int, int]]] = {}
+    start = 0
+    while start < len(words):
+        widths = range(min(names.MAX_WORDS, len(words) - start), 0, -1)
+        width = next((n for n in widths if " ".join(words[start : start + n]) in keys), 0)
+        if width:
+            found.setdefault(" ".join(words[start : start + width]), []).append((start, start + width))
+        start += max(width, 1)
+    return found
+
+
+def role_sequences(query: QueryWords) -> set[str]:
+    """Returns the word sequences that may be the role of somebody in the user's organisation.
+
+    They follow a determiner ("the lead mason"), are the whole query, or are anywhere in a question for a person.
+    """
+    words = query.words
+    if any(word in query.places for word in stop_words.PERSON_QUESTION_WORDS):
+        return set(names.sequences(" ".join(words)))
+    starts = [index + 1 for index, word in enumerate(words) if word in stop_words.DETERMINERS]
+    found = {" ".join(words[start:end]) for start in starts for end in range(start + 1, start + names.MAX_WORDS + 1)}
+    return found | ({" ".join(words)} if len(words) <= names.MAX_WORDS else set())
+
+
+def asks_for_type(query: QueryWords, kind: str) -> bool:
+    """Returns whether a query asks for an entity of a type: for a person ("who …"), or by the type ("which vendor")."""
+    type_words = (*names.words(kind), *names.words(f"{kind}s"))
+    return any(word in query.places for word in (*stop_words.PERSON_QUESTION_WORDS, *type_words))
+
+
+def _opens(text: str, start: int) -> bool:
+    before = text[max(0, start - 12) : start].rstrip(" \"'“‘«([")
+    return (not before and start <= 12) or before[-1:] in tuple(".!?:;…")

@@ -1,0 +1,4 @@
+"""Cuts documents into passages of a size in tokens.
+
+Entry: `chunking`. Other packages import its modules.
+"""

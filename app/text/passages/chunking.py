@@ -1,0 +1,348 @@
+"""Splits a document into passages.
+
+Cuts at the largest structure that fits: sections, then blocks, then sentences or lines, then words, then anywhere. A
+passage is a slice of the text, so its offsets are exact; only a passage that begins inside a table has the header rows
+of the table before it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from app.shapes import Passage
+from app.text.passages import tokens
+from app.text.structure import sentences, structure
+
+MAX_CHARACTERS = 8_000
+SLACK = 1.25  # a section up to this multiple of the target is not cut
+TINY = 1 / 3  # a section smaller than this share of the target is joined with a neighbour
+HEADER_SHARE = 0.5  # the largest share of the target that a table's header may take to be repeated
+_OVERLAP_WINDOW = 800  # code points in which the sentences to repeat are searched
+
+_Splitter = Callable[[str, int, int], Iterable[sentences.Span]]
+_SPEAKER = re.compile(r"^[ \t]*(?:\[[^\]\n]{1,40}\][ \t]*)?[^\s:][^:\n]{0,40}:[ \t]", re.MULTILINE)
+_STAMP = re.compile(
+    r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
+)
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
+_DELIMITER = re.compile(r"[ \t|:-]*-[ \t|:-]*$")
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Sizes in tokens; `whole` is the largest size that is not cut."""
+
+    target: int
+    overlap: int
+    maximum: int
+
+    @property
+    def whole(self) -> int:
+        return min(self.maximum, int(self.target * SLACK))
+
+    @property
+    def tiny(self) -> int:
+        return int(self.target * TINY)
+
+    def under(self, path: tuple[str, ...]) -> _Limits:
+        """Returns the limits for content that is embedded together with its heading path."""
+        maximum = max(self.maximum // 2, self.maximum - sum(map(tokens.count, path)))
+        return _Limits(min(self.target, maximum), min(self.overlap, maximum // 4), maximum)
+
+
+@dataclass(frozen=True, slots=True)
+class _PieceOffsets:
+    """A text and the offsets of its tokens."""
+
+    text: str
+    starts: Sequence[int]
+
+    def count(self, start: int, end: int) -> int:
+        return bisect_left(self.starts, end) - bisect_left(self.starts, start)
+
+    def fits(self, start: int, end: int, limit: int, header: sentences.Span | None = None) -> bool:
+        above = header or (0, 0)
+        length = end - start + above[1] - above[0]
+        return length <= MAX_CHARACTERS and self.count(start, end) + self.count(*above) <= limit
+
+
+@dataclass(slots=True)
+class _Section:
+    """A heading with its blocks and subsections; the root has none. `body` is the offset after the heading's line."""
+
+    level: int
+    path: tuple[str, ...]
+    start: int
+    body: int
+    end: int
+    blocks: list[structure.Block] = field(default_factory=list)
+    children: list[_Section] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A piece that packing does not cut; `whole` is set if it ends at the end of a sentence, line or block.
+
+    `header` has the header rows of the table that the piece is in, which a passage that begins with it repeats.
+    """
+
+    start: int
+    end: int
+    whole: bool
+    header: sentences.Span | None = None
+
+
+def split(
+    text: str,
+    *,
+    markdown: bool = True,
+    target_tokens: int = 160,
+    overlap_tokens: int = 24,
+    max_tokens: int = 230,
+    starts: Callable[[str], Sequence[int]] = tokens.starts,
+) -> list[Passage]:
+    """Splits a cleaned text into passages, in reading order.
+
+    Sizes are in tokens, whose offsets in the text `starts` returns, ascending: by default estimated ones (see
+    `tokens`), which also measure headings. Sections are cut to about `target_tokens`, and content together with its
+    heading path stays within `max_tokens`, content within 8,000 code points. Up to 1.25 times the target is not
+    cut. Each passage of a cut table begins with its header rows. Headings are returned in `heading_path`; very
+    small sections are joined under their common ancestor and keep their heading lines. If a section is cut, up to
+    `overlap_tokens` of whole sentences are repeated. Every visible character is in a passage or in a heading path.
+    Takes linear time.
+
+    Raises ValueError unless 1 ≤ target_tokens ≤ max_tokens and 0 ≤ overlap_tokens < target_tokens.
+    """
+    if not (1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens):
+        raise ValueError("need 1 <= target_tokens <= max_tokens and 0 <= overlap_tokens < target_tokens")
+    source = _PieceOffsets(text, starts(text))
+    root = _outline(text, structure.blocks(text, markdown=markdown))
+    return list(_passages(source, root, _Limits(target_tokens, overlap_tokens, max_tokens)))
+
+
+def _outline(text: str, blocks: Iterable[structure.Block]) -> _Section:
+    """Returns the tree of sections; a section ends at the next heading of its level or above."""
+    root = _Section(0, (), 0, 0, 0)
+    open_sections = [root]
+    for block in blocks:
+        if block.kind == "heading":
+            while open_sections[-1].level >= block.level:
+                open_sections.pop()
+            parent = open_sections[-1]
+            path = (*parent.path, block.title) if block.title else parent.path
+            section = _Section(block.level, path, block.start, block.end, block.end)
+            parent.children.append(section)
+            open_sections.append(section)
+        else:
+            open_sections[-1].blocks.append(block)
+        for section in open_sections:
+            section.end = block.end
+    return root
+
+
+def _passages(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[Passage]:
+    """Yields the passages of a section and its subsections."""
+    while _only_wraps_one(section):
+        section = section.children[0]
+    inner = limits.under(section.path)
+    if source.fits(section.body, section.end, inner.whole):
+        yield from _passage(source.text, section.body, section.end, section.path)
+        return
+    for group in _groups(source, section, inner):
+        first, last = group[0], group[-1]
+        if len(group) > 1:
+            yield from _passage(source.text, first.start, last.end, section.path)
+        elif first is section:
+            yield from _cut(source, section.blocks, section.path, inner)
+        elif first.body == first.end:  # no text follows this heading that could have it in its path
+            heading = structure.Block("paragraph", first.start, first.end)
+            yield from _cut(source, [heading], section.path, inner)
+        else:
+            yield from _passages(source, first, limits)
+
+
+def _only_wraps_one(section: _Section) -> bool:
+    """Returns whether the section contains only one subsection, which has text."""
+    return not section.blocks and len(section.children) == 1 and section.children[0].body < section.children[0].end
+
+
+def _passage(
+    text: str, start: int, end: int, path: tuple[str, ...], header: sentences.Span | None = None
+) -> Iterator[Passage]:
+    above = text[header[0] : header[1]] + "\n" if header else ""
+    for begin, finish in sentences.trimmed(text, start, end):
+        yield Passage(above + text[begin:finish], begin, finish, path)
+
+
+def _groups(source: _PieceOffsets, section: _Section, limits: _Limits) -> Iterator[list[_Section]]:
+    """Yields a section's own text (as the section itself) and its children, tiny ones joined with a neighbour."""
+    group: list[_Section] = []
+    group_size = 0
+    for part in [section, *section.children] if section.blocks else section.children:
+        start, end = (section.blocks[0].start, section.blocks[-1].end) if part is section else (part.start, part.end)
+        size = source.count(start, end)
+        begin = section.blocks[0].start if group and group[0] is section else (group[0].start if group else start)
+        joins = min(group_size, size) < limits.tiny and source.fits(begin, end, limits.target)
+        if group and not joins:
+            yield group
+            group, group_size = [], 0
+        group.append(part)
+        group_size += size
+    if group:
+        yield group
+
+
+def _cut(
+    source: _PieceOffsets, blocks: Iterable[structure.Block], path: tuple[str, ...], limits: _Limits
+) -> Iterator[Passage]:
+    """Yields blocks as passages of about equal size, each starting with the overlap of the one before it."""
+    units = list(itertools.chain.from_iterable(_units(source, block, limits) for block in blocks))
+    stop = units[-1].end
+    start = fresh = units[0].start
+    header = units[0].header
+    aim = _share(source.count(fresh, stop), limits)
+    for previous, unit in itertools.pairwise(units):
+        fits = source.fits(start, unit.end, limits.whole, header)
+        over, under = source.count(fresh, unit.end) - aim, aim - source.count(fresh, previous.end)
+        if not fits or over > under:
+            yield from _passage(source.text, start, previous.end, path, header)
+            header = unit.header
+            start, fresh = _overlapping(source, start, previous, unit, limits), unit.start
+            aim = _share(source.count(fresh, stop), limits)
+    yield from _passage(source.text, start, stop, path, header)
+
+
+def _share(left: int, limits: _Limits) -> float:
+    """Returns the size of equal passages into which the remaining pieces are divided."""
+    return left if left <= limits.whole else left / math.ceil(left / limits.target)
+
+
+def _overlapping(source: _PieceOffsets, start: int, previous: _Unit, unit: _Unit, limits: _Limits) -> int:
+    """Returns where the passage that adds `unit` starts: earlier than it by whole sentences of the overlap."""
+    if not (previous.whole and unit.whole and limits.overlap):
+        return unit.start
+    window = max(start + 1, previous.start, previous.end - _OVERLAP_WINDOW)
+    chat = _is_chat(source.text[window : previous.end])
+    found = (sentences.lines if chat else sentences.spans)(source.text, window, previous.end)
+    for begin, _ in found:
+        at_boundary = begin > window or window == previous.start
+        if at_boundary and source.count(begin, previous.end) <= limits.overlap:
+            return begin if source.fits(begin, unit.end, limits.whole) else unit.start
+    return unit.start
+
+
+def _units(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> Iterator[_Unit]:
+    """Yields a block as one unit if it fits, else in the largest pieces that do; tables and code may fill a passage."""
+    rigid = block.kind in ("table", "fence")
+    if source.fits(block.start, block.end, limits.whole if rigid else limits.target):
+        yield _Unit(block.start, block.end, not rigid)
+        return
+    header = _header(source, block, limits) if block.kind == "table" else None
+    if header:
+        yield from _table_units(source, header, block.end, limits)
+        return
+    splitters = _splitters(block.kind, source.text[block.start : min(block.end, block.start + 2_000)])
+    for unit in _pieces(source, block.start, block.end, splitters, limits.target):
+        yield _Unit(unit.start, unit.end, unit.whole and not rigid)
+
+
+def _table_units(source: _PieceOffsets, header: sentences.Span, end: int, limits: _Limits) -> Iterator[_Unit]:
+    """Yields the rows of a table, the first one with the header if they fit."""
+    limit = limits.target - source.count(*header)
+    rows = list(sentences.lines(source.text, header[1], end))
+    joined = bool(rows) and source.fits(header[0], rows[0][1], limits.target)
+    yield _Unit(header[0], rows[0][1] if joined else header[1], False)
+    for begin, finish in rows[joined:]:
+        for unit in _pieces(source, begin, finish, (sentences.lines, sentences.spans), limit):
+            yield _Unit(unit.start, unit.end, False, header)
+
+
+def _header(source: _PieceOffsets, block: structure.Block, limits: _Limits) -> sentences.Span | None:
+    """Returns the header row of a table with its delimiter, unless it is too large to be repeated."""
+    rows = list(itertools.islice(sentences.lines(source.text, block.start, block.end), 2))
+    if len(rows) < 2 or not _DELIMITER.match(source.text, *rows[1]):
+        return None
+    header = rows[0][0], rows[1][1]
+    small = source.count(*header) <= HEADER_SHARE * limits.target and header[1] - header[0] <= MAX_CHARACTERS // 2
+    return header if small else None
+
+
+def _splitters(kind: structure.Kind, sample: str) -> tuple[_Splitter, ...]:
+    if kind == "paragraph" and not _is_chat(sample):
+        return sentences.spans, sentences.lines
+    by_line: dict[structure.Kind, _Splitter] = {"paragraph": _turns, "list": _items}
+    return by_line.get(kind, sentences.lines), sentences.lines, sentences.spans
+
+
+def _pieces(
+    source: _PieceOffsets, start: int, end: int, splitters: tuple[_Splitter, ...], limit: int
+) -> Iterator[_Unit]:
+    if not splitters:
+        yield from _words(source, start, end, limit)
+        return
+    for begin, finish in splitters[0](source.text, start, end):
+        if source.fits(begin, finish, limit):
+            yield _Unit(begin, finish, True)
+        else:
+            yield from _pieces(source, begin, finish, splitters[1:], limit)
+
+
+def _words(source: _PieceOffsets, start: int, end: int, limit: int) -> Iterator[_Unit]:
+    """Cuts between words, or inside a word that is too long by itself."""
+    starts, text = source.starts, source.text
+    first, stop = bisect_left(starts, start), bisect_left(starts, end)
+    while first < stop:
+        begin = starts[first]
+        reach = bisect_right(
+            starts, begin + MAX_CHARACTERS - tokens.MAX_PIECE_LENGTH, first + 1, min(first + limit, stop)
+        )
+        if reach < stop:
+            spaced = (index for index in range(reach, first, -1) if text[starts[index] - 1].isspace())
+            reach = next(spaced, reach)
+        finish = starts[reach] if reach < stop else end
+        yield from (_Unit(begin, stop_at, False) for _, stop_at in sentences.trimmed(text, begin, finish))
+        first = reach
+
+
+def _is_chat(sample: str) -> bool:
+    """Returns whether at least half of the lines start with a speaker, as in a conversation."""
+    count = sample.count("\n") + 1
+    return count > 2 and 2 * len(_SPEAKER.findall(sample)) >= count
+
+
+def _turns(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    return _joined(sentences.lines(text, start, end), lambda span: _is_stamp(text, span))
+
+
+def _items(text: str, start: int, end: int) -> Iterator[sentences.Span]:
+    """Yields list items with their continuation lines."""
+    item: sentences.Span | None = None
+    for begin, finish in sentences.lines(text, start, end):
+        if item and _ITEM.match(text, begin, finish):
+            yield item
+            item = None
+        item = (item[0] if item else begin, finish)
+    if item:
+        yield item
+
+
+def _joined(spans: Iterable[sentences.Span], joins_next: Callable[[sentences.Span], bool]) -> Iterator[sentences.Span]:
+    """Yields spans; a span for which `joins_next` is true is joined with the next."""
+    begin = -1
+    finish = -1
+    for span in spans:
+        begin, finish = (span[0] if begin < 0 else begin), span[1]
+        if not joins_next(span):
+            yield begin, finish
+            begin = -1
+    if begin >= 0:
+        yield begin, finish
+
+
+def _is_stamp(text: str, span: sentences.Span) -> bool:
+    return span[1] - span[0] <= 60 and _STAMP.match(text[span[0] : span[1]].lower()) is not None

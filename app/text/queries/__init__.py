@@ -1,0 +1,4 @@
+"""Parses queries, and matches them with passages.
+
+Entry: `analysis.parse`. Other packages import its modules.
+"""

@@ -1,0 +1,127 @@
+"""Reads title, metadata, language and date from a Markdown document's frontmatter and headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import yaml
+
+from app.shapes import Json
+from app.text.structure import plain_json, structure
+
+MAX_FRONTMATTER_BYTES = 65_536
+MAX_ALIASES = 16  # few enough that even nested merge keys cannot multiply
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_OPENING = re.compile(r"-{3}[ \t]*\n")
+_CLOSING = re.compile(r"^(?:-{3}|\.{3})[ \t]*$\n?", re.MULTILINE)
+_YAML_FAILURES = (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError, LookupError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedMarkdown:
+    """The body of a Markdown text and the values of its frontmatter; `metadata` is plain JSON."""
+
+    body: str
+    title: str | None = None
+    metadata: Json = field(default_factory=dict)
+    language: str | None = None
+    created_at: datetime | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class _RefusedError(ValueError):
+    """The frontmatter cannot be used; the message gives the reason without quoting it."""
+
+
+def parse(text: str) -> ParsedMarkdown:
+    """Splits YAML frontmatter from the body and reads title, language and date from it.
+
+    The title is the frontmatter's `title`, else the first level-one heading. `created_at` (from `created_at` or
+    `date`) is in UTC; a time without a zone is taken as UTC. Frontmatter over 64 KB, nested deeper than 32, with
+    more than 10,000 values, with aliases that multiply or with tags beyond plain YAML is skipped with a warning.
+    Never raises: the body is always returned.
+    """
+    block, body, warnings = _split(text)
+    if block is None:
+        return ParsedMarkdown(body, structure.title(body), warnings=warnings)
+    try:
+        metadata = _load(block)
+    except _RefusedError as refusal:
+        return ParsedMarkdown(body, structure.title(body), warnings=(str(refusal),))
+    if metadata is None:
+        return ParsedMarkdown(text, structure.title(text), warnings=("frontmatter is not a mapping: kept as text",))
+    created_at, warnings = _created_at(metadata)
+    return ParsedMarkdown(
+        body=body,
+        title=_line(metadata.get("title")) or structure.title(body),
+        metadata=metadata,
+        language=_line(metadata.get("language") or metadata.get("lang")),
+        created_at=created_at,
+        warnings=warnings,
+    )
+
+
+def _split(text: str) -> tuple[str | None, str, tuple[str, ...]]:
+    """Returns the frontmatter or None, the body, and warnings."""
+    opening = _OPENING.match(text)
+    if not opening:
+        return None, text, ()
+    closing = _CLOSING.search(text, opening.end())
+    if not closing:
+        return None, text, ("frontmatter is never closed: kept as text",)
+    return text[opening.end() : closing.start()], text[closing.end() :].lstrip("\n"), ()
+
+
+def _load(block: str) -> dict[str, Any] | None:
+    """Returns the frontmatter as plain JSON, or None if it is not a mapping."""
+    if len(block) > MAX_FRONTMATTER_BYTES or len(block.encode("utf-8", "replace")) > MAX_FRONTMATTER_BYTES:
+        raise _RefusedError("frontmatter is over 64 KB: left out")
+    try:
+        _check_events(block)
+        loaded = yaml.load(block, Loader=_Loader)
+    except _RefusedError:
+        raise
+    except _YAML_FAILURES as failure:
+        raise _RefusedError("frontmatter is not plain YAML: left out") from failure
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        return None
+    try:
+        return plain_json.mapping(loaded)
+    except plain_json.TooLargeError as error:
+        raise _RefusedError(f"frontmatter {error}: left out") from error
+
+
+def _check_events(block: str) -> None:
+    """Rejects deep nesting and repeated aliases before objects are constructed."""
+    depth = aliases = 0
+    for event in yaml.parse(block, Loader=yaml.SafeLoader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        aliases += isinstance(event, yaml.AliasEvent)
+        if depth > plain_json.MAX_DEPTH:
+            raise _RefusedError("frontmatter is nested deeper than 32: left out")
+        if aliases > MAX_ALIASES:
+            raise _RefusedError("frontmatter has more than 16 aliases: left out")
+
+
+def _created_at(metadata: Mapping[str, Any]) -> tuple[datetime | None, tuple[str, ...]]:
+    raw = metadata.get("created_at") or metadata.get("date")
+    if raw is None:
+        return None, ()
+    try:
+        moment = datetime.fromisoformat(str(raw).strip())
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC), ()
+    except (ValueError, OverflowError):
+        return None, ("frontmatter's date is not an ISO 8601 date: ignored",)
+
+
+def _line(value: object) -> str | None:
+    """Returns a scalar as one line of text, or None if it is blank or no scalar."""
+    if value is None or isinstance(value, dict | list | bool):
+        return None
+    return " ".join(str(value).split()) or None

@@ -1,0 +1,135 @@
+"""Rewrites documents and queries into the text that Postgres indexes.
+
+The default parser of `to_tsvector` splits 'E-1042' into 'e' and '-1042', parses 'josh.ai' and 'end.Start' as hosts and
+drops '<T>'. Documents and queries are rewritten in the same way, so that their words match.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+
+from app.text.words import characters, cleaning
+
+MAX_LEXEME_BYTES = 2_000  # Postgres ignores lexemes from 2,047 bytes on, with a notice each
+_MAX_COMPOUND = 200  # code points; of a longer compound only the parts are kept
+_MAX_CAMEL = 64  # a longer word of mixed case is data, not a name
+
+_FOLDED_CONFIGS = frozenset({"english", "simple"})
+_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d", "ħ": "h"}
+_FOLDED_LETTER = re.compile(f"[{''.join(_LETTERS)}{''.join(_LETTERS).replace('ı', '').upper()}]")
+_LIGATURE = re.compile("[œŒ]")
+_FRENCH_LIGATURE = re.compile("[œŒæÆ]")  # in other languages æ is a letter; German's stemmer expands ß
+_ACCENT = re.compile("[\u0300-\u036f]+")
+_UNSEEN = re.compile(f"[{characters.INVISIBLE}{characters.JOINER}{characters.SURROGATE}]+")
+
+_JUNK = re.compile(rf"[^\w{characters.MARK}.@/ -]+")  # not the space, by which it is replaced
+_ASCII_JUNK = {code: " " for code in range(128) if _JUNK.match(chr(code))}
+_LONE_GLUE = re.compile(r"[._@/-](?:[._@/-]+|(?<![^\s._@/-][._@/-])|(?![^\s._@/-]))")
+_SIGN = re.compile(r"-(?=\d)|(?<=\d)-")
+_HYPHEN = re.compile("[\u2010\u2011\u2043\ufe63\uff0d]")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})++(?![\d,]*\d)")
+_COMMA_IN_NUMBER = re.compile(r",\d")  # much cheaper to rule out, as is the next one
+_DOTTED_LETTER = re.compile(r"\.[A-Za-z]\.")
+_ACRONYM = re.compile(r"(?<![\w.@/-])(?:[A-Za-z]\.){2,}+(?:[A-Za-z](?![\w@/-]))?(?!\w)")
+_SHARP = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w#+])")
+_UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
+_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
+_COMPOUND = re.compile(
+    r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
+    r"|[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"  # getUserName
+    r"|[A-Z]{2,}+[a-z][A-Za-z0-9]*+(?!\S))"  # HTTPServer
+)
+_SEPARATOR = re.compile(r"[.@/]")
+_NUMBER = re.compile(r"v?\d+(?:\.\d+)+")
+_CAMEL_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_LONG = re.compile(rf"\S{{{MAX_LEXEME_BYTES // 4},}}+")
+
+
+def index_text(text: str, config: str) -> str:
+    """Rewrites a document or query so that `to_tsvector(config, …)` parses it into the words that people search by.
+
+    Lower-case, NFKC; accents folded for 'english' and 'simple' only (the other stemmers need them), ligatures expanded
+    where they are no letters of the language. Punctuation becomes space, hyphens between letters stay. Compounds are
+    followed by their parts ("josh.ai josh ai"), mixed case and snake case become one word and its parts, decimals and
+    versions stay whole, acronyms lose their dots. Scripts without spaces become overlapping pairs, beside which the
+    database indexes single characters. Words over 2,000 bytes are dropped. Linear in the length.
+    """
+    text = _normalised(text, config)
+    if not text.isascii():
+        text = _UNSPACED_RUN.sub(_pairs, text)
+    if _COMMA_IN_NUMBER.search(text):
+        text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    if _DOTTED_LETTER.search(text):
+        text = _ACRONYM.sub(lambda match: match[0].replace(".", "") + " ", text)
+    if "#" in text or "++" in text:
+        text = _SHARP.sub(lambda match: f"{match[1]} {match[1]}{'sharp' if match[2] == '#' else 'plusplus'} ", text)
+    text = text.translate(_ASCII_JUNK) if text.isascii() else _JUNK.sub(" ", text)
+    text = _LONE_GLUE.sub(" ", _SIGN.sub(" ", text) if "-" in text else text)
+    text = _COMPOUND.sub(_expanded, text)
+    text = text.casefold() if config in _FOLDED_CONFIGS else text.lower().replace("i\u0307", "i")
+    return " ".join(_LONG.sub(_unless_too_long, text).split())
+
+
+def _normalised(text: str, config: str) -> str:
+    if text.isascii():
+        return text
+    text = _HYPHEN.sub("-", _UNSEEN.sub("", text))
+    text = unicodedata.normalize("NFKC", cleaning.capped_marks(text))
+    if config not in _FOLDED_CONFIGS:
+        return (_FRENCH_LIGATURE if config == "french" else _LIGATURE).sub(_folded_letter, text)
+    bare = _ACCENT.sub("", unicodedata.normalize("NFD", text))
+    return _FOLDED_LETTER.sub(_folded_letter, unicodedata.normalize("NFC", bare))
+
+
+def _folded_letter(match: re.Match[str]) -> str:
+    """Returns the ASCII form of a letter; a capital before a small letter is "Oe", because "OEuvre" is two words."""
+    letter = match[0]
+    if letter in _LETTERS:
+        return _LETTERS[letter]
+    folded = _LETTERS[letter.lower()]
+    return folded.capitalize() if match.string[match.end() : match.end() + 1].islower() else folded.upper()
+
+
+def _pairs(match: re.Match[str]) -> str:
+    """Returns overlapping pairs of characters with their marks, separated by spaces."""
+    units = _UNIT.findall(match[0])
+    if len(units) < 2:
+        return f" {match[0]} "
+    return f" {' '.join(first + second for first, second in itertools.pairwise(units))} "
+
+
+def _expanded(match: re.Match[str]) -> str:
+    """Returns a compound followed by its parts."""
+    compound = match[0]
+    if _NUMBER.fullmatch(compound):
+        return f"{compound} {compound[1:]}" if compound[0] == "v" else compound
+    segments = _SEPARATOR.split(compound)
+    parts = " ".join(map(_identifier, segments))
+    if len(segments) == 1 or len(compound) > _MAX_COMPOUND or all(map(str.isdigit, segments)):
+        return parts
+    return f"{compound} {parts}"
+
+
+def _identifier(word: str) -> str:
+    """Rewrites `getUserName` and `get_user_name` to "getusername get user name"; hyphens are left to Postgres."""
+    if len(word) > _MAX_CAMEL:
+        return word.replace("_", " ")
+    if "_" in word:
+        pieces = word.split("_")
+        parts = " ".join(_identifier(piece) for piece in pieces)
+        return parts if any("-" in piece or not piece.isalpha() for piece in pieces) else f"{''.join(pieces)} {parts}"
+    if not word.isascii() or not word.isalnum():
+        return word
+    names = [part for part in _CAMEL_PART.findall(word) if len(part) > 1]
+    return " ".join([word, *names]) if _is_mixed(word) else word
+
+
+def _is_mixed(word: str) -> bool:
+    """Returns whether a word has mixed case inside ("getUserName", "HTTPServer"; not "Server", "NASA", "B2")."""
+    return word[1:] != word[1:].lower() and word != word.upper()
+
+
+def _unless_too_long(match: re.Match[str]) -> str:
+    return match[0] if len(match[0].encode("utf-8", "ignore")) <= MAX_LEXEME_BYTES else " "

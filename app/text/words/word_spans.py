@@ -1,0 +1,73 @@
+"""Splits a text into the words and compounds that the text index has lexemes for, with their offsets."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from app.text.words import characters
+
+_PART = re.compile(
+    rf"[^\W_{characters.UNSPACED}][{characters.MARK}]*+(?:[^\W_{characters.UNSPACED}][{characters.MARK}]*+)*+"
+)
+_TOKEN = re.compile(
+    rf"(?P<unspaced>[{characters.UNSPACED}]+)"
+    rf"|(?:[A-Za-z]\.){{2,}}[A-Za-z]?(?![\w@/-])"  # U.S.
+    rf"|[A-Za-z](?:\+\+|\#)(?![\w#+])"  # C++, C#
+    rf"|[^\W{characters.UNSPACED}][{characters.MARK}]*+"
+    rf"(?:(?:[._@/\u2010\u2011-]|(?<=\d),(?=\d))?[^\W{characters.UNSPACED}][{characters.MARK}]*+)*+"
+)
+_UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
+
+
+class WordSpan(NamedTuple):
+    """A word of a text: `text == source[start:end]`, in code points.
+
+    In scripts without spaces it is a pair of characters or one of them, `unspaced`; such spans overlap. `token` is the
+    number of the run of characters that it belongs to. A compound (`is_compound`) contains the words that follow it; a
+    `single` character belongs to no sequence, because the pairs around it do.
+    """
+
+    text: str
+    start: int
+    end: int
+    token: int
+    unspaced: bool = False
+    is_compound: bool = False
+    single: bool = False
+
+    @property
+    def in_sequence(self) -> bool:
+        """Whether the span is one of the consecutive words of a phrase."""
+        return not self.is_compound and not self.single
+
+
+def of(text: str) -> list[WordSpan]:
+    """Returns the words of a text in order, in linear time."""
+    return [span for number, token in enumerate(_TOKEN.finditer(text)) for span in _spans(token, number)]
+
+
+def _spans(token: re.Match[str], number: int) -> Iterator[WordSpan]:
+    start = token.start()
+    if token["unspaced"] is not None:
+        yield from _characters(token[0], start, number)
+        return
+    parts = [part for part in _PART.finditer(token[0])]
+    if len(parts) != 1 or len(parts[0][0]) != len(token[0]):
+        yield WordSpan(token[0], start, token.end(), number, is_compound=True)
+    for part in parts:
+        yield WordSpan(part[0], start + part.start(), start + part.end(), number)
+
+
+def _characters(run: str, start: int, number: int) -> Iterator[WordSpan]:
+    """The pairs of characters of a run and its single characters, or its only character."""
+    units = [(start + unit.start(), start + unit.end()) for unit in _UNIT.finditer(run)]
+    if len(units) == 1:
+        yield WordSpan(run, *units[0], number, unspaced=True)
+        return
+    for (first, _middle), (_next, last) in itertools.pairwise(units):
+        yield WordSpan(run[first - start : last - start], first, last, number, unspaced=True)
+    for first, last in units:
+        yield WordSpan(run[first - start : last - start], first, last, number, unspaced=True, single=True)

@@ -1,0 +1,118 @@
+"""Tests of the OpenAPI document: it is committed, valid and complete."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from openapi_operations import DOCUMENT, TEXT
+from openapi_spec_validator import validate
+
+COMMITTED = Path(__file__).parents[3] / "openapi" / "openapi.json"
+PROMISED = {
+    *("search", "similar", "add_documents", "list_documents", "get_document", "replace_document", "delete_document"),
+    *("list_chunks", "stats", "healthz", "readyz"),
+}
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path, item in DOCUMENT["paths"].items():
+        yield from ((method, path, operation) for method, operation in item.items() if "operationId" in operation)
+
+
+def test_the_committed_openapi_document_is_the_one_of_the_service() -> None:
+    assert COMMITTED.read_text(encoding="utf-8") == TEXT, "run: python -m app openapi --write openapi/openapi.json"
+
+
+def test_the_contract_is_valid_openapi() -> None:
+    validate(DOCUMENT)
+
+
+def test_operation_ids_are_unique_and_the_documented_ones_exist() -> None:
+    ids = [operation["operationId"] for *_, operation in operations()]
+    assert len(ids) == len(set(ids))
+    assert set(ids) >= PROMISED
+
+
+def test_every_operation_has_a_summary_a_tag_and_its_problems() -> None:
+    for _method, path, operation in operations():
+        assert operation["summary"]
+        assert operation["tags"]
+        if path.startswith("/api/"):
+            assert {"401", "403", "422", "429", "503"} <= operation["responses"].keys()
+            assert operation["security"]
+
+
+def test_every_operation_declares_the_errors_of_connections_hosts_and_origins() -> None:
+    for *_, operation in operations():
+        assert {"400", "403", "408", "421", "431", "500", "503"} <= operation["responses"].keys()
+
+
+def nodes(value: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every object in the document and its path; the values of examples and defaults are left out."""
+    if isinstance(value, dict):
+        yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if key not in ("example", "examples", "default"):
+            yield from nodes(item, f"{path}/{key}")
+
+
+def test_every_property_and_parameter_has_a_description() -> None:
+    properties = [
+        (f"{path}/{key}", value)
+        for path, node in nodes(DOCUMENT)
+        if isinstance(node.get("properties"), dict) and not path.endswith("/properties")
+        for key, value in node["properties"].items()
+    ]
+    parameters = [(path, node) for path, node in nodes(DOCUMENT) if "in" in node and "schema" in node]
+    assert len(properties) > 300
+    assert len(parameters) > 20
+    assert [path for path, node in properties + parameters if not node.get("description")] == []
+
+
+def test_every_enum_is_a_schema_of_its_own() -> None:
+    enums = [path for path, node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]
+    assert "/components/schemas/Mode" in enums
+    assert [path for path in enums if not re.fullmatch(r"/components/schemas/\w+", path)] == []
+
+
+def test_the_names_of_schemas_are_unique_and_those_of_their_models() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert len({name.lower() for name in schemas}) == len(schemas)
+    # Two models of one name get the names of their modules, and two schemas of one model a suffix.
+    assert [name for name in schemas if not re.fullmatch(r"([A-Z][a-z]+)+", name)] == []
+    assert [name for name, schema in schemas.items() if schema.get("title", name) != name] == []
+
+
+def test_a_field_of_an_answer_that_may_be_null_may_be_left_out() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    answers = ["SearchAnswer", "MultihopAnswer", "RerankAnswer"]
+    required_and_nullable = [
+        (name, key)
+        for name in _referenced(answers)
+        for key, value in schemas[name].get("properties", {}).items()
+        if {"type": "null"} in value.get("anyOf", []) and key in schemas[name].get("required", [])
+    ]
+    assert required_and_nullable == []
+
+
+def _referenced(names: list[str]) -> set[str]:
+    """The schemas and all schemas that they refer to."""
+    found: set[str] = set()
+    while names:
+        name = names.pop()
+        if name not in found:
+            found.add(name)
+            names += re.findall(r"#/components/schemas/(\w+)", json.dumps(DOCUMENT["components"]["schemas"][name]))
+    return found
+
+
+def test_every_problem_is_declared_as_problem_json() -> None:
+    for *_, operation in operations():
+        for status, response in operation["responses"].items():
+            if int(status) >= 400:
+                assert list(response["content"]) == ["application/problem+json"]

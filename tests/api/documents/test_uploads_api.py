@@ -1,0 +1,310 @@
+"""Files of a form become documents whose uri is the file's name or relative path."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import httpx
+import made_files
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from app.api.documents import uploads
+
+DOCUMENTS = "/api/rag/documents"
+
+
+async def _upload(
+    caller: Caller, *files: tuple[str, bytes], data: dict[str, Any] | None = None, field: str = "files"
+) -> httpx.Response:
+    parts = [(field, (name, raw, "text/plain")) for name, raw in files]
+    return await caller.client.post(DOCUMENTS, files=parts, data=data)
+
+
+async def _stored(caller: Caller, response: httpx.Response) -> list[dict[str, Any]]:
+    """The documents that a request stored, as they are read afterwards."""
+    assert response.status_code in (200, 201), response.text
+    ids = [document["document_id"] for document in response.json()["documents"]]
+    return [(await caller.client.get(f"{DOCUMENTS}/{document_id}")).json() for document_id in ids]
+
+
+async def test_files_of_a_form_are_stored_under_their_names(caller: Caller) -> None:
+    response = await _upload(caller, ("a.md", b"# Lime\n\nMortar."), ("b.txt", "# not a heading: é".encode("latin-1")))
+    assert response.status_code == 201
+    first, second = await _stored(caller, response)
+    assert (first["uri"], first["title"]) == ("a.md", "Lime")
+    assert (second["uri"], second["title"], second["content"]) == ("b.txt", "b.txt", "# not a heading: é")
+    assert second["metadata"] == {"filename": "b.txt"}
+    assert (await _upload(caller, ("a.md", b"# Lime\n\nMortar."))).status_code == 200
+
+
+async def test_an_edited_file_replaces_the_stored_one(caller: Caller) -> None:
+    first = (await _upload(caller, ("docs/a.md", b"# Lime"), ("a.md", b"# Clay"))).json()
+    second = (await _upload(caller, ("docs/a.md", b"# Cement"))).json()
+    assert (first["added"], second["replaced"]) == (2, 1)
+    assert second["documents"][0]["document_id"] == first["documents"][0]["document_id"]
+    assert [document["uri"] for document in first["documents"]] == ["docs/a.md", "a.md"]
+
+
+@pytest.mark.parametrize("again", ["a.md", "./a.md", "/tmp/a.md", "C:\\notes\\a.md", "a\u200b.md"])
+async def test_a_name_that_comes_twice_is_refused_as_a_duplicate(caller: Caller, again: str) -> None:
+    response = await _upload(caller, ("a.md", b"# Lime"), (again, b"# Clay"), ("b.md", b"# Sand"))
+    answer = response.json()
+    assert [document["title"] for document in answer["documents"]] == ["Lime", "Sand"]
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [(1, "a.md", "duplicate_uri")]
+
+
+async def test_composed_and_decomposed_names_are_the_same_file(caller: Caller) -> None:
+    composed, decomposed = (unicodedata.normalize(form, "café.md") for form in ("NFC", "NFD"))
+    assert uploads.relative_path(decomposed) == composed
+    answer = (await _upload(caller, (composed, b"# Lime"), (decomposed, b"# Clay"))).json()
+    assert [one["code"] for one in answer["failed"]] == ["duplicate_uri"]
+
+
+async def test_a_file_that_leaves_its_folder_or_has_a_long_path_is_refused_alone(caller: Caller) -> None:
+    files = (("../../etc/passwd.txt", b"root"), ("a.md", b"# Lime"), ("x/" * 1100 + "b.md", b"# Clay"))
+    answer = (await _upload(caller, *files)).json()
+    assert [document["uri"] for document in answer["documents"]] == ["a.md"]
+    assert [one["index"] for one in answer["failed"]] == [0, 2]
+
+
+async def test_a_file_without_a_name_is_identified_by_its_text(caller: Caller) -> None:
+    """An empty file name in a form is that of a part without a chosen file in most clients."""
+    boundary = "x" * 20
+    part = f'--{boundary}\r\nContent-Disposition: form-data; name="files"; filename=""\r\n\r\n'
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    for text, status in (("Lime.", 201), ("", 422)):
+        body = f"{part}{text}\r\n--{boundary}--\r\n".encode()
+        response = await caller.client.post(DOCUMENTS, content=body, headers=headers)
+        assert response.status_code == status, response.text
+    (document,) = (await caller.client.get(DOCUMENTS)).json()["documents"]
+    assert (document["uri"], document["title"], document["metadata"]) == (None, "", {})
+
+
+async def test_form_fields_describe_the_file(caller: Caller) -> None:
+    data = {"uri": "walls", "title": "Wände", "language": "de", "metadata": '{"team": "masonry", "year": 2024}'}
+    (stored,) = await _stored(caller, await _upload(caller, ("a.md", b"# Haus\n\nKalk."), data=data))
+    assert (stored["uri"], stored["title"], stored["language"]) == ("walls", "Wände", "german")
+    assert stored["metadata"] == {"filename": "a.md", "team": "masonry", "year": 2024}
+    data = {"metadata": '{"team": "pilots"}'}
+    several = await _stored(caller, await _upload(caller, ("b.md", b"# B"), ("c.md", b"# C"), data=data))
+    assert [document["metadata"]["team"] for document in several] == ["pilots", "pilots"]
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({"uri": ""}, "uri"),
+        ({"uri": "a\x00b"}, "uri"),
+        ({"uri": "u" * 2049}, "uri"),
+        ({"uri": ["one", "two"]}, "uri"),
+        ({"title": "t" * 501}, "title"),
+        ({"metadata": "team=masonry"}, "metadata"),
+        ({"metadata": "[]"}, "metadata"),
+        ({"metadata": '{"size": NaN}'}, "metadata.size"),
+        ({"metadata": '{"a": "' + "x" * 70_000 + '"}'}, "metadata"),
+        ({"language": "x" * 41}, "language"),
+        ({"content": "x"}, "content"),
+        ({"<b>": "x"}, "(key)"),
+    ],
+)
+async def test_an_invalid_form_field_is_named_and_nothing_is_stored(
+    caller: Caller, data: dict[str, Any], field: str
+) -> None:
+    response = await _upload(caller, ("a.md", b"# Lime"), data=data)
+    assert response.status_code == 422, response.text
+    assert [error["field"] for error in response.json()["errors"]] == [field]
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+@pytest.mark.parametrize("field", ["uri", "title"])
+async def test_the_uri_or_title_of_one_file_does_not_apply_to_two(caller: Caller, field: str) -> None:
+    response = await _upload(caller, ("a.md", b"# Lime"), ("b.md", b"# Clay"), data={field: "x"})
+    assert_problem(response, 422, "invalid_request", field)
+
+
+@pytest.mark.parametrize(
+    ("name", "raw"),
+    [("a.pdf", b"%PDF-1.7"), ("a.txt", b"%PDF-1.7\n\x00\x01"), ("a.txt", b""), ("a.md", b" \n"), ("a", b"MZ\x90\x00")],
+)
+async def test_a_file_that_cannot_be_read_is_refused(caller: Caller, name: str, raw: bytes) -> None:
+    response = await _upload(caller, (name, raw))
+    assert response.status_code == 422, response.text
+    assert response.json()["errors"][0]["field"] in ("files[0]", "files[0].content")
+
+
+async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Caller) -> None:
+    files = (
+        ("a.pdf", b"%PDF-1.7"),
+        ("a.md", b"# Lime"),
+        ("b.txt", b""),
+        ("c.md", b"---\ntitle: c\n---\n"),
+        ("d.txt", b"Clay."),
+    )
+    response = await _upload(caller, *files)
+    assert response.status_code == 201, response.text
+    answer = response.json()
+    assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
+    assert [one["code"] for one in answer["failed"]] == ["damaged", "no_text", "invalid_request"]
+    assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", "d.txt"])
+    assert (await _upload(caller, *files)).status_code == 200
+
+
+async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(caller: Caller) -> None:
+    form = await _upload(caller, ("a.pdf", b"%PDF-1.7"), ("b.txt", b""))
+    listed = await caller.client.post(DOCUMENTS, json=[{"content": "---\ntitle: Only this\n---\n"}])
+    assert (form.status_code, listed.status_code) == (422, 422)
+    assert [one.json()["errors"][0]["field"] for one in (form, listed)] == ["files[0]", "[0].content"]
+
+
+async def test_a_form_with_something_else_or_too_much_is_refused(caller: Caller) -> None:
+    assert (await _upload(caller, ("a.txt", b"Lime."), field="file")).status_code == 422
+    many = await _upload(caller, *((f"{n}.txt", b"Lime.") for n in range(101)))
+    fields = await _upload(caller, ("a.txt", b"Lime."), data={f"field{n}": "x" for n in range(100)})
+    text = await caller.client.post(DOCUMENTS, files={"other": ("a.txt", b"Lime.")}, data={"files": "x"})
+    for response in (many, fields, text):
+        assert_problem(response, 422, "invalid_request", "files")
+    broken = await caller.client.post(DOCUMENTS, content=b"x", headers={"Content-Type": "multipart/form-data"})
+    assert broken.status_code in (400, 422)
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_pdf_word_and_html_files_are_searchable_under_their_titles(caller: Caller) -> None:
+    page = b"<html><head><title>Clay</title></head><body><main><p>Clay pipes drain the yard.</p></main></body></html>"
+    response = await _upload(
+        caller,
+        ("a.pdf", made_files.pdf([["Lime mortar dries slowly."]], title="Lime")),
+        ("b.docx", made_files.word("# Sand", "Sharp sand comes from the pit.", author="Ana Veit")),
+        ("c.html", page),
+        ("d.py", b"def stir(bucket):\n    return bucket\n"),
+    )
+    stored = await _stored(caller, response)
+    assert [document["title"] for document in stored] == ["Lime", "Sand", "Clay", "d.py"]
+    assert [document["content"] for document in stored[:3]] == [
+        "Lime mortar dries slowly.",
+        "# Sand\n\nSharp sand comes from the pit.",
+        "Clay pipes drain the yard.",
+    ]
+    assert stored[1]["metadata"] == {"filename": "b.docx", "author": "Ana Veit"}
+    answer = await caller.client.post("/api/rag/search", json={"query": "Which sand comes from the pit?"})
+    assert answer.json()["results"][0]["uri"] == "b.docx"
+
+
+async def test_a_file_that_cannot_be_read_is_refused_alone_with_its_reason(caller: Caller) -> None:
+    files = (
+        ("a.pdf", made_files.image_only_pdf()),
+        ("b.pdf", made_files.pdf([["Secret."]], password="x")),
+        ("c.docx", made_files.archive({"word/document.xml": b" " * 50_000_000})),
+        ("d.png", b"\x89PNG\r\n\x1a\n"),
+        ("e.pdf", made_files.pdf([["Lime."]])[:-300]),
+        ("f.pdf", b""),
+        ("g.txt", made_files.pdf([["Lime."]])),
+    )
+    answer = (await _upload(caller, *files)).json()
+    assert [document["uri"] for document in answer["documents"]] == ["g.txt"]
+    assert [(one["index"], one["uri"], one["code"]) for one in answer["failed"]] == [
+        (0, "a.pdf", "no_text"),
+        (1, "b.pdf", "encrypted"),
+        (2, "c.docx", "parse_limit"),
+        (3, "d.png", "unsupported_format"),
+        (4, "e.pdf", "damaged"),
+        (5, "f.pdf", "no_text"),
+    ]
+
+
+async def test_rows_and_lines_of_files_are_documents_with_filterable_metadata(caller: Caller) -> None:
+    lines = b'{"id": 1, "note": "Clay pipes drain.", "year": 1900}\n{"id": 2, "note": "\\u0000Sand.", "big": 1e999}\n'
+    response = await _upload(
+        caller, ("tides.csv", b"port,note\nLindau,High at noon.\n"), ("a.jsonl", lines), data={"text_field": "note"}
+    )
+    stored = await _stored(caller, response)
+    assert [(document["uri"], document["content"]) for document in stored] == [
+        ("tides.csv#row=2", "High at noon."),
+        ("a.jsonl#id=1", "Clay pipes drain."),
+        ("a.jsonl#id=2", "Sand."),
+    ]
+    assert stored[2]["metadata"] == {"filename": "a.jsonl", "id": 2}
+    query = {"query": "pipes", "filters": {"metadata": {"year": {"lt": 1950}}}}
+    answer = (await caller.client.post("/api/rag/search", json=query)).json()
+    assert [hit["uri"] for hit in answer["results"]] == ["a.jsonl#id=1"]
+    again = await _upload(caller, ("a.jsonl", lines), data={"text_field": "note"})
+    assert (again.status_code, again.json()["unchanged"]) == (200, 2)
+
+
+async def test_a_file_of_too_many_rows_is_refused_whole(caller: Caller) -> None:
+    rows = "\n".join(["text", *(f"Note {number}." for number in range(uploads.MAX_FILE_DOCUMENTS + 1))])
+    response = await _upload(caller, ("a.csv", rows.encode()))
+    assert_problem(response, 422, "invalid_request", "files[0]")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_a_file_that_breaks_after_its_first_rows_is_refused_whole(caller: Caller) -> None:
+    response = await _upload(caller, ("a.jsonl", b'{"text": "Lime."}\n{'))
+    assert_problem(response, 422, "damaged", "files[0]")
+    assert (await caller.client.get(DOCUMENTS)).json()["documents"] == []
+
+
+async def test_the_upload_route_takes_forms_only(caller: Caller) -> None:
+    files = [("files", ("a.md", b"# Lime", "text/plain"))]
+    assert (await caller.client.post(f"{DOCUMENTS}/upload", files=files)).status_code == 201
+    assert_problem(
+        await caller.client.post(f"{DOCUMENTS}/upload", json={"content": "Lime."}), 415, "unsupported_media_type"
+    )
+
+
+async def test_a_hit_from_a_pdf_has_its_page_and_offsets_into_the_cleaned_text(caller: Caller) -> None:
+    pages = [
+        ["Harbour office", *["The tide comes in twice a day."] * 30, "Page 1"],
+        ["Harbour office", *["Boats lie in the outer basin."] * 30, "Page 2"],
+        ["Harbour office", *["Lime mortar dries slowly in winter."] * 30, "Page 3"],
+    ]
+    (stored,) = await _stored(caller, await _upload(caller, ("a.pdf", made_files.pdf(pages))))
+    assert stored["content"].count("Harbour office") == 1
+    assert "Page" not in stored["content"]
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar in winter"})).json()
+    hit = answer["results"][0]
+    assert hit["page"] == 3
+    assert stored["content"][hit["start_offset"] : hit["end_offset"]] == hit["content"]
+    compact = await caller.client.post("/api/rag/search", json={"query": "outer basin", "detail": "compact"})
+    assert compact.json()["results"][0]["page"] == 2
+    chunks = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
+    assert [chunk["page"] for chunk in chunks] == sorted(chunk["page"] for chunk in chunks)
+    assert {chunk["page"] for chunk in chunks} == {1, 2, 3}
+    await caller.client.patch(
+        f"{DOCUMENTS}/{stored['document_id']}",
+        json={"title": "Another title"},
+        headers={"Content-Type": "application/merge-patch+json"},
+    )
+    again = (await caller.client.get(f"{DOCUMENTS}/{stored['document_id']}/chunks")).json()["chunks"]
+    assert {chunk["page"] for chunk in again} == {1, 2, 3}
+
+
+async def test_a_hit_from_a_text_has_no_page(caller: Caller) -> None:
+    await _upload(caller, ("a.md", b"# Lime\n\nMortar."))
+    answer = (await caller.client.post("/api/rag/search", json={"query": "mortar"})).json()
+    assert answer["results"][0]["page"] is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "warnings"),
+    [
+        ("Lime mortar.\r\nDries\rslowly.\x00".encode("utf-8-sig"), ["control characters removed"]),
+        ("Lime mortar.\r\nDries\rslowly.".encode("utf-16"), ["read as UTF-16-LE"]),
+        ("Lime mortar.\nDries\nslowly.".encode("utf-16-be"), ["read as UTF-16-BE without a byte order mark"]),
+    ],
+    ids=["BOM and NUL", "UTF-16", "UTF-16 without BOM"],
+)
+async def test_bytes_of_an_odd_text_are_cleaned_with_warnings(caller: Caller, raw: bytes, warnings: list[str]) -> None:
+    response = await _upload(caller, ("a.txt", raw))
+    (stored,) = await _stored(caller, response)
+    assert stored["content"] == "Lime mortar.\nDries\nslowly."
+    assert response.json()["documents"][0]["warnings"] == warnings
+
+
+async def test_a_text_in_latin_1_is_read_with_a_warning(caller: Caller) -> None:
+    response = await _upload(caller, ("a.txt", "Kalkmörtel für Wände".encode("latin-1")))
+    (stored,) = await _stored(caller, response)
+    assert stored["content"] == "Kalkmörtel für Wände"
+    assert response.json()["documents"][0]["warnings"] == ["not UTF-8: read as Windows-1252"]

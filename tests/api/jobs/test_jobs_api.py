@@ -1,0 +1,70 @@
+"""Tests of the endpoints for background jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from app.store.connection.transactions import Database
+from app.store.jobs import jobs
+
+JOBS = "/api/rag/jobs"
+
+
+async def _queue(database: Database, caller: Caller, kind: str = "unknown_to_workers") -> UUID:
+    async with database.writing(caller.user_id) as writing:
+        return await jobs.add(writing, caller.user_id, kind, {"document_id": str(uuid4())})
+
+
+async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Database) -> None:
+    ids = [str(await _queue(database, caller)) for _ in range(3)]
+    first = (await caller.client.get(JOBS, params={"limit": 2})).json()
+    rest = (await caller.client.get(JOBS, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    assert [job["job_id"] for job in (*first["jobs"], *rest["jobs"])] == ids[::-1]
+    assert rest["next_cursor"] is None
+    shown = (await caller.client.get(f"{JOBS}/{ids[0]}")).json()
+    assert (shown["status"], shown["attempts"], shown["finished_at"]) == ("queued", 0, None)
+    assert shown["document_id"] is not None
+    cancelled = await caller.client.post(f"{JOBS}/{ids[0]}/cancel")
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    assert_problem(await caller.client.post(f"{JOBS}/{ids[0]}/cancel"), 409, "conflict")
+    listed = (await caller.client.get(JOBS, params={"status": "cancelled"})).json()["jobs"]
+    assert [job["job_id"] for job in listed] == ids[:1]
+
+
+async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, database: Database) -> None:
+    job_id = await _queue(database, caller)
+    other = await new_caller("search", "write")
+    for method, path in (("GET", ""), ("GET", "/events"), ("POST", "/cancel")):
+        assert_problem(await other.client.request(method, f"{JOBS}/{job_id}{path}"), 404, "not_found")
+    assert (await other.client.get(JOBS)).json()["jobs"] == []
+
+
+async def test_jobs_are_read_with_the_scope_search_and_cancelled_with_write(
+    new_caller: Any, database: Database
+) -> None:
+    reader = await new_caller("search")
+    job_id = await _queue(database, reader)
+    assert (await reader.client.get(f"{JOBS}/{job_id}")).status_code == 200
+    assert_problem(await reader.client.post(f"{JOBS}/{job_id}/cancel"), 403, "forbidden")
+
+
+async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
+    job_id = await _queue(database, caller)
+    await caller.client.post(f"{JOBS}/{job_id}/cancel")
+    async with caller.client.stream("GET", f"{JOBS}/{job_id}/events") as response:
+        assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+        text = (await response.aread()).decode()
+    name, data = text.strip().split("\n")
+    assert name == "event: progress"
+    assert json.loads(data.removeprefix("data: "))["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("params", [{"limit": 0}, {"limit": 201}, {"status": "lost"}, {"cursor": "x"}])
+async def test_invalid_parameters_are_422(caller: Caller, params: dict[str, Any]) -> None:
+    assert (await caller.client.get(JOBS, params=params)).status_code == 422

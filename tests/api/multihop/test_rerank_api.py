@@ -1,0 +1,185 @@
+"""Tests of reranking in searches and lists."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import harness
+import httpx
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from fake_provider import FakeProvider
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.providers.fake import FakeEmbedder
+from app.providers.remote.rerankers import HttpReranker
+from app.store.connection.transactions import Database
+
+URL = "/api/rag/rerank"
+NOTES = {
+    "lime": "Below the third landing we use lime mortar.",
+    "buoys": "The Gannet reports every eleven minutes.",
+    "money": "Travel expenses are refunded within ten working days.",
+}
+
+
+@pytest.fixture
+async def app(database: Database, embedder: FakeEmbedder, provider: FakeProvider) -> AsyncIterator[FastAPI]:
+    """The application with a cross-encoder behind HTTP."""
+    reranker = HttpReranker(kind="tei", url=provider.url)
+    services = replace(await harness.services(database, embedder), reranker=reranker)
+    async with harness.running(Settings(auth="api_key"), services) as running:
+        yield running
+    await reranker.aclose()
+
+
+@pytest.fixture
+async def chunks(caller: Caller) -> dict[str, str]:
+    """The ids of the caller's three notes, by uri."""
+    for uri, content in NOTES.items():
+        await caller.add(content, uri)
+    return {hit["uri"]: hit["chunk_id"] for hit in (await caller.search("lime", limit=50))["results"]}
+
+
+def prefer(provider: FakeProvider, word: str) -> None:
+    """Let the cross-encoder find a passage that holds the word the best."""
+    provider.respond = lambda asked: [
+        {"index": n, "score": 0.9 if word in text else 0.1} for n, text in enumerate(asked["texts"])
+    ]
+
+
+async def merged(client: httpx.AsyncClient, ids: list[Any], **fields: Any) -> dict[str, Any]:
+    hits = [{"chunk_id": hit} if isinstance(hit, str) else hit for hit in ids]
+    response = await client.post(URL, json={"lists": [{"name": "one", "hits": hits}], **fields})
+    assert response.status_code == 200, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def ids(answer: dict[str, Any]) -> list[str]:
+    return [hit["chunk_id"] for hit in answer["results"]]
+
+
+@pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/two-pass"])
+async def test_a_search_is_reranked_by_the_provider(
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider, path: str
+) -> None:
+    prefer(provider, "Gannet")
+    asked = {"query": "lime mortar", "rerank": "provider", "explain": True}
+    ranked = (await caller.client.post(path, json=asked)).json()
+    first = ranked["results"][0]
+    assert (first["chunk_id"], first["score"], ranked["degraded"]) == (chunks["buoys"], 0.9, [])
+    assert first["explain"]["rerank"]["by"] == "provider"
+    assert first["explain"]["rerank"]["place_before"] > 1
+    assert ranked["explain"]["rerank"] == "provider"
+    assert "rerank" in ranked["timings"]
+
+
+async def test_a_search_whose_provider_fails_answers_in_the_fused_order(
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
+) -> None:
+    plain = await caller.search("lime mortar")
+    provider.status = 500
+    ranked = await caller.search("lime mortar", rerank="provider", mmr=False)
+    assert (ids(ranked), ranked["degraded"]) == (ids(plain), ["reranker_failed"])
+    assert len(chunks) == 3
+
+
+@pytest.mark.parametrize("fields", [{"rerank": "best"}, {"rerank": True}, {"mmr": "yes"}, {"mmr": 1}])
+async def test_bad_rerank_options_are_refused(caller: Caller, fields: dict[str, Any]) -> None:
+    for path, body in (("/api/rag/search", {"query": "x"}), (URL, {"lists": [{"name": "a", "hits": []}]})):
+        assert (await caller.client.post(path, json={**body, **fields})).status_code == 422
+
+
+@pytest.mark.parametrize("rerank", ["cosine", "provider"])
+async def test_reranking_lists_without_a_query_names_it(caller: Caller, rerank: str) -> None:
+    response = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "rerank": rerank})
+    assert response.status_code == 422
+    assert [fault["field"] for fault in response.json()["errors"]] == ["query"]
+    blank = await caller.client.post(URL, json={"lists": [{"name": "a", "hits": []}], "query": " "})
+    assert (blank.status_code, blank.json()["code"]) == (400, "blank_query")
+
+
+async def test_stored_chunks_are_compared_by_their_vectors_and_others_keep_their_score(
+    caller: Caller, chunks: dict[str, str]
+) -> None:
+    ranked = await merged(
+        caller.client, ["elsewhere", chunks["money"], chunks["lime"]], query="lime mortar landing", rerank="cosine"
+    )
+    by_id = {hit["chunk_id"]: hit for hit in ranked["results"]}
+    assert ranked["degraded"] == []
+    lime = by_id[chunks["lime"]]["explain"]["rerank"]
+    assert (lime["place_before"], lime["score_before"]) == (3, pytest.approx(61 / 63))
+    assert by_id[chunks["lime"]]["score"] == pytest.approx(0.5 * lime["value"] + 0.5 * lime["score_before"])
+    assert ids(ranked).index(chunks["lime"]) < ids(ranked).index(chunks["money"])
+    assert (by_id["elsewhere"]["score"], by_id["elsewhere"]["explain"]["rerank"]["value"]) == (1.0, None)
+
+
+async def test_a_provider_gets_stored_texts_and_those_in_the_request(
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
+) -> None:
+    prefer(provider, "Gannet")
+    brought = {"chunk_id": "theirs", "content": "Their Gannet sleeps."}
+    ranked = await merged(
+        caller.client, ["bare", chunks["lime"], brought, chunks["buoys"]], query="buoy", rerank="provider"
+    )
+    assert ids(ranked) == ["theirs", chunks["buoys"], chunks["lime"], "bare"]
+    assert [hit["score"] for hit in ranked["results"]] == [0.9, 0.9, 0.1, 0.1]
+    _path, question = provider.requests[0]
+    assert question["query"] == "buoy"
+    assert len(question["texts"]) == 3
+
+
+async def test_a_list_whose_provider_fails_or_has_nothing_to_read_keeps_its_order(
+    caller: Caller, chunks: dict[str, str], provider: FakeProvider
+) -> None:
+    provider.hang_up = True
+    ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime", rerank="provider")
+    assert (ids(ranked), ranked["degraded"]) == ([chunks["money"], chunks["lime"]], ["reranker_failed"])
+    called = len(provider.requests)
+    assert called > 0
+    ranked = await merged(caller.client, ["b", "a"], query="lime", rerank="provider")
+    assert (ids(ranked), ranked["degraded"], len(provider.requests)) == (["b", "a"], ["reranker_failed"], called)
+
+
+async def test_another_users_chunks_are_treated_as_external_hits(
+    caller: Caller, chunks: dict[str, str], new_caller: Any, provider: FakeProvider
+) -> None:
+    prefer(provider, "lime")
+    stranger = await new_caller("search")
+    mine = [chunks["money"], chunks["lime"], str(uuid4())]
+    ranked = await merged(stranger.client, mine, query="lime mortar", rerank="provider", mmr=True)
+    assert (ids(ranked), ranked["degraded"]) == (mine, ["reranker_failed"])
+    ranked = await merged(stranger.client, mine, query="lime mortar", rerank="cosine")
+    assert (ids(ranked), ranked["degraded"]) == (mine, ["reranker_failed"])
+    assert provider.requests == []
+
+
+async def test_mmr_compares_stored_vectors_or_the_words_of_external_hits(
+    caller: Caller, chunks: dict[str, str]
+) -> None:
+    await caller.add(NOTES["lime"] + " Always.", "again")
+    twin_id = next(hit["chunk_id"] for hit in (await caller.search("lime"))["results"] if hit["uri"] == "again")
+    ranked = await merged(caller.client, [chunks["lime"], twin_id, chunks["money"]], mmr=True)
+    assert ids(ranked) == [chunks["lime"], chunks["money"], twin_id]
+    assert ranked["results"][2]["explain"]["mmr"]["nearest"] > 0.8
+    brought = {"chunk_id": "theirs", "content": f"lime\n{NOTES['lime']}"}
+    ranked = await merged(caller.client, [chunks["lime"], brought, chunks["money"]], mmr=True)
+    assert ids(ranked)[2] == "theirs"
+
+
+async def test_plain_merging_reads_nothing_that_is_stored(caller: Caller, chunks: dict[str, str]) -> None:
+    ranked = await merged(caller.client, [chunks["money"], chunks["lime"]], query="lime mortar")
+    assert [list(hit["explain"]) for hit in ranked["results"]] == [["merge"], ["merge"]]
+    assert ids(ranked) == [chunks["money"], chunks["lime"]]
+
+
+async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
+    lists = [{"name": "one", "hits": [{"chunk_id": "a"}]}, {"name": "one", "hits": [{"chunk_id": "b"}]}]
+    response = await caller.client.post(URL, json={"lists": lists})
+    assert_problem(response, 422, "duplicate_name", "lists")

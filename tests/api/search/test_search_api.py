@@ -1,0 +1,299 @@
+"""Tests of the endpoints for search and similar passages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+from uuid import uuid4
+
+import harness
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from app.config import Settings
+from app.store.connection.transactions import Database
+
+HIT = {
+    *("chunk_id", "document_id", "source_id", "title", "uri", "content", "chunk_index", "start_offset", "end_offset"),
+    *("heading_path", "metadata", "score", "rrf_score", "convex_score", "vector_score", "text_score", "vector_rank"),
+    *("text_rank", "confidence", "page"),
+}
+ANSWER = {
+    *("results", "confidence", "strategies_matched", "query_type", "mode", "fusion", "search_mode"),
+    *("fallback_reason", "approximate", "degraded", "relaxed", "took_ms", "timings"),
+}
+ENDPOINTS = ("/api/rag/search", "/api/rag/similar")
+
+
+@pytest.fixture
+async def reader(caller: Caller) -> Caller:
+    """A user with three notes."""
+    await caller.add("# Mortar\n\nBelow the third landing we use lime mortar.", "lime", metadata={"team": "masonry"})
+    await caller.add("# Buoys\n\nThe Gannet reports every eleven minutes.", "buoys", metadata={"year": 2024})
+    await caller.add("Café Zürich serves ERR_TIDE_4012.", "cafe", created_at="2020-01-01")
+    return caller
+
+
+async def test_an_answer_and_a_hit_have_every_documented_field(reader: Caller) -> None:
+    answer = await reader.search("lime mortar")
+    assert answer.keys() >= ANSWER
+    assert all(hit.keys() >= HIT for hit in answer["results"])
+    first = answer["results"][0]
+    assert (first["uri"], first["title"], first["metadata"]) == ("lime", "Mortar", {"team": "masonry"})
+    assert "lime mortar" in first["content"]
+    assert (first["vector_rank"], first["text_rank"], first["confidence"]) == (1, 1, "very_high")
+    last = answer["results"][-1]
+    assert (last["text_rank"], last["text_score"]) == (None, None)
+    assert answer["took_ms"] == answer["timings"]["total"] > 0
+
+
+async def test_the_server_timing_header_names_the_stages(reader: Caller) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime"})
+    assert {stage.split(";")[0] for stage in response.headers["server-timing"].split(", ")} == {
+        "embed",
+        "pass1",
+        "recall",
+        "total",
+    }
+
+
+async def test_similar_answers_in_the_same_shape(reader: Caller) -> None:
+    chunk = (await reader.search("lime mortar"))["results"][0]
+    response = await reader.client.post("/api/rag/similar", json={"chunk_id": chunk["chunk_id"], "limit": 50})
+    answer = response.json()
+    assert answer.keys() >= ANSWER
+    assert {hit["uri"] for hit in answer["results"]} == {"buoys", "cafe"}
+    assert all(hit.keys() >= HIT for hit in answer["results"])
+
+
+@pytest.mark.parametrize("blank", ["", "  \t\n", "\u200b\u200d\u2060", "\u3164", "\ufeff"])
+async def test_a_blank_query_is_400(caller: Caller, blank: str) -> None:
+    assert_problem(await caller.client.post("/api/rag/search", json={"query": blank}), 400, "blank_query", "query")
+
+
+@pytest.mark.parametrize("limit", [0, -1, 51, 2**40, "5", 5.0, True])
+@pytest.mark.parametrize("path", ENDPOINTS)
+async def test_a_limit_out_of_bounds_or_of_another_type_is_refused(caller: Caller, path: str, limit: Any) -> None:
+    wanted = {"query": "lime"} if path.endswith("search") else {"chunk_id": str(uuid4())}
+    assert_problem(await caller.client.post(path, json={**wanted, "limit": limit}), 422, "invalid_request", "limit")
+
+
+@pytest.mark.parametrize("limit", [1, 50])
+async def test_the_bounds_themselves_are_fine(reader: Caller, limit: int) -> None:
+    assert len((await reader.search("lime", limit=limit))["results"]) == min(limit, 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"lmit": 5}, "lmit"),
+        ({"mode": "magic"}, "mode"),
+        ({"fusion": "sum"}, "fusion"),
+        ({"detail": "some"}, "detail"),
+        ({"weights": {"vector": 0, "text": 0}}, "weights"),
+        ({"weights": {"vector": -1}}, "weights.vector"),
+        ({"k": 0}, "k"),
+        ({"candidates": 5}, "candidates"),
+        ({"candidates": 100_000}, "candidates"),
+        ({"min_vector_score": 2}, "min_vector_score"),
+        ({"min_confidence": "sure"}, "min_confidence"),
+        ({"explain": "yes"}, "explain"),
+        ({"exclude_chunk_ids": ["nonsense"]}, "exclude_chunk_ids[0]"),
+        ({"exclude_chunk_ids": ["00000000-0000-0000-0000-000000000000"] * 1001}, "exclude_chunk_ids"),
+        ({"filters": {"document_ids": ["'; DROP TABLE"]}}, "filters.document_ids[0]"),
+        ({"filters": {"document_ids": ["00000000-0000-0000-0000-000000000000"] * 1001}}, "filters.document_ids"),
+        ({"filters": {"source_ids": [1]}}, "filters.source_ids[0]"),
+        ({"filters": {"created_after": "yesterday"}}, "filters.created_after"),
+        ({"filters": {"metadata": {"year": {"gte": "soon"}}}}, "filters.metadata.year"),
+        ({"filters": {"metadata": {"year": {"gte": [1]}}}}, "filters.metadata.year"),
+        ({"filters": {"metadata": {"year": {"gte": 2024, "lt": "2025-01-01"}}}}, "filters.metadata.year"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-W03"}}}}, "filters.metadata.on"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-017"}}}}, "filters.metadata.on"),
+        ({"filters": {"metadata": {"on": {"gte": "20260117"}}}}, "filters.metadata.on"),
+        ({"filters": {"metadata": {"on": {"gte": "2026-02-30"}}}}, "filters.metadata.on"),
+        ({"filters": {"metadata": {"on": {"gte": "10:00"}}}}, "filters.metadata.on"),
+        ({"filters": {"teams": ["x"]}}, "filters.teams"),
+    ],
+)
+async def test_a_wrong_value_is_refused_and_named(caller: Caller, wrong: dict[str, Any], field: str) -> None:
+    response = await caller.client.post("/api/rag/search", json={"query": "lime", **wrong})
+    assert response.status_code == 422, response.text
+    assert [e["field"] for e in response.json()["errors"]] == [field]
+
+
+async def test_a_thousand_ids_are_fine(reader: Caller) -> None:
+    ids = [str(uuid4()) for _ in range(1000)]
+    assert (await reader.search("lime", exclude_chunk_ids=ids))["results"]
+    answer = await reader.search("lime", filters={"document_ids": ids})
+    assert (answer["results"], answer["fallback_reason"]) == ([], "filters_exclude_all")
+
+
+async def test_filters_detail_explain_and_thresholds_are_passed_to_the_search(reader: Caller) -> None:
+    async def found(**fields: Any) -> list[str]:
+        return [hit["uri"] for hit in (await reader.search("lime", **fields))["results"]]
+
+    assert await found(filters={"metadata": {"team": "masonry"}}) == ["lime"]
+    assert await found(filters={"metadata": {"year": {"gte": 2024, "lt": 2025}}}) == ["buoys"]
+    assert await found(filters={"created_before": "2021-01-01"}) == ["cafe"]
+    assert set(await found(filters={"created_after": "2021-01-01T00:00:00Z"})) == {"lime", "buoys"}
+    assert await found(min_confidence="very_high") == ["lime"]
+    preview = (await reader.search("lime", detail="preview"))["results"][0]
+    assert preview["content"] == "Below the third landing we use lime mortar."
+    explained = await reader.search("lime", explain=True)
+    assert explained["explain"]["terms"][0]["lexeme"] == "lime"
+    assert explained["results"][0]["explain"]["legs"].keys() == {"vector", "text"}
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"'; DROP TABLE stepwell.chunks; --": 1},
+        {"$.x": {"gte": 1}},
+        {'a"b\\c': {"gte": 1}},
+        {"%s": "{0}"},
+        {"year": {"gte": "2024-01-01"}},
+        {"team": {"gte": "2024-01-01T00:00:00Z"}},
+        {"year": {"gte": 1e308}},
+    ],
+)
+async def test_a_metadata_filter_is_never_code(reader: Caller, metadata: dict[str, Any]) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {"metadata": metadata}})
+    assert response.status_code in (200, 422), response.text
+    if response.status_code == 200:
+        assert response.json()["fallback_reason"] == "filters_exclude_all"
+
+
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "0001-01-01", "9999-12-31"]
+)
+@pytest.mark.parametrize("name", ["created_after", "created_before"])
+async def test_extreme_date_times_are_accepted_or_refused(reader: Caller, name: str, moment: str) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime", "filters": {name: moment}})
+    assert response.status_code in (200, 422), response.text
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "body"),
+        ({"chunk_id": "x"}, "chunk_id"),
+        ({"chunk_id": str(uuid4()), "vector": [0.1] * 384}, "body"),
+        ({"vector": [0.0] * 384}, "vector"),
+        ({"vector": [0.1] * 383}, "vector"),
+        ({"vector": []}, "vector"),
+        ({"vector": ["1"] * 384}, "vector[0]"),
+    ],
+)
+async def test_similar_refuses_what_it_cannot_compare(caller: Caller, body: dict[str, Any], field: str) -> None:
+    response = await caller.client.post("/api/rag/similar", json=body)
+    assert response.status_code == 422, response.text
+    assert [e["field"] for e in response.json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize("number", [1e-320, 1e-25, 1e38, 1e300])
+async def test_similar_accepts_vectors_of_every_length(reader: Caller, number: float) -> None:
+    async def scores(component: float) -> dict[str, float]:
+        response = await reader.client.post("/api/rag/similar", json={"vector": [component] * 384})
+        assert response.status_code == 200, response.text
+        return {hit["uri"]: hit["vector_score"] for hit in response.json()["results"]}
+
+    assert await scores(number) == pytest.approx(await scores(0.05), abs=1e-6)
+
+
+async def test_stop_words_alone_are_answered_by_the_vector_leg(reader: Caller) -> None:
+    answer = await reader.search("the of and")
+    assert len(answer["results"]) == 3
+    assert answer["degraded"] == ["no_text_terms"]
+
+
+@pytest.mark.parametrize("soup", ['foo & | !( "unclosed <-> :*', "((((", "a:*b <2> c", "!!lime", "\\'", "lime' OR 1=1"])
+async def test_a_soup_of_operators_is_a_query_like_any_other(reader: Caller, soup: str) -> None:
+    assert len((await reader.search(soup))["results"]) == 3
+
+
+async def test_hundreds_of_distinct_words_and_one_endless_word_are_answered(reader: Caller) -> None:
+    words = " ".join(f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "bcdfghjklmnpqrstvwxyz")
+    assert len((await reader.search(words[:2000]))["results"]) == 3
+    assert len((await reader.search("x" * 2000))["results"]) == 3
+    assert_problem(
+        await reader.client.post("/api/rag/search", json={"query": "x " * 1001}), 422, "invalid_request", "query"
+    )
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "\u202elime\u202c",
+        "l" + "\u0301" * 1900,
+        "\U000e006c\U000e0069 lime",
+        "liｍe",
+        "🧱🪨",
+        "\u05e9\u05dc\u05d5\u05dd",
+    ],
+)
+async def test_odd_characters_are_answered(reader: Caller, odd: str) -> None:
+    assert len((await reader.search(odd))["results"]) == 3
+
+
+async def test_composed_and_decomposed_letters_find_the_same(reader: Caller) -> None:
+    def shown(answer: dict[str, Any]) -> list[Any]:
+        return [(hit["chunk_id"], hit["score"], hit["text_rank"]) for hit in answer["results"]]
+
+    composed = await reader.search("Café Zürich")
+    assert composed["results"][0]["uri"] == "cafe"
+    assert composed["results"][0]["text_rank"] == 1
+    assert shown(await reader.search("Cafe\u0301 Zu\u0308rich")) == shown(composed)
+
+
+async def test_a_trailing_slash_redirects_nothing(reader: Caller) -> None:
+    response = await reader.client.post("/api/rag/search/", json={"query": "lime"})
+    assert_problem(response, 404, "not_found")
+    assert_problem(await reader.client.get("/api/rag/search"), 405, "method_not_allowed")
+
+
+GATED = [
+    ("search", {"query": "lime"}),
+    ("search/two-pass", {"query": "lime"}),
+    ("search/multihop", {"query": "lime"}),
+    ("similar", {"vector": [0.05] * 384}),
+    ("rerank", {"lists": [{"name": "theirs", "hits": [{"chunk_id": "a"}]}]}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), GATED, ids=[path for path, _ in GATED])
+async def test_a_search_without_a_place_is_refused_and_one_with_a_place_waits_for_its_turn(
+    database: Database, path: str, body: dict[str, Any]
+) -> None:
+    settings = Settings(max_concurrent_searches=1, max_waiting_searches=1)
+    services = await harness.services(database)
+    async with harness.running(settings, services) as app, harness.client(app) as client, asyncio.timeout(60):
+        searches = app.state.searches
+        async with searches.turn("somebody else"):
+            waiting = asyncio.create_task(client.post(f"/api/rag/{path}", json=body))
+            while not searches.waiting:
+                assert not waiting.done()
+                await asyncio.sleep(0)
+            refused = await client.post(f"/api/rag/{path}", json=body)
+            assert_problem(refused, 503, "overloaded")
+            assert refused.headers["retry-after"] == "1"
+            assert not waiting.done()
+        assert (await waiting).status_code == 200
+        assert (searches.running, searches.waiting) == (0, 0)
+
+
+async def test_a_search_that_is_refused_by_its_fields_needs_no_turn(database: Database) -> None:
+    settings = Settings(max_concurrent_searches=1, max_waiting_searches=0)
+    services = await harness.services(database)
+    async with (
+        harness.running(settings, services) as app,
+        harness.client(app) as client,
+        app.state.searches.turn("somebody else"),
+    ):
+        assert_problem(await client.post("/api/rag/search", json={"limit": 3}), 422, "invalid_request", "query")
+
+
+async def test_an_answer_is_plain_json_without_nan(reader: Caller) -> None:
+    response = await reader.client.post("/api/rag/search", json={"query": "lime", "explain": True})
+    json.loads(response.text, parse_constant=lambda name: pytest.fail(name))

@@ -1,0 +1,103 @@
+"""Tests of how the playground is served: at / for browsers only, with a strict policy, from files of the package."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import example_app
+import pytest
+from example_app import assert_problem
+
+from app import shapes
+from app.api.site import playground
+from app.ranking import merge
+from app.samples import QUESTIONS
+
+HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+
+
+async def _get(path: str, **headers: str) -> example_app.httpx.Response:
+    async with example_app.calling(example_app.make()) as client:
+        return await client.get(path, headers=headers)
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json"])
+async def test_the_root_redirects_clients_that_ask_for_no_html_to_the_docs(accept: str) -> None:
+    response = await _get("/", Accept=accept)
+    assert (response.status_code, response.headers["location"], response.headers["vary"]) == (307, "/docs", "Accept")
+
+
+async def test_the_redirect_keeps_the_prefix_of_a_proxy() -> None:
+    transport = example_app.httpx.ASGITransport(app=example_app.make(), root_path="/stepwell")
+    async with example_app.httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        assert (await client.get("/stepwell/")).headers["location"] == "/stepwell/docs"
+
+
+async def test_browsers_get_the_same_page_at_the_root_and_at_its_own_path() -> None:
+    root, page = await _get("/", **HTML), await _get("/playground")
+    assert root.status_code == page.status_code == 200
+    assert root.text == page.text
+    assert root.headers["vary"] == "Accept"
+
+
+async def test_the_policy_allows_the_files_and_calls_of_this_service_only() -> None:
+    for path in ("/", "/playground"):
+        headers = (await _get(path, **HTML)).headers
+        allowed = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
+        assert allowed == {
+            "default-src": "'none'",
+            **dict.fromkeys(("script-src", "style-src", "connect-src", "img-src"), "'self'"),
+            **dict.fromkeys(("form-action", "base-uri", "frame-ancestors", "trusted-types"), "'none'"),
+            "require-trusted-types-for": "'script'",
+        }
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+
+
+async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None:
+    page = (await _get("/playground")).text
+    named = set(re.findall(r'(?:src|href)="(playground/[^"]+)"', page))
+    assert len(named) >= 6
+    for module in playground.PAGES.glob("*.js"):
+        named |= {f"playground/assets/{name}" for name in re.findall(r'from "\./([^"]+)"', module.read_text())}
+    for path in named:
+        assert (await _get(f"/{path}")).headers["cache-control"] == "no-cache", path
+    assert {path.rpartition("/")[2] for path in named} == {p.name for p in playground.PAGES.iterdir()} - {"index.html"}
+    assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
+
+
+def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origin() -> None:
+    for path in playground.PAGES.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Storage\b|cookie", text
+        ), path
+        assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}, path
+        assert text.count("\n") <= 350
+        if path.suffix == ".html":
+            assert not re.search(r"<script[^>]*>[^<]|\son\w+=|\sstyle=|<style", text)
+
+
+@pytest.mark.parametrize(
+    ("module", "table", "names"),
+    [
+        ("hits.js", "LINKS", get_args(shapes.LinkKind)),
+        ("explain.js", "PARTS", (*merge.WEIGHTS, "covers", "rrf", "hop_1", "single_document")),
+        ("snippets.js", "TITLES", get_args(shapes.MatchKind)),
+        ("summaries.js", "DEGRADED", get_args(shapes.Degraded)),
+        ("summaries.js", "REASONS", get_args(shapes.DepthReason)),
+    ],
+)
+def test_the_page_has_words_for_every_value_of_the_api(module: str, table: str, names: tuple[str, ...]) -> None:
+    text = (playground.PAGES / module).read_text(encoding="utf-8")
+    (body,) = re.findall(rf"const {table} = \{{(.+?)\}};", text, re.DOTALL)
+    assert set(re.findall(r"^\s+(\w+):", body, re.MULTILINE)) == set(names)
+
+
+def test_the_queries_offered_to_newcomers_are_questions_on_the_sample_notes() -> None:
+    module = (playground.PAGES / "welcome.js").read_text(encoding="utf-8")
+    offered = re.findall(r"""^  \[(["'])(.+?)\1, \"""", module, re.MULTILINE)
+    outside = {query for _quote, query in offered} - {question.text for question in QUESTIONS}
+    assert len(offered) == 6
+    assert outside == {"What is the capital of France?"}

@@ -1,0 +1,148 @@
+"""Sources over HTTP: only the user's own folder can be added, and users never reach each other's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import harness
+import pytest
+import source_folder
+from api_caller import Caller
+from example_app import assert_problem
+from fastapi import FastAPI
+
+from app.config import Settings
+from app.providers.fake import FakeEmbedder
+from app.shapes import SourceRoots
+from app.store.connection.transactions import Database
+
+SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
+ZEROS = {"documents": 0, "chunks": 0, "vectors": 0, "postings": 0, "mentions": 0}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a subfolder for each user."""
+    return tmp_path_factory.mktemp("root").resolve()
+
+
+@pytest.fixture(scope="module")
+async def app(database: Database, embedder: FakeEmbedder, root: Path) -> AsyncIterator[FastAPI]:
+    """The application with that folder."""
+    services = await harness.services(database, embedder)
+    services = replace(services, source_roots=SourceRoots((root,), per_user=True))
+    async with harness.running(Settings(auth="api_key"), services) as running:
+        yield running
+
+
+def _fill(root: Path, caller: Caller) -> Path:
+    """Notes of a user."""
+    for number in range(3):
+        source_folder.write(root / caller.user_id, f"notes/{number}.md", f"Lime {number} of {caller.user_id}.".encode())
+    source_folder.write(root / caller.user_id, "notes/bad.pdf", b"%PDF-1.7 damaged")
+    return root / caller.user_id / "notes"
+
+
+async def _done(caller: Caller, location: str) -> dict[str, Any]:
+    """The job once it has ended."""
+    async with caller.client.stream("GET", f"{location}/events") as response:
+        lines = [line async for line in response.aiter_lines() if line.startswith("data: ")]
+    last: dict[str, Any] = json.loads(lines[-1].removeprefix("data: "))
+    return last
+
+
+async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller, root: Path) -> None:
+    folder = _fill(root, caller)
+    added = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md", "*.pdf"]})
+    assert added.status_code == 201, added.text
+    source = added.json()
+    assert (source["status"], source["path"], source["watch"]) == ("added", str(folder), False)
+    job = await _done(caller, added.headers["location"])
+    assert (job["status"], job["source_id"], job["kind"]) == ("done", source["source_id"], "sync_source")
+    assert (job["result"]["added"], job["result"]["failed"]) == (3, 1)
+    assert [failure["path"] for failure in job["result"]["failures"]] == ["bad.pdf"]
+    path = f"{SOURCES}/{source['source_id']}"
+    shown = (await caller.client.get(path)).json()
+    assert (shown["files"], shown["documents"], shown["failed"], shown["last_sync"]["added"]) == (3, 3, 1, 3)
+    assert shown["failures"] == job["result"]["failures"]
+    found = await caller.search("lime", filters={"source_ids": [source["source_id"]]})
+    assert len(found["results"]) == 3
+    assert {hit["source_id"] for hit in found["results"]} == {source["source_id"]}
+    source_folder.write(folder, "3.md", b"Lime again.")
+    synced = await caller.client.post(f"{path}/sync")
+    assert synced.status_code == 202
+    result = (await _done(caller, synced.headers["location"]))["result"]
+    assert (result["added"], result["unchanged"], result["failed"]) == (1, 3, 1)
+    assert (await caller.client.patch(path, json={"watch": True})).json()["watch"] is True
+    again = await caller.client.post(SOURCES, json={"path": str(folder), "globs": ["*.md", "*.pdf"]})
+    assert (again.status_code, again.json()["status"]) == (200, "changed")
+    assert again.json()["source_id"] == source["source_id"]
+    await _done(caller, again.headers["location"])
+    deleted = (await caller.client.delete(path)).json()
+    assert (deleted["sources_deleted"], deleted["documents_deleted"], deleted["remaining"]) == (1, 4, ZEROS)
+    assert deleted["chunks_deleted"] == deleted["vectors_deleted"] == 4
+    assert_problem(await caller.client.get(path), 404, "not_found")
+    assert (await caller.search("lime"))["fallback_reason"] == "no_documents"
+
+
+async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(
+    caller: Caller, new_caller: Any, root: Path
+) -> None:
+    other = await new_caller("search", "write")
+    folder = _fill(root, other)
+    (root / caller.user_id).mkdir()
+    source_folder.link(root / caller.user_id / "link", folder)
+    for path in (str(folder), str(root), str(root / other.user_id), "/etc", "link"):
+        assert_problem(await caller.client.post(SOURCES, json={"path": path}), 403, "folder_not_allowed", "path")
+    for path in (f"../{other.user_id}/notes", "link/../../notes", "none"):
+        assert_problem(await caller.client.post(SOURCES, json={"path": path}), 422, "invalid_request", "path")
+    source_id = (await other.client.post(SOURCES, json={"path": "notes"})).json()["source_id"]
+    for method, path in (("GET", ""), ("PATCH", ""), ("DELETE", ""), ("POST", "/sync")):
+        body = {"watch": True} if method == "PATCH" else None
+        response = await caller.client.request(method, f"{SOURCES}/{source_id}{path}", json=body)
+        assert_problem(response, 404, "not_found")
+    assert (await caller.client.get(SOURCES)).json() == {"sources": [], "next_cursor": None}
+
+
+async def test_sources_are_listed_in_pages_and_read_with_the_scope_search(
+    caller: Caller, new_caller: Any, root: Path
+) -> None:
+    for name in ("a", "b", "c"):
+        (root / caller.user_id / name).mkdir(parents=True)
+        await caller.client.post(SOURCES, json={"path": name})
+    first = (await caller.client.get(SOURCES, params={"limit": 2})).json()
+    rest = (await caller.client.get(SOURCES, params={"limit": 2, "cursor": first["next_cursor"]})).json()
+    listed = [source["path"].rpartition("/")[2] for source in (*first["sources"], *rest["sources"])]
+    assert (listed, rest["next_cursor"]) == (["c", "b", "a"], None)
+    reader = await new_caller("search")
+    assert (await reader.client.get(SOURCES)).status_code == 200
+    assert_problem(await reader.client.post(SOURCES, json={"path": "a"}), 403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"path": "a", "globs": []}, "globs"),
+        ({"path": "a", "globs": ["../*"]}, "globs"),
+        ({"path": ""}, "path"),
+        ({"path": "a", "glob": "*.md"}, "glob"),
+        ({"path": "file.md", "globs": ["*.md"]}, "globs"),
+    ],
+)
+async def test_a_wrong_request_names_the_field(caller: Caller, root: Path, body: dict[str, Any], field: str) -> None:
+    source_folder.write(root / caller.user_id, "a/b.md", b"Lime.")
+    source_folder.write(root / caller.user_id, "file.md", b"Lime.")
+    response = await caller.client.post(SOURCES, json=body)
+    assert (response.status_code, [error["field"] for error in response.json()["errors"]]) == (422, [field])
+
+
+async def test_a_source_is_added_once_for_an_idempotency_key(caller: Caller, root: Path) -> None:
+    _fill(root, caller)
+    key = {"Idempotency-Key": "once"}
+    responses = [await caller.client.post(SOURCES, json={"path": "notes"}, headers=key) for _ in range(2)]
+    assert [response.status_code for response in responses] == [201, 201]
+    assert responses[0].json() == responses[1].json()

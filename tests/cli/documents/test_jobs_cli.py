@@ -1,0 +1,57 @@
+"""`stepwell jobs` shows and cancels jobs, and `stepwell worker` runs them in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from app import runtime
+from app.config import Settings
+from app.pipelines.entities import entities
+from app.pipelines.jobs import workers
+from app.providers.fake import FakeEmbedder
+from app.shapes import EntityDraft
+from app.store.jobs import jobs
+
+ROOT = Path(__file__).parents[3]
+
+
+async def _queue(data_dir: Path) -> UUID:
+    async with runtime.open_database(Settings(data_dir=data_dir), pool_size=1) as db, db.writing("local") as writing:
+        return await jobs.add(writing, "local", "unknown_to_workers", {})
+
+
+def test_jobs_are_listed_shown_and_cancelled(stepwell: Any, data_dir: Path) -> None:
+    job_id = asyncio.run(_queue(data_dir))
+    assert stepwell("jobs", "list", "--json").json[0]["job_id"] == str(job_id)
+    assert str(job_id) in stepwell("jobs", "list").out
+    assert stepwell("jobs", "show", job_id, "--json").json["status"] == "queued"
+    assert stepwell("jobs", "cancel", job_id, "--json").json["status"] == "cancelled"
+    assert "has ended" in stepwell("jobs", "cancel", job_id).err
+    assert stepwell("jobs", "show", "5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40").code == 2
+
+
+async def test_a_worker_process_runs_queued_jobs_until_it_is_stopped(data_dir: Path) -> None:
+    environ = {**os.environ, "STEPWELL_DATA_DIR": str(data_dir), "STEPWELL_LOG_JSON": "true"}
+    async with runtime.open_database(Settings(data_dir=data_dir), pool_size=2) as db:
+        draft = EntityDraft(type="person", name="Ana Silva")
+        await entities.add([draft], "local", db=db, embedder=FakeEmbedder())
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "app", "worker", cwd=ROOT, env=environ, stderr=asyncio.subprocess.PIPE
+        )
+        assert worker.stderr is not None
+        while b'"job_done"' not in await worker.stderr.readline():
+            assert worker.returncode is None
+        worker.send_signal(signal.SIGTERM)
+        await worker.communicate()
+        assert worker.returncode == 0
+        assert await workers.run_next(db, {"relink": _never}, user_id="local") is None
+
+
+async def _never(_run: workers.Run) -> int:
+    raise AssertionError

@@ -1,0 +1,174 @@
+"""Tests `stepwell mcp` as desktop programs run it: a process whose stdout carries nothing but protocol messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from app.cli.mcp import mcp_bridge
+
+ROOT = Path(__file__).parents[3]
+CALLS = 1_000 if os.environ.get("STEPWELL_FAULTS") == "full" else 250
+HANDSHAKE = (
+    {
+        "jsonrpc": "2.0",
+        "id": 0,
+        "method": "initialize",
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+)
+LIME = "# Lime mortar\n\nBelow the third landing we use lime mortar, never cement.\n"
+
+
+@pytest.fixture(scope="module")
+def note(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("notes") / "lime.md"
+    path.write_text(LIME, encoding="utf-8")
+    return path
+
+
+def command(data_dir: Path) -> list[str]:
+    return [sys.executable, "-m", "app", "mcp", "--data-dir", str(data_dir)]
+
+
+def search(number: int) -> dict[str, Any]:
+    """A search as a message; every tenth is a wrong call."""
+    arguments = {"query": "lime mortar"} if number % 10 else {"query": " "}
+    return {
+        "jsonrpc": "2.0",
+        "id": number,
+        "method": "tools/call",
+        "params": {"name": "search_documents", "arguments": arguments},
+    }
+
+
+def test_calls_that_are_sent_without_waiting_are_answered_by_valid_messages_only(
+    stepwell: Callable[..., Any], data_dir: Path, note: Path
+) -> None:
+    assert stepwell("ingest", note).code == 0
+    messages = [*HANDSHAKE, *(search(number) for number in range(1, CALLS + 1))]
+    sent = "".join(json.dumps(message) + "\n" for message in messages)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with (
+        subprocess.Popen(command(data_dir), cwd=ROOT, text=True, **pipes) as process,
+        ThreadPoolExecutor(1) as writer,
+    ):
+        assert process.stdin
+        assert process.stdout
+        sending = writer.submit(process.stdin.write, sent)
+        answers = [json.loads(process.stdout.readline()) for _ in range(CALLS + 1)]
+        sending.result()
+        process.stdin.close()
+        assert process.stdout.read() == ""
+    assert process.returncode == 0
+    assert sorted(answer["id"] for answer in answers) == list(range(CALLS + 1))
+    for answer in answers:
+        assert answer["jsonrpc"] == "2.0"
+        if answer["id"]:
+            assert answer["result"].get("isError", False) is (answer["id"] % 10 == 0)
+
+
+def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
+    stepwell: Callable[..., Any], data_dir: Path, note: Path
+) -> None:
+    """The job of the folder is run by the same process."""
+    assert stepwell("ingest", note).code == 0
+    expected = [hit["chunk_id"] for hit in stepwell("search", "lime mortar", "--json").json["results"]]
+    called: set[str] = set()
+
+    async def results() -> list[list[str]]:
+        python, *arguments = command(data_dir)
+        roots = {"STEPWELL_SOURCE_ROOTS": str(note.parent)}
+        process = StdioServerParameters(command=python, args=arguments, cwd=ROOT, env=roots)
+        async with Client(stdio_client(process)) as client:
+
+            async def call(tool: str, **given: Any) -> dict[str, Any]:
+                result = await client.call_tool(tool, given)
+                assert not result.is_error, result.content
+                called.add(tool)
+                structured: dict[str, Any] = result.structured_content
+                return structured
+
+            added = await call("add_source", path=str(note.parent), wait_s=30)
+            assert (added["status"], added["failed"]) == ("done", 0)
+            assert (await call("sync_source", source_id=added["source_id"], wait_s=30))["unchanged"] == 1
+            assert len((await call("list_sources"))["sources"]) == 1
+            stored = await call("add_document", content="High water at noon.", uri="tides")
+            assert (await call("get_document", document_id=stored["document_id"]))["content"] == "High water at noon."
+            assert len((await call("list_documents"))["documents"]) == 2
+            assert (await call("knowledge_stats"))["documents"] == 2
+            assert (await call("delete_document", document_id=stored["document_id"]))["documents_deleted"] == 1
+            assert "Lime mortar" in {entity["name"] for entity in (await call("list_entities"))["entities"]}
+            assert (await call("find_similar_chunks", chunk_id=expected[0]))["results"] == []
+            searches = ("search_documents", "search_documents_multihop", "search_documents_by_entity")
+            found = [(await call(tool, query="lime mortar"))["results"] for tool in searches]
+            assert called == {tool.name for tool in (await client.list_tools()).tools}
+            return [[hit["chunk_id"] for hit in hits] for hits in found]
+
+    assert asyncio.run(results()) == [expected] * 3
+    assert expected
+
+
+def test_the_bridge_imports_neither_the_search_core_nor_the_protocol_library() -> None:
+    report = "import sys; from app.cli import mcp, mcp_bridge; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
+    imported = {name.partition(".")[0] for name in ran.stdout.split()}
+    assert not imported & {"sqlalchemy", "asyncpg", "onnxruntime", "fastapi", "numpy", "mcp", "mcp_types"}
+
+
+def test_the_bridge_answers_requests_when_no_service_listens() -> None:
+    arguments = [sys.executable, "-m", "app", "mcp", "--url", "http://127.0.0.1:9"]
+    sent = "".join(json.dumps(message) + "\n" for message in (*HANDSHAKE, search(1))) + "not json\n"
+    ran = subprocess.run(arguments, cwd=ROOT, input=sent, capture_output=True, text=True, check=True)
+    answers = {answer["id"]: answer["error"] for answer in map(json.loads, ran.stdout.splitlines())}
+    assert answers.keys() == {0, 1, None}
+    assert "is it running?" in answers[0]["message"]
+    assert answers[None]["code"] == -32700
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://example.com", ""])
+def test_an_address_without_a_scheme_is_refused(stepwell: Callable[..., Any], url: str) -> None:
+    ran = stepwell("mcp", "--url", url)
+    assert ran.code == 2
+    assert "http://127.0.0.1:8000" in ran.err
+
+
+@pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "http://h:1/mcp"])
+def test_the_endpoint_is_found_from_the_address_of_the_service(url: str) -> None:
+    assert mcp_bridge.endpoint(url) == "http://h:1/mcp"
+
+
+@pytest.mark.parametrize("program", ["claude-desktop", "cursor", "vscode"])
+@pytest.mark.parametrize("url", [None, "http://127.0.0.1:8000"])
+def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_address(
+    stepwell: Callable[..., Any], program: str, url: str | None
+) -> None:
+    ran = stepwell("mcp", "--print-config", program, *(("--url", url) if url else ()))
+    place, _, document = ran.out.partition("\n")
+    assert ".json" in place
+    (server,) = json.loads(document)["servers" if program == "vscode" else "mcpServers"].values()
+    if "command" in server:
+        assert Path(server["command"]).is_absolute()
+        assert server["args"][0] == "mcp"
+        assert ("--url" in server["args"]) is (url is not None)
+    else:
+        assert server["url"] == "http://127.0.0.1:8000/mcp"
+        assert server["headers"]["Authorization"].startswith("Bearer ")
+
+
+def test_the_printed_configuration_of_claude_code_is_a_command(stepwell: Callable[..., Any]) -> None:
+    assert "claude mcp add stepwell -- /" in stepwell("mcp", "--print-config", "claude-code").out
+    remote = stepwell("mcp", "--print-config", "claude-code", "--url", "https://search.example").out
+    assert "--transport http stepwell https://search.example/mcp" in remote

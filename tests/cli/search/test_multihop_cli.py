@@ -1,0 +1,86 @@
+"""`stepwell multihop` shows the query, the terms of each hop and the name through which each hit was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import harness
+
+from app.cli.search import multihop
+from app.shapes import Answer, Hop
+
+QUESTION = "Where was the director of Silent Harbour born?"
+NOTES = {
+    "Silent Harbour": "Silent Harbour is a film whose director is Ilse Brandt.",
+    "Ilse Brandt": "Trained as a painter, her youth went by among herring and ropes.",
+    **{f"Note {n}": f"Where the director of the choir number {n} was born, a silent harbour lay." for n in range(12)},
+}
+
+
+def test_the_tree_shows_each_hop_with_its_terms_and_every_hit_with_its_linking_name(
+    stepwell: Callable[..., Any], tmp_path: Path
+) -> None:
+    user = harness.new_user()
+    for place, (title, text) in enumerate(NOTES.items()):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    answer = stepwell("multihop", QUESTION, "--user", user, "--json").json
+    linked = next(hit for hit in answer["results"] if hit["title"] == "Ilse Brandt")
+    assert (linked["hop"], linked["via"]["name"]) == (2, "Ilse Brandt")
+
+    drawn = stepwell("multihop", QUESTION, "--user", user).out
+    query, hop_1, hop_2 = drawn.index(QUESTION), drawn.index("hop 1: "), drawn.index("hop 2: ")
+    assert query < hop_1 < hop_2
+    later = answer["hops"][1]
+    terms = f"{later['result_count']} chunks, {later['extractor']} terms: {', '.join(later['expanded_terms'])}"
+    assert terms in drawn[hop_2:].splitlines()[0]
+    assert ", hop 2 via Ilse Brandt (title)" in drawn
+    for place, hit in enumerate(answer["results"], 1):
+        line = next(line for line in drawn.splitlines() if f" {place}. {hit['title']} " in line)
+        assert f", hop {hit['hop']}" in line
+        assert ("via " in line) == (hit["hop"] > 1)
+        assert (drawn.index(line) > hop_2) == (hit["hop"] > 1)
+    assert {hit["hop"] for hit in answer["results"]} == {1, 2}
+    assert "[bold]" not in drawn
+
+
+def test_a_hit_shows_the_sentence_of_the_name_that_led_to_it(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+    user = harness.new_user()
+    filler = " ".join(f"The harbour wall has stone number {number}." for number in range(8))
+    notes = {**NOTES, "Ilse Brandt": f"{filler} Ilse Brandt grew up in Varde."}
+    for place, (title, text) in enumerate(notes.items()):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    assert "grew up in Varde" not in stepwell("multihop", QUESTION, "--user", user).out
+    assert "grew up in Varde" in stepwell("multihop", QUESTION, "--snippets", "--user", user).out
+
+
+def test_the_tree_distinguishes_a_heading_from_a_title(stepwell: Callable[..., Any], tmp_path: Path) -> None:
+    user, (film, life, *notes) = harness.new_user(), NOTES.items()
+    for place, (title, text) in enumerate((film, *notes)):
+        (tmp_path / f"{place}.md").write_text(f"---\ntitle: {title}\n---\n{text}", encoding="utf-8")
+    (tmp_path / "lives.md").write_text(f"# Lives\n\n## {life[0]}\n\n{life[1]}", encoding="utf-8")
+    assert stepwell("ingest", tmp_path, "--user", user).code == 0
+    assert ", hop 2 via Ilse Brandt (heading)" in stepwell("multihop", QUESTION, "--user", user).out
+
+
+def test_the_tree_shows_that_nothing_was_found_and_what_failed(stepwell: Callable[..., Any]) -> None:
+    drawn = stepwell("multihop", "nothing [red]here[/]", "--user", harness.new_user()).out
+    assert "nothing [red]here[/]" in drawn
+    assert "Nothing found (no_documents)." in drawn
+
+
+def test_the_tree_shows_a_failed_hop_and_the_degradation() -> None:
+    hops = (Hop(1, "a [b] c", 3), Hop(2, "a [b] c", 0, (), None, "deadline_exceeded"))
+    answer = Answer(
+        hits=(), confidence=None, strategies_matched=(), query_type="conceptual", mode="auto", fusion="rrf",
+        search_mode="multihop", fallback_reason="nothing_found", approximate=False, degraded=("hop2_failed",),
+        relaxed=(), timings={}, hops=hops,
+    )  # fmt: skip
+    tree = multihop.chain(answer)
+    labels = [str(branch.label) for branch in tree.children]
+    assert str(tree.label) == r"[bold]a \[b] c[/]"
+    assert labels[1] == "hop 2: 0 chunks [yellow](deadline_exceeded)[/]"
+    assert labels[-1] == "[yellow]degraded: hop2_failed[/]"

@@ -1,0 +1,142 @@
+"""Documents are deleted and cut again by filter, in slices, and the tables are counted afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.pipelines.documents import documents, large_documents, selections
+from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.linking import mention_refresh
+from app.pipelines.maintenance import reindex, repair
+from app.pipelines.maintenance.repair import Damage
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import Filters, RowCounts
+from app.store.documents import document_rows
+from app.text.names import tags
+
+RED, BLUE = ({"metadata": {"team": team, "people": ["Ana Silva"]}} for team in ("red", "blue"))
+LONG = "# Stair\n\n" + "\n\n".join(f"Ana Silva laid stone {n} in lime mortar." for n in range(90))
+TABLES = ("documents", "chunks", "embeddings", "mentions")
+
+
+async def _store(tenant: Tenant) -> None:
+    for n in range(5):
+        await tenant.add(f"# Lime {n}\n\nAna Silva mixes lime {n}.", f"red-{n}", **RED)
+    await tenant.add(LONG, "long", **RED)
+    await tenant.add("Ana Silva and the blue tide.", "blue", **BLUE)
+
+
+async def _rows(owner: Any, tenant: Tenant) -> dict[str, int]:
+    counted = {
+        table: await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", tenant.user_id)
+        for table in TABLES
+    }
+    postings = "SELECT coalesce(sum(cardinality(items)), 0) FROM stepwell.postings WHERE user_id = $1"
+    return {**counted, "postings": int(await owner.fetchval(postings, tenant.user_id))}
+
+
+def _by_table(counts: RowCounts) -> dict[str, int]:
+    rows = dataclasses.asdict(counts)
+    return {"embeddings": rows.pop("vectors"), **rows}
+
+
+@pytest.mark.parametrize("most_unindexed", [2_000, 3])
+async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactly(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch, most_unindexed: int
+) -> None:
+    """Also if the long document's postings are removed by a job, and each document is a slice of its own."""
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", most_unindexed)
+    monkeypatch.setattr(selections, "SLICE_S", 0.0)
+    monkeypatch.setattr(selections, "PAGE", 2)
+    monkeypatch.setattr("app.store.documents.selections.BLOCKS", 7)
+    await _store(tenant)
+    other = Tenant(tenant.db)
+    await _store(other)
+    before = await _rows(owner, tenant)
+    red = Filters(metadata={"team": "red"})
+    counted = await selections.count(red, tenant.user_id, db=tenant.db)
+    assert await _rows(owner, tenant) == before
+    result = await selections.delete(red, tenant.user_id, tenant.services(), actor="test")
+    assert result.deleted == counted
+    assert (counted.documents, counted.vectors, result.remaining) == (6, counted.chunks, RowCounts())
+    after = await _rows(owner, tenant)
+    assert after == {table: before[table] - number for table, number in _by_table(counted).items()}
+    assert after["documents"] == 1
+    assert await tenant.uris() == ["blue"]
+    assert len(await other.uris()) == 7
+    await mention_refresh.settle(tenant.db, tenant.user_id, keys=tags.KEYS)
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+    events = "SELECT count(*) FROM stepwell.audit_log WHERE user_id = $1 AND action = 'document.deleted'"
+    assert await owner.fetchval(events, tenant.user_id) == 6
+
+
+async def test_rows_that_a_deletion_leaves_are_counted(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof is read from the tables: here nothing removes the postings of a long document."""
+    monkeypatch.setattr(document_rows, "MOST_UNINDEXED", 3)
+    monkeypatch.setattr(selections, "REMOVAL_S", 0.0)
+    await tenant.add(LONG, "long")
+    counted = await selections.count(Filters(), tenant.user_id, db=tenant.db)
+    result = await selections.delete(Filters(), tenant.user_id, tenant.services(), actor="test")
+    assert result.remaining == RowCounts(postings=counted.postings)
+
+
+async def test_only_the_documents_that_pass_are_cut_again_by_a_job(tenant: Tenant) -> None:
+    await _store(tenant)
+    tenant.chunking_options = ChunkingOptions(target=60, overlap=10)
+    red = Filters(metadata={"team": "red"})
+    job_id, total = await reindex.request(red, tenant.user_id, db=tenant.db)
+    assert job_id is not None
+    assert await workers.run_next(tenant.db, reindex.handlers(tenant.services()), user_id=tenant.user_id) == (
+        "reindex_documents", 6,
+    )  # fmt: skip
+    state = await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+    assert (state.status, total, state.progress["done"], state.progress["total"]) == ("done", 6, 6, 6)
+    assert {**state.result, "embedded": 0} == {"documents": 6, "cut": 1, "embedded": 0}
+    left = await reindex.count(tenant.user_id, tenant.chunking_options, db=tenant.db)
+    assert left == 1, "the blue document is still cut with the old options"
+    assert await reindex.request(Filters(metadata={"team": "none"}), tenant.user_id, db=tenant.db) == (None, 0)
+
+
+async def test_an_interrupted_job_continues_with_the_documents_that_remain(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _store(tenant)
+    monkeypatch.setattr(reindex, "BATCH_CHARACTERS", 1)
+    job_id, _total = await reindex.request(Filters(), tenant.user_id, db=tenant.db)
+    assert job_id is not None
+    compared = reindex._compared
+    calls = []
+
+    async def failing(*args: Any) -> Any:
+        calls.append(args[0])
+        if len(calls) == 4:
+            raise RuntimeError
+        return await compared(*args)
+
+    monkeypatch.setattr(reindex, "_compared", failing)
+    handlers = reindex.handlers(tenant.services())
+    with pytest.raises(RuntimeError):
+        await workers.run_next(tenant.db, handlers, user_id=tenant.user_id)
+    async with tenant.db.shared() as shared:
+        await shared.exec_driver_sql("UPDATE stepwell.jobs SET run_at = now() WHERE status = 'queued'")
+    await workers.run_next(tenant.db, handlers, user_id=tenant.user_id)
+    assert (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).result["documents"] == 7
+    assert len(calls) == 8, "none of the first three is compared again"
+
+
+async def test_a_document_of_many_chunks_is_deleted_with_everything_that_refers_to_it(tenant: Tenant) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(large_documents, "LARGE", 1_000)
+        stored = await tenant.add(LONG, "long")
+        await tenant.add(LONG.replace("lime", "sand"), "long")
+    deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+    assert deleted.documents == 1
+    assert deleted.chunks == deleted.vectors > 1
+    await workers.run_next(tenant.db, large_documents.handlers(tenant.services()), user_id=tenant.user_id)
+    while await workers.run_next(tenant.db, large_documents.handlers(tenant.services()), user_id=tenant.user_id):
+        pass
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()

@@ -1,0 +1,204 @@
+"""Jobs run one at a time, survive their workers, and stop when they are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+from uuid import UUID
+
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.jobs.workers import Run
+from app.shapes import JobState
+from app.store.connection.transactions import Database
+from app.store.jobs import jobs as store
+
+KIND = "test"
+
+
+async def _queue(tenant: Tenant, **payload: Any) -> UUID:
+    async with tenant.db.writing(tenant.user_id) as writing:
+        return await store.add(writing, tenant.user_id, KIND, payload)
+
+
+async def _run(tenant: Tenant, handler: Callable[[Run], Awaitable[int]]) -> tuple[str, int] | None:
+    return await workers.run_next(tenant.db, {KIND: handler}, user_id=tenant.user_id)
+
+
+async def _state(tenant: Tenant, job_id: UUID) -> JobState:
+    return await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
+
+
+async def _finish(run: Run) -> int:
+    async with run.db.writing(run.job.user_id) as writing:
+        assert await store.finish(writing, run.job, result={"n": run.job.payload.get("n")})
+    return 1
+
+
+async def test_jobs_run_in_the_order_in_which_they_were_queued(tenant: Tenant) -> None:
+    ids = [await _queue(tenant, n=n) for n in range(3)]
+    for _ in ids:
+        assert await _run(tenant, _finish) == (KIND, 1)
+    assert await _run(tenant, _finish) is None
+    states = [await _state(tenant, job_id) for job_id in ids]
+    assert [(state.status, state.result) for state in states] == [("done", {"n": n}) for n in range(3)]
+    listed = await followed_jobs.page(tenant.user_id, db=tenant.db, limit=9)
+    assert [state.job_id for state in listed] == ids[::-1]
+
+
+async def test_a_user_has_one_running_job_of_a_kind(tenant: Tenant, database: Database) -> None:
+    await _queue(tenant)
+    await _queue(tenant)
+    async with database.shared() as shared:
+        first = await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id)
+        assert first is not None
+    async with database.shared() as shared:
+        assert await store.claim(shared, kinds=[KIND], lease_s=9.0, user_id=tenant.user_id) is None
+
+
+async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+    seen = []
+
+    class Killed(BaseException):
+        pass
+
+    async def dying(run: Run) -> int:
+        await run.advance(done=3, total=9, unit="chunks")
+        raise Killed
+
+    async def resumed(run: Run) -> int:
+        seen.append(dict(run.job.progress))
+        return await _finish(run)
+
+    with pytest.raises(Killed):
+        await _run(tenant, dying)
+    assert await _run(tenant, resumed) is None, "the lease still runs"
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    assert await _run(tenant, resumed) == (KIND, 1)
+    assert seen == [{"done": 3, "total": 9, "unit": "chunks"}]
+    assert (await _state(tenant, job_id)).attempts == 2
+
+
+async def test_the_lease_of_a_job_is_renewed_until_its_handler_ends(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RENEW_S", 0.01)
+    await _queue(tenant)
+    renewed = asyncio.Event()
+    renew = store.renew
+
+    async def noted(*args: Any, **options: Any) -> bool:
+        has_claim = await renew(*args, **options)
+        renewed.set()
+        return has_claim
+
+    monkeypatch.setattr(store, "renew", noted)
+
+    async def slow(run: Run) -> int:
+        await renewed.wait()
+        done = await _finish(run)
+        for _ in range(2):
+            renewed.clear()
+            await renewed.wait()
+        return done
+
+    assert await _run(tenant, slow) == (KIND, 1)
+
+
+async def test_a_failure_is_repeated_later_with_a_growing_pause(tenant: Tenant, owner: Any) -> None:
+    job_id = await _queue(tenant)
+
+    async def failing(_run: Run) -> int:
+        raise errors.ProviderError("down")
+
+    pauses = []
+    for _ in range(3):
+        with pytest.raises(errors.ProviderError):
+            await _run(tenant, failing)
+        state = await _state(tenant, job_id)
+        assert (state.status, state.error) == ("queued", "provider_failed")
+        pause = "SELECT extract(epoch FROM run_at - now()) FROM stepwell.jobs WHERE job_id = $1"
+        pauses.append(round(float(await owner.fetchval(pause, job_id))))
+        assert await _run(tenant, failing) is None
+        await owner.execute("UPDATE stepwell.jobs SET run_at = now() WHERE job_id = $1", job_id)
+    assert pauses == [5, 10, 20]
+    assert await _run(tenant, _finish) == (KIND, 1)
+    assert (await _state(tenant, job_id)).error is None
+
+
+async def test_a_refused_job_fails_at_once(tenant: Tenant) -> None:
+    job_id = await _queue(tenant)
+
+    async def refused(_run: Run) -> int:
+        raise errors.BadRequest("The document contains no text.", field="content")
+
+    with pytest.raises(errors.BadRequest):
+        await _run(tenant, refused)
+    state = await _state(tenant, job_id)
+    assert (state.status, state.error, state.finished_at is not None) == ("failed", "invalid_request", True)
+
+
+async def test_a_cancelled_job_is_stopped_at_its_next_renewal(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "RENEW_S", 0.01)
+    job_id = await _queue(tenant)
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def endless(_run: Run) -> int:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    running = asyncio.create_task(_run(tenant, endless))
+    await started.wait()
+    assert (await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    await running
+    assert stopped.is_set()
+    with pytest.raises(errors.Conflict):
+        await followed_jobs.cancel(job_id, tenant.user_id, db=tenant.db)
+    waiting = await _queue(tenant)
+    await followed_jobs.cancel(waiting, tenant.user_id, db=tenant.db)
+    assert await _run(tenant, _finish) is None
+
+
+async def test_progress_of_a_job_that_was_claimed_again_is_refused(tenant: Tenant, owner: Any) -> None:
+    await _queue(tenant)
+
+    async def overtaken(run: Run) -> int:
+        await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", tenant.user_id)
+        await run.advance(done=1)
+        raise AssertionError
+
+    assert await _run(tenant, overtaken) == (KIND, 0)
+
+
+async def test_another_users_job_is_not_found(tenant: Tenant, database: Database) -> None:
+    job_id = await _queue(tenant)
+    other = Tenant(database)
+    for call in (
+        followed_jobs.get(job_id, other.user_id, db=database),
+        followed_jobs.cancel(job_id, other.user_id, db=database),
+    ):
+        with pytest.raises(errors.NotFound):
+            await call
+    assert await followed_jobs.page(other.user_id, db=database, limit=9) == []
+
+
+async def test_a_job_is_followed_to_its_end(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed_jobs, "POLL_S", 0.01)
+    monkeypatch.setattr(followed_jobs, "KEEP_ALIVE_S", 0.05)
+    job_id = await _queue(tenant)
+    seen = []
+    async for state in followed_jobs.follow(job_id, tenant.user_id, db=tenant.db):
+        seen.append(state.status if state else None)
+        if seen[-1] is None and seen.count(None) == 2:
+            await _run(tenant, _finish)
+    assert [status for status in seen if status] == ["queued", "done"]
+    assert seen[1:3] == [None, None], "a keep-alive while nothing changes"

@@ -1,0 +1,113 @@
+"""Cached names are up to date in every process, and only changes are read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import linking
+import pytest
+from harness import Tenant
+
+from app.pipelines.entities import entities
+from app.pipelines.linking import gazetteers
+from app.pipelines.linking.gazetteers import UserNames
+from app.store.connection import transactions
+from app.store.connection.transactions import Database
+from app.store.entities import mentions, name_changes
+from app.text.names.names import Name
+
+
+@pytest.fixture
+async def elsewhere(address: Any) -> AsyncIterator[Database]:
+    """Another process's view of the same database."""
+    opened = transactions.connect(address.service_dsn, pool_size=2, pool_wait_s=30.0)
+    yield opened
+    await opened.close()
+
+
+async def _current(database: Database, tenant: Tenant) -> UserNames:
+    async with database.reading(tenant.user_id) as reading:
+        return await gazetteers.current(reading, tenant.user_id)
+
+
+def _found(names: UserNames, text: str) -> list[str]:
+    return [found.key for found in names.gazetteer.find(text)]
+
+
+async def test_a_change_by_another_process_takes_effect_at_once(tenant: Tenant, elsewhere: Database) -> None:
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == []
+    ana = await linking.add_entity(tenant, "Ana")
+    await linking.add_entity(tenant, "Ben")
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ana", "ben"]
+    await entities.remove(ana.entity_id, tenant.user_id, db=tenant.db)
+    assert _found(await _current(elsewhere, tenant), "Ana and Ben") == ["ben"]
+
+
+async def test_unchanged_names_stay_cached_and_changes_are_applied_one_by_one(
+    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await linking.add_entity(tenant, "Ana Silva")
+    before = await _current(elsewhere, tenant)
+    assert await _current(elsewhere, tenant) is before
+
+    async def never(*_given: Any) -> None:
+        raise AssertionError("all names were read again")
+
+    monkeypatch.setattr(name_changes, "entries", never)
+    alike = await before.fuzzy_index()
+    await linking.add_entity(tenant, "Otto Falk")
+    after = await _current(elsewhere, tenant)
+    assert _found(after, "Otto Falk met Ana Silva") == ["otto falk", "ana silva"]
+    assert (await after.fuzzy_index()).similar("Oto Falk")[0][0] == "otto falk"
+    assert alike.similar("Oto Falk") == []
+
+
+async def test_after_very_many_changes_all_names_are_read_again(
+    tenant: Tenant, elsewhere: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gazetteers, "MAX_CHANGES", 2)
+    await _current(elsewhere, tenant)
+    for n in range(4):
+        await linking.add_entity(tenant, f"Person {n}")
+    assert len((await _current(elsewhere, tenant)).gazetteer) == 4
+
+
+async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> None:
+    await linking.add_entity(tenant, "Ana")
+    await _current(tenant.db, tenant)
+
+    async def failing() -> None:
+        async with tenant.db.writing(tenant.user_id) as writing:
+            await mentions.lock(writing, tenant.user_id)
+            named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
+            await mentions.ensure(writing, tenant.user_id, [named], origin="metadata")
+            await name_changes.record(writing, tenant.user_id, {"ben": "Ben"})
+            assert _found(await gazetteers.uncommitted(writing, tenant.user_id), "Ana, Ben") == ["ana", "ben"]
+            raise RuntimeError("fails")
+
+    with pytest.raises(RuntimeError, match="fails"):
+        await failing()
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben") == ["ana"]
+    await linking.add_entity(tenant, "Cy")
+    assert _found(await _current(tenant.db, tenant), "Ana, Ben, Cy") == ["ana", "cy"]
+
+
+async def test_the_cache_is_bounded_and_separate_by_user(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gazetteers, "MAX_NAMES", 5)
+    worlds = [Tenant(database) for _ in range(4)]
+    for n, one in enumerate(worlds):
+        await linking.add_entity(one, f"Person {n}", "Boss")
+    for _ in range(2):
+        for n, one in enumerate(worlds):
+            assert _found(await _current(database, one), "Person 0, Person 1, Person 2, Person 3") == [f"person {n}"]
+
+
+async def test_the_log_of_changed_names_is_bounded(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_changes, "MAX_KEPT", 2)
+    for n in range(5):
+        await linking.add_entity(tenant, f"Person {n}")
+        await linking.refresh(tenant)
+    kept = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1"
+    assert await owner.fetchval(kept, tenant.user_id) == 2
+    assert len((await _current(tenant.db, tenant)).gazetteer) == 5

@@ -1,0 +1,345 @@
+"""Stored mentions are those of the documents that are stored now, in whatever order they were stored."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+import harness
+import linking
+import pytest
+from harness import Tenant, uris
+
+from app import errors
+from app.config import Settings
+from app.pipelines.documents import documents
+from app.pipelines.linking import mention_extraction
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.store.connection import transactions as store_db
+from app.store.entities import mentions
+from app.text.names import tags
+
+DOCUMENTS = {
+    "a": ("Harbour Light", "The Harbour Light was run by Ilse Brandt, and Ilse Brandt lived there."),
+    "b": ("Ilse Brandt (painter)", "She painted the harbour light at dusk. Lundby bought it."),
+    "c": ("Lundby", "A town. In Lundby stands a Harbour Light. The lantern quay is there, the Lantern Quay."),
+    "d": ("Almanac", "Told of the harbour light.\n\n## Lantern Quay\n\nAt dusk.\n\n## Ilse Brandt\n\nIn Lundby."),
+}
+_MENTIONS = """
+SELECT d.uri, e.name, e.origin, m.kind, m.count
+FROM stepwell.mentions AS m
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE m.user_id = $1
+UNION ALL
+SELECT d.uri, e.name, e.origin, 'heading', 1
+FROM stepwell.headings AS h
+JOIN stepwell.documents AS d USING (user_id, document_id)
+JOIN stepwell.entities AS e USING (user_id, entity_id)
+WHERE h.user_id = $1
+"""
+
+
+async def _mentions(owner: Any, tenant: Tenant) -> set[tuple[Any, ...]]:
+    return {tuple(row) for row in await owner.fetch(_MENTIONS, tenant.user_id)}
+
+
+async def _add(tenant: Tenant, uri: str) -> None:
+    title, text = DOCUMENTS[uri]
+    await tenant.add(text, uri, title=title)
+
+
+async def test_titles_and_names_become_mentions_with_their_counts(tenant: Tenant, owner: Any) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    found = await _mentions(owner, tenant)
+    assert ("a", "Harbour Light", "title", "title", 1) in found
+    assert ("a", "Ilse Brandt", "title", "text", 2) in found
+    assert ("b", "Ilse Brandt", "title", "title", 1) in found
+    assert ("b", "Harbour Light", "title", "text", 1) in found, "a title is matched in any case"
+    assert ("c", "Harbour Light", "title", "text", 1) in found
+    assert ("b", "Lundby", "title", "text", 1) in found
+
+
+async def test_headings_are_stored_separately_and_match_in_any_case_if_they_have_several_words(
+    tenant: Tenant, owner: Any
+) -> None:
+    for uri in "cd":
+        await _add(tenant, uri)
+    found = await _mentions(owner, tenant)
+    assert {row[1:] for row in found if row[3] == "heading"} == {
+        ("Lantern Quay", "text", "heading", 1),
+        ("Ilse Brandt", "text", "heading", 1),
+    }
+    assert ("c", "Lantern Quay", "text", "text", 2) in found
+
+
+async def test_a_section_that_is_gone_leaves_no_name_that_nothing_mentions(tenant: Tenant, owner: Any) -> None:
+    await _add(tenant, "d")
+    await tenant.add("Told of nobody.", "d", title="Almanac")
+    assert {row[1] for row in await _mentions(owner, tenant)} == {"Almanac"}
+    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    assert {row["name"] for row in names} == {"Almanac"}
+
+
+async def test_a_heading_of_one_word_is_matched_in_any_case_once_it_is_a_title(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("They went to lundby.", "trip")
+    await tenant.add("# Almanac\n\n## Lundby\n\nA port.", "almanac")
+    await tenant.add("A port.", "port", title="Lundby")
+    assert ("trip", "Lundby", "title", "text", 1) in await _mentions(owner, tenant)
+
+
+async def test_the_order_of_arrival_changes_nothing(database: Any, owner: Any) -> None:
+    seen = []
+    for order in itertools.permutations("abcd"):
+        tenant = Tenant(database)
+        for uri in order:
+            await _add(tenant, uri)
+        seen.append(await _mentions(owner, tenant))
+    assert any(row[3] == "heading" for row in seen[0])
+    assert all(found == seen[0] for found in seen)
+
+
+async def test_a_replaced_document_has_the_mentions_of_its_new_text(tenant: Tenant, owner: Any) -> None:
+    await _add(tenant, "a")
+    await tenant.add("Otto Falk keeps it.", "a", title="Harbour Light")
+    assert {row[1] for row in await _mentions(owner, tenant)} == {"Harbour Light", "Otto Falk"}
+    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    assert {row["name"] for row in names} == {"Harbour Light", "Otto Falk"}
+
+
+async def test_deleting_everything_leaves_no_name(tenant: Tenant, owner: Any) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    before = await _mentions(owner, tenant)
+    deleted = 0
+    for document in await documents.page(tenant.user_id, db=tenant.db, limit=9, after=None, uri=None):
+        gone = await documents.delete(document.document_id, tenant.user_id, db=tenant.db)
+        deleted += gone.mentions
+    assert deleted == len([row for row in before if row[3] != "heading"])
+    for table in ("entities", "entity_names", "mentions", "headings"):
+        assert await owner.fetchval(f"SELECT count(*) FROM stepwell.{table} WHERE user_id = $1", tenant.user_id) == 0
+
+
+async def test_a_name_whose_document_is_gone_is_a_name_from_a_text_again(tenant: Tenant, owner: Any) -> None:
+    stored = {uri: await tenant.add(text, uri, title=title) for uri, (title, text) in DOCUMENTS.items()}
+    await documents.delete(stored["b"].document_id, tenant.user_id, db=tenant.db)
+    origins = await owner.fetch("SELECT name, origin FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    assert dict(map(tuple, origins))["Ilse Brandt"] == "text"
+
+
+async def test_documents_of_an_older_version_are_linked_once_by_the_backfill(
+    tenant: Tenant, owner: Any, address: Any
+) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    expected = await _mentions(owner, tenant)
+    assert expected
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
+    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    try:
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 4
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 0
+    finally:
+        await as_owner.close()
+    assert await _mentions(owner, tenant) == expected
+
+
+async def test_a_document_that_is_deleted_during_a_backfill_is_skipped(
+    tenant: Tenant, owner: Any, address: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {uri: await tenant.add(text, uri, title=title) for uri, (title, text) in DOCUMENTS.items()}
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
+    listed = mentions.unread
+
+    async def then_one_goes(*given: Any, **told: Any) -> list[tuple[str, UUID]]:
+        found = await listed(*given, **told)
+        if found:
+            await documents.delete(stored["b"].document_id, tenant.user_id, db=tenant.db)
+        return found
+
+    monkeypatch.setattr(mentions, "unread", then_one_goes)
+    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    try:
+        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 3
+    finally:
+        await as_owner.close()
+
+
+async def test_a_background_backfill_continues_after_a_failure(
+    tenant: Tenant, owner: Any, address: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    expected = await _mentions(owner, tenant)
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
+    monkeypatch.setattr(mention_extraction, "RETRY_S", 0.0)
+    whole, failures = mention_extraction.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
+
+    async def failing_twice(*given: Any, **told: Any) -> None:
+        if failures:
+            raise failures.pop()
+        await whole(*given, **told)
+
+    monkeypatch.setattr(mention_extraction, "link", failing_twice)
+    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    try:
+        await mention_extraction.backfill_with_retries(as_owner, keys=tags.KEYS)
+    finally:
+        await as_owner.close()
+    assert not failures
+    assert await _mentions(owner, tenant) == expected
+
+
+async def test_a_service_answers_during_a_backfill(
+    tenant: Tenant, owner: Any, address: Any, database: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for uri in "abcd":
+        await _add(tenant, uri)
+    expected = await _mentions(owner, tenant)
+    await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
+    going, done = asyncio.Event(), asyncio.Event()
+    whole = mention_extraction.backfill
+
+    async def told(*given: Any, **keys: Any) -> int:
+        await going.wait()
+        read = await whole(*given, **keys)
+        done.set()
+        return read
+
+    monkeypatch.setattr(mention_extraction, "backfill", told)
+    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    services = replace(await harness.services(database), owner=as_owner)
+    try:
+        async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:
+            assert (await client.get("/readyz")).status_code == 200
+            assert uris(await tenant.ask("Who ran the harbour light?"))
+            assert not done.is_set()
+            going.set()
+            await asyncio.wait_for(done.wait(), 60)
+    finally:
+        await as_owner.close()
+    assert await _mentions(owner, tenant) == expected
+
+
+@pytest.mark.parametrize("text", ["ﷺ" * 400 + " Name Here", "Aa" * 3_000, "A. " * 3_000, "x\ty " * 2_000])
+async def test_odd_texts_and_titles_are_stored_all_the_same(tenant: Tenant, text: str) -> None:
+    assert (await tenant.add(text, "odd", title=text[:400])).status == "added"
+
+
+async def test_texts_name_a_users_entities_by_name_and_alias_with_their_count(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Cliff Clarke", "CC-Boss")
+    await tenant.add("cliffclarke met CLIFF CLARKE; the cc boss paid. Cliff alone is not meant.", "a")
+    assert await linking.of_name(owner, tenant, "Cliff Clarke") == {("a", 0, "text", 3)}
+
+
+async def test_the_longest_name_hides_a_shorter_one_and_a_shared_alias_matches_both(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "New York", type="place")
+    await linking.add_entity(tenant, "York", "the boss", type="place")
+    await linking.add_entity(tenant, "Ana", "the boss")
+    await tenant.add("New York is not York, says the boss.", "a")
+    assert await linking.of_name(owner, tenant, "New York") == {("a", 0, "text", 1)}
+    assert await linking.of_name(owner, tenant, "York") == {("a", 0, "text", 2)}
+    assert await linking.of_name(owner, tenant, "Ana") == {("a", 0, "text", 1)}
+
+
+async def test_a_title_counts_for_the_first_chunk_and_names_its_entity(tenant: Tenant, owner: Any) -> None:
+    tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
+    await linking.add_entity(tenant, "Ilse Brandt", "IB Works")
+    text = "\n\n".join(f"Paragraph {n} speaks of stone and of nothing else at all, for a while." for n in range(8))
+    await tenant.add(text, "a", title="Ilse Brandt (painter)")
+    await tenant.add(text + " More.", "b", title="About ilse brandt")
+    await tenant.add(text + " Again.", "c", title="IB works")
+    assert await linking.of_name(owner, tenant, "Ilse Brandt") == {
+        ("a", 0, "title", 1),
+        ("a", 0, "text", 1),
+        ("b", 0, "title", 1),
+        ("b", 0, "text", 1),
+        ("c", 0, "title", 1),
+        ("c", 0, "text", 1),
+    }
+
+
+async def test_metadata_names_people_and_things_and_users_entities_of_those_names(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Benjamin Otto", "Ben Otto")
+    metadata = {"attendees": ["Ana Silva", {"name": "BEN OTTO"}], "project": "North stair", "room": "Attic"}
+    await tenant.add("We met.", "a", metadata=metadata)
+    found = {m[2:] for m in await linking.of_tenant(owner, tenant)}
+    assert found == {
+        ("person", "Ana Silva", "metadata", "attendee", 1),
+        ("person", "BEN OTTO", "metadata", "attendee", 1),
+        ("person", "Benjamin Otto", "user", "attendee", 1),
+        ("project", "North stair", "metadata", "metadata", 1),
+    }
+
+
+async def test_the_metadata_keys_are_configurable(tenant: Tenant, owner: Any) -> None:
+    tenant.chunking_options = ChunkingOptions(entity_keys=("vendor",))
+    await tenant.add("We met.", "a", metadata={"attendees": ["Ana Silva"], "Vendor": "Lundby"})
+    assert {m[2:6] for m in await linking.of_tenant(owner, tenant)} == {("vendor", "Lundby", "metadata", "metadata")}
+
+
+async def test_names_from_metadata_match_in_any_case_in_later_texts(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("We met.", "a", metadata={"people": ["Ana Silva"], "tags": ["IT"]})
+    await tenant.add("So ana silva said, and it was IT that said it.", "b")
+    assert await linking.of_name(owner, tenant, "Ana Silva", "metadata") == {
+        ("a", 0, "attendee", 1),
+        ("b", 0, "text", 1),
+    }
+    assert await linking.of_name(owner, tenant, "IT", "metadata") == {
+        ("a", 0, "metadata", 1),
+        ("b", 0, "text", 1),
+    }
+
+
+async def test_the_origin_of_an_entity_follows_the_stored_documents(tenant: Tenant, owner: Any) -> None:
+    async def origin() -> Any:
+        query = "SELECT origin, type FROM stepwell.entities WHERE user_id = $1 AND name = 'Ana Silva'"
+        row = await owner.fetchrow(query, tenant.user_id)
+        return row and tuple(row)
+
+    text = await tenant.add("Then Ana Silva left.", "text")
+    assert await origin() == ("text", "name")
+    tagged = await tenant.add("We met.", "tagged", metadata={"author": "Ana Silva"})
+    assert await origin() == ("metadata", "person")
+    title = await tenant.add("Born in Lisbon.", "title", title="Ana Silva")
+    assert await origin() == ("metadata", "person")
+    await documents.delete(tagged.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() == ("title", "name")
+    await documents.delete(title.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() == ("text", "name")
+    await documents.delete(text.document_id, tenant.user_id, db=tenant.db)
+    assert await origin() is None
+
+
+async def test_a_person_outranks_another_use_of_the_name_whichever_came_first(database: Any, owner: Any) -> None:
+    for order in (("tags", "author"), ("author", "tags")):
+        tenant = Tenant(database)
+        for n, key in enumerate(order):
+            await tenant.add(f"Note {n}.", metadata={key: "Ana Silva"})
+        assert {m[2] for m in await linking.of_tenant(owner, tenant) if m[3] == "Ana Silva"} == {"person"}
+
+
+async def test_a_replaced_document_is_linked_to_what_it_names_now(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Ana")
+    await tenant.add("Ana and stone.", "a", metadata={"project": "North stair"})
+    await tenant.add("Only stone.", "a", metadata={"project": "South stair"})
+    assert {m[3] for m in await linking.of_tenant(owner, tenant)} == {"South stair"}
+    names = await owner.fetch("SELECT name FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    assert {row["name"] for row in names} == {"South stair", "Ana"}
+
+
+async def test_deleting_documents_leaves_a_users_entities_without_links(tenant: Tenant, owner: Any) -> None:
+    await linking.add_entity(tenant, "Ana")
+    stored = await tenant.add("Ana.", "a", metadata={"people": ["Ana"]})
+    gone = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
+    assert gone.mentions == 4, "by the text and as an attendee, of her and of the name"
+    assert await linking.of_tenant(owner, tenant) == set()
+    rows = await owner.fetch("SELECT name, origin FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
+    assert [tuple(row) for row in rows] == [("Ana", "user")]

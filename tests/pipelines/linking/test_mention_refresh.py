@@ -1,0 +1,263 @@
+"""Stored texts are linked to changed names as if they were stored after the change."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any
+
+import linking
+import pytest
+from harness import Tenant
+
+from app import errors
+from app.pipelines.documents import documents
+from app.pipelines.entities import entities
+from app.pipelines.jobs import workers
+from app.pipelines.linking import mention_extraction, mention_refresh
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.store.entities import mentions, name_changes
+from app.store.jobs import jobs
+from app.text.names import tags
+
+NOTES = {
+    "a": ("Harbour notes", "The Harbour Light was run by Ilse Brandt. New York is far from York.", {"people": ["Ana"]}),
+    "b": (
+        "Ilse Brandt",
+        "She painted the harbour light at dusk; asilva bought it, not Ana's friend.\n\n## Harbour Light\n\nIn oil.",
+        {},
+    ),
+    "c": ("", "In der Nähe von Müller und IT. It is ana silva, und York.", {"author": "ilse brandt", "tags": ["York"]}),
+    "d": (
+        "York (city)",
+        "## Far from York\n\nA town of ANA SILVA. Josh.ai and josh ai and joshai.",
+        {"project": "Harbour Light"},
+    ),
+}
+PEOPLE = {
+    "Ana Silva": ("Ana", "asilva"),
+    "Ilse Brandt": (),
+    "Josh AI": (),
+    "Muller": ("IT",),
+    "New York": (),
+}
+
+
+class Killed(BaseException):
+    """What no worker can answer."""
+
+
+async def _store(tenant: Tenant, *uris: str) -> None:
+    for uri in uris:
+        title, text, metadata = NOTES[uri]
+        language = "de" if uri == "c" else None
+        await tenant.add(text, uri, title=title, metadata=metadata, language=language)
+
+
+async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) -> set[tuple[Any, ...]]:
+    """What the notes mention where everybody was known before the first of them came, and metadata's names too."""
+    tenant = Tenant(database)
+    for name, aliases in people.items():
+        await linking.add_entity(tenant, name, *aliases)
+    await _store(tenant, *"abcd")
+    for document in await documents.page(tenant.user_id, db=database, limit=9, after=None, uri=None):
+        async with database.writing(tenant.user_id) as writing:
+            await mentions.lock(writing, tenant.user_id)
+            await mention_extraction.link(writing, tenant.user_id, document.document_id, keys=tags.KEYS)
+    return await linking.of_tenant(owner, tenant)
+
+
+async def test_entities_added_after_the_texts_are_linked_as_if_added_before(
+    tenant: Tenant, database: Any, owner: Any
+) -> None:
+    await _store(tenant, *"abcd")
+    for name, aliases in PEOPLE.items():
+        await linking.add_entity(tenant, name, *aliases)
+    assert await linking.of_tenant(owner, tenant) != await _fresh(database, owner, PEOPLE)
+    assert await linking.refresh(tenant) > 0
+    assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, PEOPLE)
+    assert await linking.refresh(tenant) == 0
+
+
+async def test_mentions_follow_a_rename_an_alias_and_a_deletion(tenant: Tenant, database: Any, owner: Any) -> None:
+    await _store(tenant, *"abcd")
+    ids = {name: (await linking.add_entity(tenant, name, *aliases)).entity_id for name, aliases in PEOPLE.items()}
+    await linking.refresh(tenant)
+    context = {"db": tenant.db, "embedder": tenant.embedder}
+    await entities.change(ids["Ana Silva"], {"aliases": ("York",)}, tenant.user_id, **context)
+    await entities.change(ids["Josh AI"], {"name": "Lisbon"}, tenant.user_id, **context)
+    await entities.remove(ids["Ilse Brandt"], tenant.user_id, db=tenant.db)
+    await entities.remove(ids["New York"], tenant.user_id, db=tenant.db)
+    await linking.refresh(tenant)
+    left = {"Ana Silva": ("York",), "Lisbon": (), "Muller": ("IT",)}
+    assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, left)
+
+
+async def test_names_given_only_by_metadata_become_names_from_texts_when_it_is_deleted(
+    tenant: Tenant, database: Any, owner: Any
+) -> None:
+    await _store(tenant, *"abcd")
+    await linking.refresh(tenant)
+    for uri in "acd":
+        (document,) = await documents.page(tenant.user_id, db=database, limit=1, after=None, uri=uri)
+        await documents.delete(document.document_id, tenant.user_id, db=database)
+    await linking.refresh(tenant)
+    alone = Tenant(database)
+    await _store(alone, "b")
+    found, expected = [
+        {(*m[:3], m[3].casefold(), *m[4:]) for m in await linking.of_tenant(owner, one)} for one in (tenant, alone)
+    ]
+    assert found == expected
+
+
+@pytest.mark.parametrize("most", [0, 200], ids=["all chunks", "chunks that may hold a name"])
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_order_of_changes_and_texts_does_not_matter(
+    database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch, most: int, seed: int
+) -> None:
+    monkeypatch.setattr(mention_refresh, "MAX_NAMES", most)
+    monkeypatch.setattr(mention_refresh, "SLICE", 2)
+    tenant, dice = Tenant(database), random.Random(seed)
+    steps: list[Any] = [*"abcd", *PEOPLE.items(), None, None]
+    dice.shuffle(steps)
+    for step in steps:
+        if step is None:
+            await linking.refresh(tenant)
+        elif isinstance(step, str):
+            await _store(tenant, step)
+        else:
+            await linking.add_entity(tenant, step[0], *step[1])
+    await linking.refresh(tenant)
+    assert await linking.of_tenant(owner, tenant) == await _fresh(database, owner, PEOPLE)
+
+
+async def test_documents_stored_concurrently_are_all_linked(database: Any, owner: Any) -> None:
+    tenant, texts = (
+        Tenant(database),
+        [f"{n}: Person {n % 12} met person {(n + 5) % 12}, Nobody {n}." for n in range(36)],
+    )
+
+    async def ingest_some(part: int) -> None:
+        for n in range(part, len(texts), 3):
+            await tenant.add(texts[n], f"note-{n}", metadata={"people": [f"Person {n % 4}"]})
+
+    async def name_some() -> None:
+        for n in range(12):
+            await linking.add_entity(tenant, f"Person {n}", f"Nobody {n}", type="robot")
+            await linking.refresh(tenant)
+
+    await asyncio.gather(*(ingest_some(part) for part in range(3)), name_some())
+    await linking.refresh(tenant)
+    fresh = Tenant(database)
+    for n in range(12):
+        await linking.add_entity(fresh, f"Person {n}", f"Nobody {n}", type="robot")
+    for n, text in enumerate(texts):
+        await fresh.add(text, f"note-{n}", metadata={"people": [f"Person {n % 4}"]})
+    await linking.refresh(fresh)
+    found = await linking.of_tenant(owner, tenant)
+    assert len([m for m in found if m[2] == "robot"]) > 72
+    assert found == await linking.of_tenant(owner, fresh)
+
+
+async def test_several_changes_make_one_job(tenant: Tenant, database: Any) -> None:
+    for name in PEOPLE:
+        await linking.add_entity(tenant, name)
+    async with database.shared() as shared:
+        assert await jobs.count(shared, tenant.user_id, name_changes.JOB) == 1
+
+
+async def test_a_job_whose_worker_died_is_resumed_after_its_lease(
+    tenant: Tenant, database: Any, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mention_refresh, "SLICE", 1)
+    for n in range(6):
+        await tenant.add(f"Ana {n}.", f"{n}")
+    await linking.add_entity(tenant, "Ana")
+    slices = 0
+    whole = mention_refresh._refresh_slice
+
+    async def dying(*given: Any) -> None:
+        nonlocal slices
+        slices += 1
+        if slices == 4:
+            raise Killed
+        await whole(*given)
+
+    monkeypatch.setattr(mention_refresh, "_refresh_slice", dying)
+    with pytest.raises(Killed):
+        await linking.refresh(tenant)
+    assert len(await linking.of_name(owner, tenant, "Ana")) == 3
+    assert await linking.refresh(tenant) == 0, "the lease still runs"
+    await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
+    assert await linking.refresh(tenant) == 3
+    assert len(await linking.of_name(owner, tenant, "Ana")) == 6
+
+
+async def test_a_cancelled_worker_releases_its_job(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    await tenant.add("Ana.", "a")
+    await linking.add_entity(tenant, "Ana")
+    reached = asyncio.Event()
+
+    async def hanging(*_given: Any) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as slow:
+        slow.setattr(mention_refresh, "_refresh_slice", hanging)
+        worker = asyncio.create_task(linking.refresh(tenant))
+        await reached.wait()
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+    assert await linking.refresh(tenant) == 1
+    assert len(await linking.of_name(owner, tenant, "Ana")) == 1
+
+
+async def test_a_worker_that_lost_its_lease_stops(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mention_refresh, "SLICE", 1)
+    for n in range(3):
+        await tenant.add(f"Ana {n}.", f"{n}")
+    await linking.add_entity(tenant, "Ana")
+    whole = mention_refresh._refresh_slice
+
+    async def overtaken(*given: Any) -> None:
+        await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", tenant.user_id)
+        await whole(*given)
+
+    monkeypatch.setattr(mention_refresh, "_refresh_slice", overtaken)
+    assert await linking.refresh(tenant) == 1
+    pending = "SELECT count(*) FROM stepwell.entity_changes WHERE user_id = $1 AND pending"
+    assert await owner.fetchval(pending, tenant.user_id) == 1
+
+
+async def test_a_failing_job_is_retried_a_few_times(
+    tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "RETRY_S", 0.0)
+    await tenant.add("Ana.", "a")
+    await linking.add_entity(tenant, "Ana")
+
+    async def failing(*_given: Any) -> None:
+        raise errors.DatabaseUnavailable("down")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(mention_refresh, "_refresh_slice", failing)
+        for _ in range(jobs.MAX_FAILURES):
+            with pytest.raises(errors.DatabaseUnavailable):
+                await linking.refresh(tenant)
+        assert await linking.refresh(tenant) == 0
+    row = await owner.fetchrow("SELECT status, error, attempts FROM stepwell.jobs WHERE user_id = $1", tenant.user_id)
+    assert tuple(row) == ("failed", "database_unavailable", jobs.MAX_FAILURES)
+    await linking.add_entity(tenant, "Otto")
+    await linking.refresh(tenant)
+    assert len(await linking.of_name(owner, tenant, "Ana")) == 1, "the next change brings the old one with it"
+
+
+async def test_long_documents_are_linked_in_slices(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mention_refresh, "SLICE", 3)
+    tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
+    stored = await tenant.add(
+        "\n\n".join(f"Paragraph {n} is by Ana, of stone and of lime and more." for n in range(20))
+    )
+    await linking.add_entity(tenant, "Ana")
+    assert await linking.refresh(tenant) == stored.chunk_count
+    assert len(await linking.of_name(owner, tenant, "Ana")) == stored.chunk_count > 6

@@ -1,0 +1,65 @@
+"""The depth `auto` embeds a query once, follows links without further searches, and asks a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.pipelines.multihop import depth
+from app.providers.base import Proposal
+from app.providers.caching import CachingEmbedder
+from app.providers.fake import FakeEmbedder
+from app.shapes import Answer, Depth, Query
+
+QUESTION = "Where was the director of Silent Harbour born?"
+
+
+class Model:
+    """A language model that proposes the name of the director."""
+
+    name = "scripted"
+
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """The one answer."""
+        return Proposal(["Ilse Brandt"])
+
+
+@pytest.fixture
+async def film(tenant: Tenant) -> Tenant:
+    await tenant.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
+    await tenant.add("Trained as a painter, her youth went by in Lundby.", "director", title="Ilse Brandt")
+    for number in range(8):
+        await tenant.add(f"Where the director of the harbour was born, {number}.", f"note {number}")
+    return tenant
+
+
+async def _ask(tenant: Tenant, wanted: Depth, text: str = QUESTION, **services: Any) -> Answer:
+    return await depth.run(Query(tenant.user_id, text), wanted, tenant.services(**services))
+
+
+async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_terms_too(film: Tenant) -> None:
+    embedder = FakeEmbedder()
+    film.embedder = CachingEmbedder(embedder)
+    auto = await _ask(film, "auto")
+    assert embedder.queries == [QUESTION]
+    thorough = await _ask(film, "thorough")
+    assert len(embedder.queries) == 2
+    for answer, terms in ((auto, False), (thorough, True)):
+        assert answer.depth == "thorough"
+        assert ("director", 2) in [(hit.candidate.uri, hit.hop) for hit in answer.hits]
+        assert bool((answer.hops or ())[1].expanded_terms) == terms
+
+
+async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
+    answer = await _ask(film, "auto", llm=Model())
+    assert (answer.hops or ())[1].extractor == "llm"
+
+
+@pytest.mark.parametrize("text", [QUESTION, QUESTION.lower(), "where was that director born?"])
+async def test_the_total_time_contains_that_of_the_choice(film: Tenant, text: str) -> None:
+    timings = (await _ask(film, "auto", text)).timings
+    assert 0 < timings["depth"] < timings["total"]
+    assert "depth" not in (await _ask(film, "fast", text)).timings

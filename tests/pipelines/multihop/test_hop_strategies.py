@@ -1,0 +1,248 @@
+"""A section's name links chunks to the section, within the rules for common and ambiguous headings."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import pytest
+from harness import Tenant
+
+from app.pipelines.documents import documents
+from app.pipelines.entities import entities
+from app.pipelines.linking import name_links
+from app.pipelines.multihop import multihop
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import Answer, Filters, LinkedChunk, LinkRequest, Query
+from app.store.multihop import links
+from app.text.names import headings, names
+
+QUESTION = "Where was the director of Silent Harbour born?"
+FILM = "Silent Harbour is a film whose director is Ilse Brandt."
+ALMANAC = """
+# Almanac
+
+## Otto Falk
+
+Kept bees on the roof of a mill, and sold their wax to chandlers upriver.
+
+## Ilse Brandt
+
+Trained as a painter, her youth went by in Lundby.
+
+## Lundby
+
+A port with a tall lighthouse, ferries, and herring each spring.
+"""
+NOISE = (
+    "Where was the director of the bank born?", "The director was born where the river ends.",
+    "A harbour where a silent crowd was waiting.", "Where the director of the choir was standing.",
+    "Silent films were born in a harbour shed.", "The harbour director was silent.",
+    "Nobody knows where the silent director went.", "Born of the harbour was the idea of a market.",
+)  # fmt: skip
+WHOLE = 2 / (1 + log(2))
+"""The weight of a link through a name that occurs in one chunk."""
+_CHUNKS = """
+SELECT c.chunk_id, d.uri || coalesce('/' || c.heading_path[cardinality(c.heading_path)], '') AS place
+FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_id) WHERE c.user_id = $1
+"""
+
+
+class Shelf(Tenant):
+    """A user whose sections are a chunk each."""
+
+    async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, LinkedChunk]:
+        """Where the names in the chunk at `source` lead ("uri/heading"), by such places."""
+        places = {row["chunk_id"]: row["place"] for row in await owner.fetch(_CHUNKS, self.user_id)}
+        async with self.db.reading(self.user_id) as reading:
+            request = LinkRequest(
+                self.user_id,
+                sources={chunk_id: 1.0 for chunk_id, place in places.items() if place == source},
+                keys=names.sequences(question),
+                heading_keys=headings.question_keys(question),
+                **given,
+            )
+            found = await links.follow(reading, request)
+        return {places[led.chunk_id]: led for led in found if led.linked or led.named_name}
+
+
+@pytest.fixture
+def shelf(database: Any) -> Shelf:
+    return Shelf(database, chunking_options=ChunkingOptions(target=16, overlap=0))
+
+
+async def _ask(tenant: Tenant, text: str = QUESTION, **given: Any) -> Answer:
+    question = multihop.MultihopQuery(Query(tenant.user_id, text, explain=True, **given))
+    return await multihop.run(question, tenant.services())
+
+
+async def test_a_chunk_that_names_a_section_links_to_it(shelf: Shelf) -> None:
+    for place, text in enumerate(NOISE):
+        await shelf.add(text, f"noise{place}", title=f"note {place}")
+    film = await shelf.add(FILM, "film", title="Silent Harbour")
+    await shelf.add(ALMANAC, "almanac")
+    answer = await _ask(shelf)
+    source = next(hit for hit in answer.hits if hit.candidate.document_id == film.document_id)
+    led = {hit.candidate.heading_path[-1]: hit for hit in answer.hits if hit.candidate.uri == "almanac"}
+    assert "Otto Falk" not in led, "a heading is not the name of the whole document"
+    found = led["Ilse Brandt"]
+    assert found.via is not None
+    assert (found.hop, found.via.name, found.via.kind, found.via.steps) == (2, "Ilse Brandt", "linked", 1)
+    assert (found.via.heading, found.via.source_chunk_id) == (True, source.candidate.chunk_id)
+    assert found.explain is not None
+    assert found.explain["heading"] == "Ilse Brandt"
+
+
+async def test_a_section_links_to_others_of_its_document_but_not_to_itself(shelf: Shelf, owner: Any) -> None:
+    await shelf.add(ALMANAC.replace("her youth", "the youth of Ilse Brandt"), "almanac")
+    led = await shelf.led(owner, "almanac/Ilse Brandt")
+    assert set(led) == {"almanac/Lundby"}
+    assert (led["almanac/Lundby"].linked_heading, led["almanac/Lundby"].linked_steps) == (True, 1)
+    await shelf.add(FILM, "film")
+    led = await shelf.led(owner, "film")
+    assert led["almanac/Ilse Brandt"].linked == pytest.approx(2 / (1 + log(1 + 2)))
+    town = led["almanac/Lundby"]
+    assert (town.linked_name, town.linked_heading, town.linked_steps) == ("Lundby", True, 2)
+
+
+async def test_a_chunk_that_a_question_names_twice_is_returned_once(shelf: Shelf, owner: Any) -> None:
+    await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
+    async with shelf.db.reading(shelf.user_id) as reading:
+        keys = headings.question_keys("who was young ilse brandt?")
+        found = await links.follow(reading, LinkRequest(shelf.user_id, keys=keys, heading_keys=keys))
+    named = [led.chunk_id for led in found if led.named_name]
+    assert named
+    assert len(named) == len(set(named))
+
+
+async def test_a_section_contains_its_subsections(shelf: Shelf, owner: Any) -> None:
+    await shelf.add(FILM, "film")
+    await shelf.add(ALMANAC.replace("Trained", "### Youth\n\nTrained"), "almanac")
+    assert "almanac/Youth" in await shelf.led(owner, "film")
+
+
+async def test_a_chunk_of_several_sections_is_linked_by_each_of_their_names(shelf: Shelf, owner: Any) -> None:
+    shelf.chunking_options = ChunkingOptions()
+    await shelf.add(FILM, "film")
+    await shelf.add("He knew Otto Falk.", "friend")
+    await shelf.add(ALMANAC, "almanac")
+    for source, name in (("film", "Ilse Brandt"), ("friend", "Otto Falk")):
+        (found,) = (await shelf.led(owner, source)).values()
+        assert (found.linked_name, found.linked_heading) == (name, True)
+
+
+async def test_a_section_named_in_the_question_is_a_source_of_links(shelf: Shelf, owner: Any) -> None:
+    await shelf.add(ALMANAC, "almanac")
+    led = await shelf.led(owner, "", "what became of ilse brandt?")
+    assert led["almanac/Ilse Brandt"].named_name == "Ilse Brandt"
+    assert led["almanac/Lundby"].linked == pytest.approx(WHOLE)
+    assert "almanac/Lundby" not in await shelf.led(owner, "", "what became of lundby?"), "a lone word has to be large"
+    await shelf.add(ALMANAC, "copy")
+    assert await shelf.led(owner, "", "what became of ilse brandt?") == {}, "a name in a question means one section"
+
+
+@pytest.mark.parametrize(
+    ("heading", "said", "leads"),
+    [
+        ("Refund policy", "the refund policy of the fund", True),
+        ("4.1 Refund Policy", "a Refund policy", True),
+        ("Members", "its members", False),
+        ("Members", "the Members of it", True),
+    ],
+)
+async def test_headings_of_several_words_match_in_any_case_and_single_words_only_when_capitalised(
+    shelf: Shelf, owner: Any, heading: str, said: str, leads: bool
+) -> None:
+    for order in (("film", "almanac"), ("almanac", "film")):
+        texts = {"film": f"It tells {said}.", "almanac": ALMANAC.replace("Ilse Brandt", heading)}
+        tenant = Shelf(shelf.db, chunking_options=shelf.chunking_options)
+        for uri in order:
+            await tenant.add(texts[uri], uri)
+        assert (f"almanac/{heading}" in await tenant.led(owner, "film")) == leads
+
+
+async def test_only_the_first_new_headings_are_matched_in_older_texts(
+    shelf: Shelf, owner: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(name_links, "MAX_NEW_HEADINGS", 1)
+    told = "See the refund policy, the dress code, and our Dress Code for guests."
+    small = "See the refund policy and the dress code."
+    await shelf.add(told, "large")
+    await shelf.add(small, "small")
+    await shelf.add(ALMANAC.replace("Otto Falk", "Refund policy").replace("Lundby\n", "Dress code\n"), "rules")
+    await shelf.add(small, "later")
+    assert set(await shelf.led(owner, "small")) == {"rules/Refund policy"}
+    assert set(await shelf.led(owner, "large")) == {"rules/Refund policy", "rules/Dress code"}
+    assert set(await shelf.led(owner, "later")) == {"rules/Refund policy", "rules/Dress code"}
+
+
+async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_ignored(
+    shelf: Shelf, owner: Any
+) -> None:
+    await shelf.add("See the Next Steps of it.", "film")
+    for count in range(1, 5):
+        await shelf.add(f"# Plan {count}\n\n## Next Steps\n\nGo on in spring.", f"plan{count}")
+        led = await shelf.led(owner, "film")
+        few = count <= links.MAX_SECTIONS
+        assert set(led) == ({f"plan{n}/Next Steps" for n in range(1, count + 1)} if few else set())
+        assert [found.linked for found in led.values()] == pytest.approx([WHOLE / count] * len(led))
+
+
+async def test_headings_that_every_document_has_are_ignored(shelf: Shelf, owner: Any) -> None:
+    note = "# Note {n}\n\n## Members\n\nIn {n} it was told of Members who wait.\n\n## Follow-up\n\nTo be told again."
+    for number in range(4):
+        await shelf.add(note.format(n=number), f"note{number}")
+    await shelf.add("The Members wait for a follow-up, and the Follow-up waits.", "other")
+    question = "Who are the Members, and what is the follow-up?"
+    for source in ("other", "note0/Members", "note0/Follow-up"):
+        assert await shelf.led(owner, source, question) == {}
+
+
+async def test_one_long_document_whose_chapters_all_end_alike_is_no_exception(shelf: Shelf, owner: Any) -> None:
+    chapters = "".join(
+        f"\n\n## Chapter of {c}{c}\n\nIt is told.\n\n### Further Reading\n\nBooks of {c}." for c in "bcdf"
+    )
+    await shelf.add(f"# Course{chapters}", "course")
+    await shelf.add("See Further Reading and the chapter of bb.", "note")
+    assert set(await shelf.led(owner, "note")) == {"course/Chapter of bb"}
+
+
+async def test_filters_and_exclusions_apply_to_sections(shelf: Shelf, owner: Any) -> None:
+    film = await shelf.add(FILM, "film")
+    await shelf.add(ALMANAC, "almanac")
+    assert await shelf.led(owner, "film", filters=Filters(document_ids=(film.document_id,))) == {}
+    excluded = [row["chunk_id"] for row in await owner.fetch(_CHUNKS, shelf.user_id) if "Ilse" in row["place"]]
+    assert excluded
+    assert "almanac/Ilse Brandt" not in await shelf.led(owner, "film", exclude_chunk_ids=excluded)
+
+
+async def test_sections_of_another_user_are_not_linked(shelf: Shelf, owner: Any) -> None:
+    stranger = Shelf(shelf.db, chunking_options=shelf.chunking_options)
+    await stranger.add(ALMANAC, "almanac")
+    await shelf.add(FILM, "film")
+    assert await shelf.led(owner, "film", "ilse brandt") == {}
+
+
+async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
+    await shelf.add(FILM, "film", title="Silent Harbour")
+    await shelf.add(ALMANAC, "almanac")
+    listed = await entities.page(shelf.user_id, db=shelf.db, limit=99)
+    assert {entity.name for entity in listed} == {"Silent Harbour", "Almanac"}
+    assert await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9) == []
+    answer = await shelf.ask("Ilse Brandt")
+    assert (answer.pass1_entities, answer.search_mode) == ((), "flat")
+
+
+async def test_a_title_that_is_a_heading_elsewhere_keeps_its_links(shelf: Shelf) -> None:
+    await shelf.add(FILM, "film")
+    await shelf.add("A life of Ilse Brandt.", "life", title="Ilse Brandt")
+    (entity,) = await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9)
+
+    async def linked() -> list[Any]:
+        return await entities.documents(entity.entity_id, shelf.user_id, db=shelf.db, limit=9, after=None)
+
+    before = await linked()
+    stored = await shelf.add(ALMANAC, "almanac")
+    assert await linked() == before
+    await documents.delete(stored.document_id, shelf.user_id, db=shelf.db)
+    assert await linked() == before

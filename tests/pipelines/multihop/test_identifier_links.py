@@ -1,0 +1,58 @@
+"""Identifiers link passages that share neither a name nor a word of the question."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+from harness import Tenant
+
+from app.evaluation import runner
+from app.pipelines.multihop import multihop
+from app.pipelines.running.services import Services
+from app.shapes import Answer, Guidance, Query
+from benchmarks.chains import generate
+
+NOISE = ("Where the quay ends.", "A shed by the reservoir.", "Nobody swelled with pride.", "The cells of the choir.")
+
+
+async def _ask(user_id: str, question: str, services: Services) -> Answer:
+    query = Query(user_id, question, limit=5, explain=True, guidance=Guidance("off", boost=False))
+    return await multihop.run(multihop.MultihopQuery(query), services)
+
+
+@pytest.mark.parametrize(
+    ("source", "answer", "question", "identifier"),
+    [
+        ("the cells that swelled: kx-207b", "built by sisters: KX-207B", "who makes cells that swelled?", "kx-207b"),
+        ("水庫、電池膨脹、型号FB-12的电池", "青嵐、兩姊妹、FB-12", "水庫、電池、工廠", "FB-12"),
+    ],
+)
+async def test_an_identifier_in_any_case_links_a_passage_without_a_word_of_the_question(
+    tenant: Tenant, source: str, answer: str, question: str, identifier: str
+) -> None:
+    notes = {"source": source, "answer": answer, **{f"noise{n}": text for n, text in enumerate(NOISE * 2)}}
+    await tenant.add_all({uri: f"{text} {uri}" for uri, text in notes.items()})
+    best = {hit.candidate.uri: hit for hit in (await _ask(tenant.user_id, question, tenant.services())).hits}
+    assert best["answer"].explain is not None
+    assert best["answer"].explain["signals"]["identifier"] == pytest.approx(0.5, abs=0.1)
+    via = best["answer"].via
+    assert via is None or (via.kind, via.name, via.chunks) == ("identifier", identifier, 2)
+
+
+@pytest.mark.parametrize("question", ["which firm makes cells of type KX-207B?", "cells that swelled"])
+async def test_an_identifier_of_the_question_links_nothing_nor_does_one_where_nothing_is_left_open(
+    tenant: Tenant, question: str
+) -> None:
+    await tenant.add_all({"source": "the cells that swelled: kx-207b", "answer": "built by sisters: KX-207B"})
+    answer = await _ask(tenant.user_id, question, tenant.services())
+    assert {hit.candidate.uri for hit in answer.hits} == {"source", "answer"}
+    assert all("identifier" not in (hit.explain or {})["signals"] for hit in answer.hits)
+
+
+async def test_answers_that_only_an_identifier_links_are_found_and_others_stay(tenant: Tenant) -> None:
+    loaded = generate.build("test", chains=6)
+    strategy = runner.Strategy("multihop")
+    found = await runner.run(loaded, strategy, runner.Tenant(tenant.user_id), services=tenant.services())
+    assert fmean(found.kinds[kind]["recall@5"] for kind in generate.LINKED) >= 0.8
+    assert [found.kinds[kind]["recall@5"] for kind in ("direct", "review")] == [1.0, 1.0]

@@ -1,0 +1,345 @@
+"""A multi-hop search finds passages through links between documents, and reports each hop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from harness import Tenant, uris
+
+from app import errors
+from app.pipelines.documents import documents
+from app.pipelines.multihop import multihop
+from app.pipelines.running.budget import Budget
+from app.providers.base import Proposal
+from app.providers.fake import FakeEmbedder
+from app.shapes import Answer, Filters, Guidance, Query, Vector
+from app.store.connection import transactions as store_db
+
+QUESTION = "Where was the director of Silent Harbour born?"
+LIBRARY = {
+    "film": ("Silent Harbour", "Silent Harbour is a film whose director is Ilse Brandt."),
+    "director": ("Ilse Brandt (painter)", "Trained as a painter, her youth went by in Lundby."),
+    "town": ("Lundby", "A port with a tall lighthouse, ferries, and herring each spring."),
+    "lighthouse": ("Keepers", "Every keeper of the light is listed here, the last one being Otto Falk."),
+}
+NOISE = [
+    "Where was the director of the bank born?", "The director was born where the river ends.",
+    "A harbour where a silent crowd was waiting.", "Where the director of the choir was standing.",
+    "Silent films were born in a harbour shed.", "The harbour director was silent.",
+    "Nobody knows where the silent director went.", "Born of the harbour was the idea of a market.",
+]  # fmt: skip
+
+
+@pytest.fixture
+async def library(tenant: Tenant) -> Tenant:
+    for uri, (title, text) in LIBRARY.items():
+        await tenant.add(text, uri, title=title)
+    for place, text in enumerate(NOISE):
+        await tenant.add(text, f"noise{place}", title=f"note {place}")
+    return tenant
+
+
+class Proposing:
+    """A language model with one answer, or none."""
+
+    name = "scripted"
+
+    def __init__(
+        self, terms: list[object] | None = None, questions: Sequence[object] = (), *, silent: bool = False
+    ) -> None:
+        self._terms = terms
+        self._questions = questions
+        self._silent = silent
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def propose(self, query: str, passages: Sequence[str]) -> Proposal:
+        """The one answer."""
+        self.asked.append((query, list(passages)))
+        if self._silent:
+            await asyncio.Event().wait()
+        if self._terms is None:
+            raise errors.ProviderError("The scripted model was told to fail.")
+        return Proposal(self._terms, self._questions)
+
+
+class FailingLater(FakeEmbedder):
+    """An embedder that answers the first query only."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The fake's vector, once."""
+        if self.queries:
+            raise errors.ProviderError("Only once.")
+        return await super().embed_query(text)
+
+
+FLAT = Guidance("off", boost=False)
+
+
+async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
+    hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
+    question = multihop.MultihopQuery(Query(tenant.user_id, text, **{"guidance": FLAT, **given}), **hops)
+    return await multihop.run(question, tenant.services(budget=budget or Budget(), llm=llm))
+
+
+async def test_a_title_mentioned_in_a_chunk_links_to_its_document(library: Tenant) -> None:
+    flat = await library.ask(QUESTION, guidance=FLAT)
+    assert "director" not in uris(flat)
+    answer = await _ask(library)
+    assert {"film", "director"} <= set(uris(answer))
+    film, director = (next(h for h in answer.hits if h.candidate.uri == uri) for uri in ("film", "director"))
+    assert (film.hop, film.via, director.hop) == (1, None, 2)
+    assert director.via is not None
+    assert (director.via.name, director.via.kind) == ("Ilse Brandt", "linked")
+    assert director.via.source_chunk_id == film.candidate.chunk_id
+    assert answer.search_mode == "multihop"
+
+
+async def test_hops_report_queries_terms_and_numbers_of_new_chunks(library: Tenant) -> None:
+    answer = await _ask(library, extractor="entities")
+    first, second = answer.hops or ()
+    assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
+    assert (second.hop, second.extractor) == (2, "entities")
+    assert "Ilse Brandt" in second.expanded_terms
+    assert second.query == " ".join((QUESTION, *second.expanded_terms))
+    assert second.result_count >= 1
+    assert answer.total_results == first.result_count + second.result_count
+
+
+@pytest.mark.parametrize("merge", ["linked", "classic"])
+async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the_limit(
+    library: Tenant, merge: str
+) -> None:
+    for limit in (1, 3, 12):
+        answer = await _ask(library, merge=merge, limit=limit, explain=True)
+        scores = [hit.combined_score or 0 for hit in answer.hits]
+        assert scores == sorted(scores, reverse=True)
+        assert len(answer.hits) == len({hit.candidate.chunk_id for hit in answer.hits}) <= limit
+        assert all(0 <= hit.candidate.score <= 1 for hit in answer.hits)
+        for hit in answer.hits:
+            assert hit.explain is not None
+            assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
+
+
+async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:
+    answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
+    assert answer.hops is not None
+    assert [hop.result_count for hop in answer.hops] == [6, 6]
+    assert answer.total_results == len(LIBRARY) + len(NOISE)
+    assert {hit.hop for hit in answer.hits} == {1, 2}
+    assert all((hit.via is None) == (hit.hop == 1) for hit in answer.hits)
+
+
+async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
+    for uri, (title, text) in LIBRARY.items():
+        await tenant.add(text, uri, title=title)
+    for place in range(6):
+        await tenant.add(f"Where was filler number {place}", f"filler{place}", title=f"filler {place}")
+    for most in (2, 3, 4):
+        answer = await _ask(tenant, max_hops=most)
+        assert {"film", "director", "town"} <= set(uris(answer))
+        town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
+        assert town.via is not None
+        assert (town.hop, town.via.name, town.via.kind, town.via.steps) == (2, "Lundby", "linked", 2)
+        hops = answer.hops or ()
+        assert 2 <= len(hops) <= most
+        assert all(hop.result_count for hop in hops[1:-1])
+
+
+async def test_filters_and_exclusions_apply_to_every_hop(library: Tenant) -> None:
+    answer = await _ask(library, limit=20)
+    director = next(h for h in answer.hits if h.candidate.uri == "director").candidate
+    assert "director" not in uris(await _ask(library, limit=20, exclude_chunk_ids=(director.chunk_id,)))
+    stored = await documents.page(library.user_id, db=library.db, limit=100, after=None, uri=None)
+    allowed = tuple(document.document_id for document in stored if document.uri != "director")
+    for merge in ("linked", "classic"):
+        filtered = await _ask(library, limit=20, filters=Filters(document_ids=allowed), merge=merge)
+        assert "director" not in uris(filtered)
+        assert "film" in uris(filtered)
+
+
+async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> None:
+    assert "director" in uris(await _ask(library, limit=12))
+    assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
+
+
+async def test_an_excluded_stop_word_removes_nothing(library: Tenant) -> None:
+    title, text = LIBRARY["director"]
+    await library.add(f"Once {text}", "director", title=title)
+    assert "director" in uris(await _ask(library, f"{QUESTION} -once"))
+
+
+async def test_an_empty_first_hop_gives_an_empty_answer_without_a_model_call(tenant: Tenant) -> None:
+    llm = Proposing(["x"])
+    answer = await _ask(tenant, llm=llm)
+    assert (answer.hits, answer.fallback_reason, answer.total_results) == ((), "no_documents", 0)
+    assert [(hop.hop, hop.result_count) for hop in answer.hops or ()] == [(1, 0)]
+    assert llm.asked == []
+
+
+async def test_nothing_extracted_leaves_hop_1(tenant: Tenant) -> None:
+    await tenant.add("plain words and nothing else", "plain")
+    answer = await _ask(tenant, "plain words")
+    assert [(hit.candidate.uri, hit.hop) for hit in answer.hits] == [("plain", 1)]
+    assert len(answer.hops or ()) == 1
+    assert answer.degraded == ()
+
+
+async def test_a_configured_model_extracts_the_terms(library: Tenant) -> None:
+    llm = Proposing(["Ilse Brandt"])
+    answer = await _ask(library, llm=llm)
+    assert answer.hops is not None
+    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms) == ("llm", ("Ilse Brandt",))
+    (asked,) = llm.asked
+    assert asked[0] == QUESTION
+    assert len(asked[1]) == 3
+    assert "director" in uris(answer)
+
+
+@pytest.mark.parametrize(("merge", "limit"), [("linked", 9), ("classic", 5)])
+async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge: Any, limit: int) -> None:
+    """No name leads from the film to the lighthouse, whose passage shares no word with the question."""
+
+    async def rank(llm: Proposing, **given: Any) -> int:
+        answer = await _ask(library, llm=llm, merge=merge, limit=limit, **given)
+        return [*uris(answer), "lighthouse"].index("lighthouse")
+
+    question = "Who was the keeper of the light?"
+    usable_or_not = [question, 7, "x" * 300, " ", QUESTION]
+    without = await rank(Proposing(["Ilse Brandt"]))
+    assert await rank(Proposing(["Ilse Brandt"], usable_or_not)) < without
+    assert await rank(Proposing([], usable_or_not), extractor="llm") < without
+    answer = await _ask(library, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=limit)
+    assert (answer.hops or ())[1].questions == (question,)
+    [lighthouse] = [hit for hit in answer.hits if hit.candidate.uri == "lighthouse"]
+    assert lighthouse.hop == 2
+    assert lighthouse.via is not None
+    assert merge == "classic" or (lighthouse.via.kind, lighthouse.via.name) == ("asked", question)
+
+
+@pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
+async def test_useless_terms_of_a_model_do_not_lower_the_result(library: Tenant, proposed: list[object]) -> None:
+    without = await _ask(library)
+    answer = await _ask(library, llm=Proposing(proposed))
+    assert uris(answer) == uris(without)
+    assert answer.hops is not None
+    assert answer.hops[1].extractor == "entities"
+
+
+async def test_random_words_from_a_model_do_not_displace_stored_names(library: Tenant) -> None:
+    without = await _ask(library, extractor="entities")
+    names_led = (without.hops or ())[1].expanded_terms
+    junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
+    answer = await _ask(library, llm=Proposing(junk), extractor="llm")
+    assert answer.hops is not None
+    assert answer.hops[1].expanded_terms[: len(names_led)] == names_led
+    assert answer.hops[1].extractor == "llm"
+    assert "director" in uris(answer)
+    assert answer.degraded == ()
+
+
+async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: Tenant) -> None:
+    await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
+    without = await _ask(library, extractor="entities")
+    assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].expanded_terms)
+    for chosen in ("Otto Falk", "Ilse Brandt"):
+        answer = await _ask(library, llm=Proposing([chosen]))
+        terms = (answer.hops or ())[1].expanded_terms
+        assert terms[0] == chosen
+        assert {"Ilse Brandt", "Otto Falk"} <= set(terms)
+
+
+@pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
+async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library: Tenant, llm: Any) -> None:
+    answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
+    assert answer.hops is not None
+    assert answer.hops[1].extractor == "entities"
+    assert "director" in uris(answer)
+    assert answer.degraded == ("llm_failed",)
+
+
+async def test_the_statistical_extractor_finds_terms(library: Tenant) -> None:
+    answer = await _ask(library, extractor="statistical")
+    assert answer.hops is not None
+    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
+
+
+async def test_without_terms_a_hop_follows_links_and_searches_for_nothing_else(library: Tenant) -> None:
+    library.embedder = FailingLater()
+    answer = await _ask(library, extractor="none")
+    director = next(hit for hit in answer.hits if hit.candidate.uri == "director")
+    assert (director.hop, director.via and director.via.kind) == (2, "linked")
+    hop = (answer.hops or ())[1]
+    assert (hop.extractor, hop.expanded_terms, hop.query) == (None, (), QUESTION)
+    assert answer.degraded == ()
+
+
+async def test_the_classic_merge_refuses_to_do_without_terms(library: Tenant) -> None:
+    with pytest.raises(errors.BadRequest) as refused:
+        await _ask(library, extractor="none", merge="classic")
+    assert refused.value.field == "extractor"
+
+
+async def test_a_failing_second_embedding_leaves_hop_1_and_is_reported(library: Tenant) -> None:
+    library.embedder = FailingLater()
+    answer = await _ask(library)
+    assert uris(answer) == uris(await Tenant(library.db, FakeEmbedder(), library.user_id).ask(QUESTION, guidance=FLAT))
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert "hop2_failed" in answer.degraded
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "provider_failed")
+
+
+async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> None:
+    library.embedder = FakeEmbedder(failing=True)
+    answer = await _ask(library)
+    assert "director" in uris(answer)
+    assert set(answer.degraded) == {"embedding_failed", "no_query_vector"}
+
+
+async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
+    library: Tenant, address: Any, owner: Any
+) -> None:
+    hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=1_000))
+    try:
+        async with owner.transaction():
+            await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")
+            answer = await _ask(Tenant(hurried, library.embedder, library.user_id))
+    finally:
+        await hurried.close()
+    assert {hit.hop for hit in answer.hits} == {1}
+    assert answer.degraded == ("hop2_failed",)
+    assert answer.hops is not None
+    assert (answer.hops[1].result_count, answer.hops[1].error) == (0, "search_timeout")
+
+
+async def test_a_blank_question_is_refused(tenant: Tenant) -> None:
+    with pytest.raises(errors.BlankQuery):
+        await _ask(tenant, " \u200b ")
+
+
+async def test_names_of_another_user_are_not_linked(library: Tenant) -> None:
+    stranger = Tenant(library.db)
+    await stranger.add("Silent Harbour is a film whose director is Ilse Brandt.", "film", title="Silent Harbour")
+    answer = await _ask(stranger)
+    assert uris(answer) == ["film"]
+
+
+async def test_a_passage_on_the_other_part_of_a_question_comes_before_more_of_the_same(tenant: Tenant) -> None:
+    for place in range(6):
+        await tenant.add(
+            f"Herring prices in Lundby rose again in week {place}, and herring prices fell.", f"price{place}"
+        )
+    await tenant.add("The lighthouse keeper repaired a lamp.", "keeper")
+    asked = "How did herring prices in Lundby rise and what did the keeper do?"
+    answer = await _ask(tenant, asked, explain=True)
+    assert "keeper" in uris(answer)[:2]
+    alone = {h.candidate.uri: sum(v for k, v in h.explain["parts"].items() if k != "covers") for h in answer.hits}
+    assert sum(value > alone["keeper"] for value in alone.values()) >= 2, "by its own signals it would come later"
+    scores = [hit.combined_score for hit in answer.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert [h.combined_score for h in answer.hits] == [
+        pytest.approx(sum(h.explain["parts"].values())) for h in answer.hits
+    ]

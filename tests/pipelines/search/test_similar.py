@@ -1,0 +1,107 @@
+"""The nearest chunks are returned in order, without the chunk itself."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import harness
+import pytest
+from harness import Tenant, uris
+
+from app import errors
+from app.pipelines.documents import documents
+from app.pipelines.running.budget import Budget
+from app.pipelines.search import similar
+from app.providers.fake import FakeEmbedder
+from app.shapes import Answer, Chunk, Filters, Vector
+
+NOTES = {
+    "cat": "The cat sleeps on the warm window sill.",
+    "kitten": "A kitten naps on the sunny window sill.",
+    "tax": "The tax return is due at the end of July.",
+    "levy": "Pay the council levy before the end of July.",
+}
+
+
+class ScaledEmbedder(FakeEmbedder):
+    """An embedder whose vectors have another length than 1."""
+
+    def __init__(self, length: float) -> None:
+        super().__init__()
+        self._length = length
+
+    def _embed(self, text: str) -> Vector:
+        return [self._length * component for component in super()._embed(text)]
+
+
+async def _chunk(tenant: Tenant, uri: str) -> Chunk:
+    (document,) = await documents.page(tenant.user_id, db=tenant.db, limit=2, after=None, uri=uri)
+    return (await documents.chunks(document.document_id, tenant.user_id, db=tenant.db, limit=1, offset=0))[0]
+
+
+async def _like(tenant: Tenant, **fields: object) -> Answer:
+    return await similar.run(similar.SimilarQuery(tenant.user_id, **fields), tenant.services())  # type: ignore[arg-type]
+
+
+async def test_a_similarity_search_ends_at_its_deadline(tenant: Tenant) -> None:
+    like = similar.SimilarQuery(tenant.user_id, vector=[0.1] * 384)
+    with pytest.raises(errors.DeadlineExceeded):
+        await similar.run(like, tenant.services(budget=Budget(whole_s=0)))
+
+
+async def test_the_nearest_chunk_is_first_and_the_chunk_itself_is_omitted(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
+    for uri, nearest in (("cat", "kitten"), ("kitten", "cat"), ("tax", "levy"), ("levy", "tax")):
+        answer = await _like(minilm_tenant, chunk_id=(await _chunk(minilm_tenant, uri)).chunk_id, limit=50)
+        assert uris(answer)[0] == nearest
+        assert sorted(map(str, uris(answer))) == sorted(NOTES.keys() - {uri})
+        scores = [hit.candidate.vector_score for hit in answer.hits]
+        assert scores == sorted(scores, key=lambda score: -(score or 0))
+
+
+async def test_a_vector_finds_the_chunk_that_it_belongs_to(minilm_tenant: Tenant) -> None:
+    await minilm_tenant.add_all(NOTES)
+    vector = await minilm_tenant.embedder.embed_query(NOTES["tax"])
+    answer = await _like(minilm_tenant, vector=vector, limit=1)
+    assert uris(answer) == ["tax"]
+    assert answer.hits[0].candidate.vector_score == pytest.approx(1.0, abs=1e-4)
+    assert (answer.mode, answer.strategies_matched, answer.degraded) == ("semantic", ("vector",), ())
+
+
+async def test_vectors_of_a_model_with_very_short_ones_are_compared_like_unit_vectors(tenant: Tenant) -> None:
+    short = Tenant(tenant.db, ScaledEmbedder(1e-25))
+    for owner in (tenant, short):
+        await owner.add_all(NOTES)
+    expected = await tenant.ask("the tax in July", mode="semantic")
+    answer = await short.ask("the tax in July", mode="semantic")
+    assert uris(answer) == uris(expected)
+    scores = [[hit.candidate.vector_score for hit in one.hits] for one in (answer, expected)]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+
+
+async def test_filters_and_exclusions_apply(tenant: Tenant) -> None:
+    stored = await tenant.add_all(NOTES)
+    cat, kitten = await _chunk(tenant, "cat"), await _chunk(tenant, "kitten")
+    answer = await _like(tenant, chunk_id=cat.chunk_id, exclude_chunk_ids=(kitten.chunk_id,), limit=50)
+    assert set(uris(answer)) == {"tax", "levy"}
+    only = Filters(document_ids=(stored["levy"].document_id,))
+    assert uris(await _like(tenant, chunk_id=cat.chunk_id, filters=only)) == ["levy"]
+    itself = Filters(document_ids=(stored["cat"].document_id,))
+    answer = await _like(tenant, chunk_id=cat.chunk_id, filters=itself)
+    assert (answer.hits, answer.fallback_reason) == ((), "filters_exclude_all")
+
+
+async def test_an_unknown_chunk_and_one_of_another_user_give_the_same_error(tenant: Tenant) -> None:
+    other = harness.Tenant(tenant.db)
+    await other.add_all(NOTES)
+    problems = []
+    for chunk_id in (uuid4(), (await _chunk(other, "cat")).chunk_id):
+        with pytest.raises(errors.NotFound) as caught:
+            await _like(tenant, chunk_id=chunk_id)
+        problems.append((caught.value.message, caught.value.field))
+    assert problems[0] == problems[1]
+
+
+async def test_neither_chunk_nor_vector_is_refused(tenant: Tenant) -> None:
+    with pytest.raises(errors.BadRequest):
+        await _like(tenant)

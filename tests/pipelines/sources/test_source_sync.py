@@ -1,0 +1,300 @@
+"""A source is kept in step with its folder: every file is counted once, and the result is that of a fresh ingest."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import source_folder
+from harness import Tenant
+from source_folder import CountingFake
+
+from app import errors
+from app.pipelines.documents import documents, large_documents
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.maintenance import repair
+from app.pipelines.maintenance.repair import Damage
+from app.pipelines.sources import sources
+from app.shapes import RowCounts
+from app.store.connection.transactions import Database
+from app.text.names import tags
+
+FILES = 60
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of a source."""
+    (tmp_path / "source").mkdir()
+    return (tmp_path / "source").resolve()
+
+
+@pytest.fixture
+def counting(database: Database) -> Tenant:
+    """A new user whose embedder counts."""
+    return Tenant(database, embedder=CountingFake())
+
+
+async def _assert_as_fresh(tenant: Tenant, folder: Path) -> None:
+    """What is stored and found is what another user gets who adds the folder now."""
+    fresh = Tenant(tenant.db)
+    await source_folder.synced(fresh, await source_folder.add(fresh, folder))
+    assert await source_folder.stored(tenant) == await source_folder.stored(fresh)
+    for text in ("lime mortar harbour", "number7 version1", "gannet probe signal"):
+        answers = [await one.ask(text, limit=20) for one in (tenant, fresh)]
+        hits = [[(hit.candidate.uri, round(hit.candidate.score, 4)) for hit in answer.hits] for answer in answers]
+        assert sorted(hits[0]) == sorted(hits[1])
+    assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
+
+
+async def test_a_changed_folder_is_synchronised_exactly(counting: Tenant, folder: Path) -> None:
+    tenant = counting
+    paths = source_folder.fill(folder, FILES)
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": FILES}
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": FILES}
+    changed = source_folder.disturb(folder, paths, random.Random(7))
+    before = await source_folder.ids(tenant)
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == dict(changed.counts)
+    after = await source_folder.ids(tenant)
+    for old, new in changed.renamed.items():
+        moved = {
+            uri.replace((folder / old).as_uri(), (folder / new).as_uri()): document_id
+            for uri, document_id in before.items()
+            if uri.partition("#")[0] == (folder / old).as_uri()
+        }
+        assert moved
+        assert moved.items() <= after.items()
+    await _assert_as_fresh(tenant, folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added))["unchanged"] == source_folder.count(folder)
+
+
+async def test_a_renamed_file_of_any_kind_keeps_its_documents_and_embeds_nothing(
+    counting: Tenant, folder: Path
+) -> None:
+    tenant, embedder = counting, counting.embedder
+    assert isinstance(embedder, CountingFake)
+    paths = source_folder.fill(folder, 10)
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    before, passages = await source_folder.ids(tenant), embedder.passages
+    assert passages
+    for number, path in enumerate(paths):
+        (folder / path).rename(folder / f"other {number}{Path(path).suffix}")
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["embedded"]) == ({"renamed": len(paths)}, 0)
+    assert embedder.passages == passages
+    after = await source_folder.ids(tenant)
+    assert sorted(before.values()) == sorted(after.values())
+    assert before.keys().isdisjoint(after)
+    titles = {uri.rpartition("/")[2]: stored[0] for uri, stored in (await source_folder.stored(tenant)).items()}
+    assert (titles["other%200.md"], titles["other%201.txt"]) == ("Note 0", "other 1.txt")
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_rename_that_changes_the_format_keeps_the_document(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "a.txt", b"# Heading\n\nLime.\n")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    before = await source_folder.ids(tenant)
+    (folder / "a.txt").rename(folder / "a.md")
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"renamed": 1}
+    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_file_that_cannot_be_read_is_listed_and_read_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "good.md", b"Lime.")
+    source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n")
+    source_folder.write(folder, "bad.pdf", b"%PDF-1.7 damaged")
+    source_folder.write(folder, "empty.txt", b"")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    state = await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 2, "failed": 2}
+    assert [failure["path"] for failure in state.result["failures"]] == ["bad.pdf", "empty.txt"]
+    assert all(failure["reason"] for failure in state.result["failures"])
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "failed": 2}
+    source_folder.write(folder, "bad.pdf", source_folder.content("pdf", 1))
+    source_folder.write(folder, "good.md", b"\x00\x01\x02 not text any more \xff\xfe\x00")
+    (folder / "empty.txt").unlink()
+    state = await source_folder.synced(tenant, added)
+    assert source_folder.counts(state) == {"added": 1, "unchanged": 1, "failed": 1}
+    found = await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+    assert [failure.path for failure in found.failures] == ["good.md"]
+    assert (found.numbers.files, found.numbers.documents, found.numbers.failed) == (3, 3, 1)
+    assert (folder / "good.md").as_uri() in await source_folder.ids(tenant), "the version before stays"
+
+
+async def test_rows_that_a_file_has_lost_and_documents_that_were_deleted_are_put_right(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "rows.csv", b"id,text\n1,Lime\n2,Sand\n3,Clay\n")
+    source_folder.write(folder, "a.md", b"Stone.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    kept = (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"]
+    source_folder.write(folder, "rows.csv", b"id,text\n2,Sand\n4,Loam\n")
+    gone = (await source_folder.ids(tenant))[(folder / "a.md").as_uri()]
+    await documents.delete(gone, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 2}
+    assert (await source_folder.ids(tenant))[(folder / "rows.csv").as_uri() + "#id=2"] == kept
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_only_files_that_match_and_are_not_ignored_belong_to_a_source(tenant: Tenant, folder: Path) -> None:
+    for path in ("a.md", "b.txt", "deep/c.md", "deep/d.txt", "draft/e.md", ".hidden/f.md", "node_modules/g.md"):
+        source_folder.write(folder, path, f"Lime in {path}.".encode())
+    source_folder.write(folder, ".gitignore", b"draft/\n")
+    source_folder.write(folder, "picture.png", b"\x89PNG")
+    added = await source_folder.add(tenant, folder, globs=("**/*.md", "b.*"))
+    await source_folder.work(tenant)
+    names = {uri.removeprefix(folder.as_uri() + "/") for uri in await source_folder.ids(tenant)}
+    assert names == {"a.md", "b.txt", "deep/c.md"}
+    source_folder.write(folder, ".gitignore", b"deep/\n")
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 2, "removed": 1, "added": 1}
+
+
+async def test_a_file_belongs_to_one_source_only(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "deep/a.md", b"Lime.")
+    source_folder.write(folder, "b.md", b"Sand.")
+    inner = await source_folder.add(tenant, folder / "deep")
+    await source_folder.work(tenant)
+    outer = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    state = await followed_jobs.get(outer.job_id, tenant.user_id, db=tenant.db)
+    assert source_folder.counts(state) == {"added": 1, "failed": 1}
+    assert str(inner.source.source_id) in state.result["failures"][0]["reason"]
+    removed = await sources.delete(inner.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert (removed.deleted.documents, removed.remaining) == (1, RowCounts())
+    assert source_folder.counts(await source_folder.synced(tenant, outer)) == {"added": 1, "unchanged": 1}
+
+
+async def test_a_missing_folder_fails_the_job_and_removes_nothing(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    away = source_folder.moved_away(folder)
+    with pytest.raises(errors.SourceUnavailable):
+        await source_folder.synced(tenant, added)
+    assert len(await source_folder.ids(tenant)) == 1
+    source_folder.link(folder, away)
+    with pytest.raises(errors.SourceUnavailable):
+        await source_folder.synced(tenant, added)
+    source_folder.moved_back(folder)
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"unchanged": 1}
+
+
+async def test_documents_that_were_ingested_before_belong_to_the_source_that_is_added(
+    tenant: Tenant, folder: Path
+) -> None:
+    source_folder.write(folder, "a.md", b"Lime.")
+    before = await tenant.add("Lime.", (folder / "a.md").as_uri(), metadata={"filename": "a.md"})
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert list((await source_folder.ids(tenant)).values()) == [before.document_id]
+    removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert removed.deleted.documents == 1
+    with pytest.raises(errors.NotFound):
+        await sources.get(added.source.source_id, tenant.user_id, db=tenant.db)
+
+
+async def test_a_job_that_is_interrupted_anywhere_counts_every_file_once(
+    counting: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted in a transaction and between two, which leaves what a killed worker leaves."""
+    tenant, chance = counting, random.Random(1)
+    monkeypatch.setattr("app.pipelines.sources.source_sync.GROUP", 3)
+    paths = source_folder.fill(folder, 16, kinds=("md", "csv"))
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    changed = source_folder.disturb(folder, paths, chance)
+    job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
+    real = source_folder.source_sync.jobs.advance
+
+    async def interrupted(*args: Any, **kwargs: Any) -> bool:
+        if chance.random() < 0.3:
+            raise KeyError("killed")
+        done = await real(*args, **kwargs)
+        if chance.random() < 0.2:
+            raise KeyError("killed")
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.store.jobs.jobs.advance", interrupted)
+        interruptions = 0
+        while not (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).is_final:
+            try:
+                await source_folder.work(tenant)
+            except KeyError:
+                interruptions += 1
+            async with tenant.db.shared() as shared:
+                waiting = "UPDATE stepwell.jobs SET run_at = now(), failures = 0 WHERE job_id = '{}'"
+                await shared.exec_driver_sql(waiting.format(job_id))
+    assert interruptions > 2
+    assert source_folder.counts(await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)) == dict(changed.counts)
+    await _assert_as_fresh(tenant, folder)
+
+
+async def test_a_large_file_is_stored_and_removed_with_its_source(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_documents, "LARGE", 2_000)
+    text = "# Stair\n\n" + "\n\n".join(f"Ilse Brandt laid stone {n} in lime mortar." for n in range(120))
+    source_folder.write(folder, "long.md", text.encode())
+    added = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)) == {"added": 1}
+    before = await source_folder.ids(tenant)
+    (folder / "long.md").rename(folder / "longer.md")
+    state = await source_folder.synced(tenant, added)
+    assert (source_folder.counts(state), state.result["embedded"]) == ({"renamed": 1}, 0)
+    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
+    source_folder.write(folder, "longer.md", f"{text}\n\nThe end.".encode())
+    assert source_folder.counts(await source_folder.synced(tenant, added)) == {"replaced": 1}
+    assert list((await source_folder.ids(tenant)).values()) == list(before.values())
+    removed = await sources.delete(added.source.source_id, tenant.user_id, tenant.services(), actor="test")
+    assert (removed.deleted.documents, removed.remaining) == (1, RowCounts())
+
+
+async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
+    tenant: Tenant, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.pipelines.sources.source_sync.GROUP", 1)
+    source_folder.fill(folder, 12, kinds=("md",))
+    added = await source_folder.add(tenant, folder)
+    real = sources.jobs.advance
+    calls = []
+
+    async def cancelling(writing: Any, job: Any, **options: Any) -> bool:
+        calls.append(job)
+        if len(calls) == 4:
+            await followed_jobs.jobs.cancel(writing, tenant.user_id, job.job_id)
+        return await real(writing, job, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("app.store.jobs.jobs.advance", cancelling)
+        await source_folder.work(tenant)
+    # The transaction in which the job was found cancelled has changed nothing, so the cancellation is repeated.
+    await followed_jobs.cancel(added.job_id, tenant.user_id, db=tenant.db)
+    assert (await followed_jobs.get(added.job_id, tenant.user_id, db=tenant.db)).status == "cancelled"
+    assert len(calls) == 4
+    assert sum(source_folder.counts(await source_folder.synced(tenant, added)).values()) == 12
+
+
+async def test_a_source_that_is_added_again_with_another_text_field_is_read_again(tenant: Tenant, folder: Path) -> None:
+    source_folder.write(folder, "rows.csv", b"id,text,other\n1,Lime,Sand\n")
+    first = await source_folder.add(tenant, folder)
+    await source_folder.work(tenant)
+    again = await source_folder.add(tenant, folder, text_field="other")
+    assert (again.status, again.source.source_id) == ("changed", first.source.source_id)
+    await source_folder.work(tenant)
+    assert source_folder.counts(await followed_jobs.get(again.job_id, tenant.user_id, db=tenant.db)) == {"replaced": 1}
+    (stored,) = (await source_folder.stored(tenant)).values()
+    assert stored[1] == "Sand"
+    unchanged = await source_folder.add(tenant, folder, text_field="other")
+    assert unchanged.status == "unchanged"

@@ -1,0 +1,31 @@
+"""A closed database leaves no connection open."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from app import errors
+from app.store.connection import transactions
+
+PATIENCE_S = 10
+OPEN = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'stepwell_service'"
+
+
+async def test_a_connection_in_use_is_closed_after_its_transaction_and_no_other_is_opened(
+    address: Any, owner: Any
+) -> None:
+    database = transactions.connect(address.service_dsn)
+    async with database.shared() as used:
+        await database.close()
+        with pytest.raises(errors.DatabaseUnavailable):
+            async with database.shared():
+                pass
+        assert await used.scalar(sa.text("SELECT 1")) == 1
+        assert await owner.fetchval(OPEN) == 1
+    async with asyncio.timeout(PATIENCE_S):
+        while await owner.fetchval(OPEN):  # noqa: ASYNC110 - the backend ends after its client
+            await asyncio.sleep(0.01)

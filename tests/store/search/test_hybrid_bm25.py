@@ -1,0 +1,100 @@
+"""The text leg is BM25 over everything that the user stored, whichever words select the candidates."""
+
+from __future__ import annotations
+
+import random
+
+import hybrid
+import oracle
+import pytest
+from query_vectors import WORDS, ids, one
+
+from app.shapes import Filters
+from app.store.search import recall
+
+
+async def test_text_score_is_bm25_over_the_users_stored_lexemes(put, find, owner, user) -> None:
+    dice = random.Random(7)
+    for _ in range(12):
+        await put(*(" ".join(dice.choices(WORDS, k=dice.randint(1, 40))) for _ in range(dice.randint(1, 5))))
+    corpus = await oracle.corpus(owner, user)
+    for lexemes in (["lantern"], ["lantern", "castl", "orchid"], ["copper", "copper", "river"]):
+        words = " ".join({"castl": "castle"}.get(lexeme, lexeme) for lexeme in lexemes)
+        expected = corpus.bm25(lexemes)
+        found = await find(words, limit=50)
+        assert found.text_found == len(expected)
+        assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
+        assert [c.text_rank for c in found.candidates] == list(range(1, len(expected) + 1))
+        assert {t.lexeme: t.idf for t in found.terms} == pytest.approx({x: corpus.idf(x) for x in lexemes}, rel=1e-9)
+
+
+async def test_bm25_stays_that_of_the_whole_corpus_under_filters_and_exclusions(put, find, owner, user) -> None:
+    wanted = await put("copper river", "copper copper copper", "meadow")
+    await put("copper lantern", "river", "river meadow castle")
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "river"])
+    everything = await find("copper river")
+    filtered = await find("copper river", filters=Filters(document_ids=(wanted,)))
+    excluding = await find("copper river", exclude_chunk_ids=tuple(ids(everything)[:2]))
+    for found, count in ((everything, 5), (filtered, 2), (excluding, 3)):
+        assert len(found.candidates) == count
+        for candidate in found.candidates:
+            assert candidate.text_score == pytest.approx(expected[candidate.chunk_id], rel=1e-5)
+        assert found.terms == everything.terms
+
+
+async def test_a_lexeme_counts_up_to_255_times_a_chunk(put, find, owner, user) -> None:
+    await put("copper " * 200, "copper " * 400, "river")
+    corpus = await oracle.corpus(owner, user)
+    expected = corpus.bm25(["copper"])
+    found = await find("copper")
+    assert one(found, "copper " * 200).text_score == pytest.approx(
+        expected[one(found, "copper " * 200).chunk_id], rel=1e-5
+    )
+    assert one(found, "copper " * 400).text_score == pytest.approx(
+        expected[one(found, "copper " * 400).chunk_id], rel=1e-3
+    )
+
+
+@pytest.fixture
+async def one_zebra(monkeypatch, put) -> None:
+    """21 chunks hold a common word, one of them a rare one too, and only five postings may make candidates."""
+    monkeypatch.setattr(recall, "SPEND", 5)
+    await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
+
+
+async def test_common_words_add_their_exact_score_to_candidates_of_rare_words(one_zebra, find, owner, user) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
+    found = await find("copper zebra", candidates=1)
+    assert hybrid.contents(found) == ["copper zebra"]
+    assert found.candidates[0].text_score == pytest.approx(expected[found.candidates[0].chunk_id], rel=1e-5)
+
+
+async def test_a_query_of_common_words_alone_is_scored_in_full(one_zebra, find, owner, user) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper"])
+    found = await find("copper", limit=50)
+    assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"strict": ["copper"]}, {"excluded": ["lantern"]}, {"filters": Filters(metadata={})}],
+    ids=["strict", "excluding", "filtered"],
+)
+async def test_every_match_is_scored_where_the_candidates_are_filtered(one_zebra, find, owner, user, options) -> None:
+    expected = (await oracle.corpus(owner, user)).bm25(["copper", "zebra"])
+    found = await find("copper zebra", limit=50, **options)
+    assert {c.chunk_id: c.text_score for c in found.candidates} == pytest.approx(expected, rel=1e-5)
+
+
+async def test_a_rare_word_beside_a_common_one_does_not_leave_the_answer_short(one_zebra, find) -> None:
+    found = await find("copper zebra", limit=10)
+    assert len(found.candidates) == 10 or found.approximate
+    for candidates in (1, 100):
+        gone = (found.candidates[0].chunk_id,)
+        rest = await find("copper zebra", limit=candidates, candidates=candidates, exclude_chunk_ids=gone)
+        assert len(rest.candidates) == min(candidates, 20)
+
+
+async def test_a_word_that_no_chunk_contains_does_not_hide_matches_of_the_others(one_zebra, find) -> None:
+    found = await find("copper unheard", limit=50, candidates=1)
+    assert (found.text_found, [term.df for term in found.terms]) == (1, [0, 21])

@@ -1,0 +1,351 @@
+"""Query plans of the hybrid statement.
+
+The statements run as the service's role under row-level security, with real binds, for a user with many chunks.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import hybrid
+import pytest
+import sqlalchemy as sa
+
+from app.providers.fake import FakeEmbedder
+from app.shapes import Filters, HybridRequest, IdentifierRequest, IndexText, RareWordRequest, SourceIdentifier
+from app.store.connection import sql, transactions, vectors
+from app.store.connection.transactions import Database
+from app.store.multihop import links
+from app.store.schema import tables
+from app.store.search import recall
+
+CHUNKS, OTHERS = 4_000, 500
+GRAPH = "ix_embeddings_embedding"
+TENANT = {table.name for table in tables.TENANT_TABLES}
+SMALL_TABLES = {"tenants", "sources", "text_statistics"}
+"""A row or a handful a user: how they are scanned does not matter."""
+
+Plan = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+async def big(database: Database, owner: asyncpg.Connection, embedder: FakeEmbedder) -> str:
+    """A user with 4,000 chunks in 80 documents, beside another with 500; the graph is built after them."""
+    definition = await owner.fetchval("SELECT pg_get_indexdef(CAST($1 AS regclass))", f"stepwell.{GRAPH}")
+    await owner.execute(f"DROP INDEX stepwell.{GRAPH}")
+    user, dice = f"big-{uuid4().hex}", random.Random(5)
+    vocabulary = [f"{a}{b}{c}" for a in "bdfkm" for b in "aeiou" for c in ("lt", "rn", "x", "zk")]
+    for owner_of, count in ((user, CHUNKS), (f"other-{uuid4().hex}", OTHERS)):
+        for n in range(count // 50):
+            texts = [f"common {' '.join(dice.choices(vocabulary, k=6))} w{n}x{m}" for m in range(50)]
+            stored = hybrid.draft(*texts, metadata={"n": n, "kind": "rare" if n == 7 else "common"})
+            await hybrid.store(database, owner_of, stored, embedder=embedder)
+    await owner.execute(definition)
+    await owner.execute("VACUUM ANALYZE")
+    return user
+
+
+async def _explain(database: Database, asked: HybridRequest, *settings: str) -> Plan:
+    """The plan of the very statement that recall runs, with what really ran."""
+    statement, binds = recall.prepared(asked)
+    async with database.reading(asked.user_id) as reading:
+        for setting in settings:
+            await reading.execute(sa.text(f"SET LOCAL {setting}"))
+        explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
+        found = (await reading.execute(explained, binds)).scalar_one()
+    return (json.loads(found) if isinstance(found, str) else found)[0]
+
+
+def _nodes(plan: Plan) -> Iterator[Plan]:
+    yield plan
+    for child in plan.get("Plans", ()):
+        yield from _nodes(child)
+
+
+def _ran(plan: Plan) -> list[Plan]:
+    return [node for node in _nodes(plan["Plan"]) if node["Actual Loops"] > 0]
+
+
+def _cte(plan: Plan, name: str) -> list[Plan]:
+    """The nodes that ran inside one CTE."""
+    for node in _nodes(plan["Plan"]):
+        if node.get("Subplan Name") == f"CTE {name}":
+            return [inner for inner in _nodes(node) if inner["Actual Loops"] > 0]
+    return []
+
+
+def _indexes(nodes: list[Plan]) -> set[str]:
+    return {node["Index Name"] for node in nodes if "Index Name" in node}
+
+
+def _scanned(nodes: list[Plan], table: str) -> list[str]:
+    return [node["Node Type"] for node in nodes if node.get("Relation Name") == table]
+
+
+def _conditions(node: Plan) -> str:
+    return " ".join(str(node.get(key, "")) for key in ("Index Cond", "Recheck Cond", "Filter"))
+
+
+ASKED = {
+    "plain": {},
+    "filtered": {"filters": Filters(metadata={"n": {"gte": 10}})},
+    "selective": {"filters": Filters(metadata={"kind": "rare"})},
+    "excluding words": {"excluded": ["balt"]},
+    "strict": {"strict": ["common balt"]},
+    "convex": {"fusion": "convex", "weights": (0.3, 0.7)},
+}
+
+
+@pytest.fixture(params=[0, 30], ids=["nothing seen", "30 seen"])
+def seen(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture(params=[pytest.param(options, id=name) for name, options in ASKED.items()])
+async def asked(request, database, big, embedder, seen) -> HybridRequest:
+    """A search, with as many chunks excluded as were seen before."""
+    query = await embedder.embed_query("balt kax")
+    first = hybrid.request(big, "balt kax common", query, **request.param)
+    found = await hybrid.run(database, replace(first, limit=30))
+    return replace(first, exclude_chunk_ids=tuple(candidate.chunk_id for candidate in found.candidates[:seen]))
+
+
+async def test_the_vector_leg_uses_the_graph_and_no_exact_scan(by_graph, database, asked) -> None:
+    plan = await _explain(database, asked)
+    nearest = _cte(plan, "nearest_by_index")
+    assert GRAPH in _indexes(nearest)
+    assert "Sort" not in {node["Node Type"] for node in nearest}
+    ran = {
+        node.get("Index Name"): node["Actual Loops"] for node in _ran(plan) if node.get("Relation Name") == "embeddings"
+    }
+    assert ran.pop(GRAPH) == 1
+    # the vectors of hits that only the text leg found
+    assert ran.pop("pk_embeddings", 0) <= asked.limit
+    assert ran == {}
+
+
+async def test_the_exact_scan_does_not_use_the_graph(database, asked, monkeypatch) -> None:
+    monkeypatch.setattr(recall, "EXACT_FLOOR", CHUNKS)
+    plan = await _explain(database, asked)
+    assert GRAPH not in _indexes(_ran(plan))
+    assert _scanned(_ran(plan), "embeddings")
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_postings_and_lexemes_are_read_through_their_keys(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = _ran(await _explain(database, asked))
+    assert {"pk_postings", "pk_lexemes"} <= _indexes(ran)
+    for table in ("postings", "lexemes"):
+        assert all("Index" in kind or "Bitmap" in kind for kind in _scanned(ran, table))
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_no_more_chunks_are_fetched_than_the_legs_and_the_answer_need(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    ran = [node for node in _ran(await _explain(database, asked)) if node.get("Relation Name") == "chunks"]
+    assert "Seq Scan" not in {node["Node Type"] for node in ran}
+    fetched = sum(node["Actual Rows"] * node["Actual Loops"] for node in ran if node["Node Type"] != "Index Only Scan")
+    few_pass = asked.filters.metadata == {"kind": "rare"}  # a leg that never fills looks at all it found
+    assert fetched <= 10 * asked.candidates + (CHUNKS if graph and few_pass else 0)
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "exact"])
+async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, database, asked, graph) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    plan = await _explain(database, asked)
+    scans = [node for node in _nodes(plan["Plan"]) if node.get("Relation Name") in TENANT]
+    assert len(scans) > 5
+    for node in scans:
+        assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
+
+
+SELECTIVE = {
+    "scalar": Filters(metadata={"kind": "rare"}),
+    "in": Filters(metadata={"n": {"in": [7, 8]}}),
+    "two keys": Filters(metadata={"kind": "rare", "n": 7}),
+    "with a range": Filters(metadata={"kind": "rare", "n": {"gte": 1}}),
+    "any": Filters(any_of=(Filters(metadata={"kind": "rare"}), Filters(metadata={"n": 8}))),
+    "all": Filters(all_of=(Filters(metadata={"kind": "rare"}), Filters(negated=Filters(metadata={"n": 8})))),
+}
+
+
+@pytest.fixture(scope="module")
+async def librarian(owner: asyncpg.Connection) -> str:
+    """A user with 2,000 documents without chunks."""
+    user = f"librarian-{uuid4().hex}"
+    await owner.execute(
+        "INSERT INTO stepwell.documents (user_id, document_id, metadata, title, config, content, identity,"
+        " content_hash, attributes_hash, chunk_count) SELECT $1, gen_random_uuid(), jsonb_build_object('n', n, 'kind',"
+        " CASE WHEN n = 7 THEN 'rare' ELSE 'common' END), '', 'english', '', uuid_send(gen_random_uuid()), '', '', 0"
+        " FROM generate_series(1, 2000) AS n",
+        user,
+    )
+    await owner.execute("ANALYZE stepwell.documents")
+    return user
+
+
+@pytest.mark.parametrize("filters", SELECTIVE.values(), ids=SELECTIVE)
+async def test_equality_is_read_from_the_inverted_index_on_metadata(database, librarian, embedder, filters) -> None:
+    query = await embedder.embed_query("balt")
+    plan = await _explain(database, hybrid.request(librarian, "balt", query, filters=filters), "enable_seqscan = off")
+    assert "ix_documents_metadata" in _indexes(_cte(plan, "filtered_documents"))
+
+
+@pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
+@pytest.mark.parametrize(("name", "most", "least"), [("rare_words", 100, 100), ("shared_identifiers", 1_000, 500)])
+async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
+    first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
+    sources = {candidate.chunk_id: 0.5 for candidate in first.candidates}
+    vector = await embedder.embed_query("kax")
+    binds = links.rare_binds(RareWordRequest(big, sources, {"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
+    if name == "shared_identifiers":
+        pairs = [(f"balt {end}", first.candidates[0].chunk_id) for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
+        found = [SourceIdentifier(text, IndexText(text, text), source, 0.5) for text, source in pairs]
+        binds = links.identifier_binds(IdentifierRequest(big, found, ["kax"], vector=vector))
+    binds |= {"commonest": CHUNKS // 10, "most_compared": most, "most_chunks": 10}
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name).text}")
+    async with database.searching(big) if generic else database.reading(big) as reading:
+        ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])
+    assert {"pk_postings", "pk_lexemes", "pk_embeddings"} <= _indexes(ran)
+    assert not [node for node in ran if node["Node Type"] == "Seq Scan"]
+    read = {name: sum(node["Actual Loops"] for node in ran if node.get("Index Name") == name) for name in _indexes(ran)}
+    assert least <= read["uq_chunks_user_id_chunk_no"] <= most + 10
+    assert read["pk_embeddings"] <= 10
+
+
+async def test_parts_that_were_not_requested_never_run(by_graph, database, big, embedder) -> None:
+    query = await embedder.embed_query("balt")
+    lexical = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(0.0, 1.0))))
+    assert _scanned(lexical, "embeddings") == []
+    semantic = _ran(await _explain(database, hybrid.request(big, "balt", query, weights=(1.0, 0.0))))
+    assert _scanned(semantic, "postings") == []
+    both = await _explain(database, hybrid.request(big, "balt", query))
+    for name in ("filtered_documents", "excluded_chunks", "rarest_chunks", "excluded_queries", "strict_queries"):
+        assert not [node for node in _cte(both, name) if "Relation Name" in node], name
+
+
+async def test_nothing_is_compiled_or_run_in_parallel(database, asked) -> None:
+    plan = await _explain(database, asked)
+    assert "JIT" not in plan
+    assert not [node for node in _nodes(plan["Plan"]) if node["Node Type"].startswith("Gather")]
+
+
+SETTINGS = {
+    "jit": "off",
+    "plan_cache_mode": "force_custom_plan",
+    "hnsw.iterative_scan": "strict_order",
+    "hnsw.max_scan_tuples": "2147483647",
+    "hnsw.ef_search": "242",
+    "statement_timeout": "5s",
+    "lock_timeout": "10s",
+    "max_parallel_workers_per_gather": "0",
+    "transaction_read_only": "on",
+}
+
+
+async def test_a_reading_transaction_has_the_settings_of_a_search_and_the_next_has_not(database, user) -> None:
+    async with database.reading(user, candidates=220) as reading:
+        found = {name: await reading.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS}
+    assert found == SETTINGS
+    async with database.shared() as shared:
+        after = {name: await shared.scalar(sa.text(f"SHOW {name}")) for name in SETTINGS if name != "jit"}
+    assert not {name for name, value in after.items() if value == SETTINGS[name]} - {"max_parallel_workers_per_gather"}
+
+
+async def test_every_execution_of_a_prepared_statement_is_planned_for_its_user(address, big, embedder) -> None:
+    alone = transactions.connect(address.service_dsn, pool_size=1)
+    query = await embedder.embed_query("balt")
+    try:
+        for _ in range(8):
+            await hybrid.run(alone, hybrid.request(big, "balt", query, limit=3))
+        async with alone.shared() as shared:
+            prepared = (
+                "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE 'WITH%corpus%'"
+            )
+            plans = (await shared.execute(sa.text(prepared))).all()
+    finally:
+        await alone.close()
+    assert sum(row.generic_plans for row in plans) == 0
+    assert sum(row.custom_plans for row in plans) >= 8
+
+
+async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(address) -> None:
+    service = await address.connect("stepwell_service")
+    try:
+        statement = await service.prepare("SELECT count(*) FROM stepwell.chunks WHERE user_id = $1")
+        for _ in range(8):
+            await statement.fetchval("anyone")
+        generic = await service.fetchval("SELECT max(generic_plans) FROM pg_prepared_statements")
+    finally:
+        await service.close()
+    assert generic > 0
+
+
+async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
+    chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of_chunk').text}")
+    async with database.reading(big) as reading:
+        found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_chunks_are_compared_by_their_keys_alone(database, big, embedder, owner) -> None:
+    rows = await owner.fetch("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 100", big)
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('similarity_matrix', 'matrix').text}")
+    vector = await embedder.embed_query("balt")
+    binds = {"user_id": big, "chunk_ids": [row["chunk_id"] for row in rows], "embedding": vectors.as_text(vector)}
+    async with database.reading(big) as reading:
+        found = (await reading.execute(statement, binds)).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    assert _indexes(_ran(plan)) == {"pk_chunks", "pk_embeddings"}
+
+
+async def test_planned_once_a_connection_both_legs_still_use_their_indexes(database, big, embedder) -> None:
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
+    statement, binds = recall.prepared(ask)
+    async with database.searching(big) as reading:
+        explained = sa.text(f"EXPLAIN (GENERIC_PLAN, FORMAT JSON) {statement.text}")
+        found = (await reading.execute(explained, binds)).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    planned = {node["Subplan Name"]: list(_nodes(node)) for node in _nodes(plan["Plan"]) if "Subplan Name" in node}
+    assert GRAPH in _indexes(planned["CTE nearest_by_index"])
+    assert "Sort" not in {node["Node Type"] for node in planned["CTE nearest_by_index"]}
+    assert "pk_postings" in _indexes(planned["CTE generated"])
+    every = list(_nodes(plan["Plan"]))
+    assert not [n for n in every if n["Node Type"] == "Seq Scan" and n["Relation Name"] not in SMALL_TABLES]
+
+
+@pytest.mark.parametrize(("above", "mode"), [(CHUNKS - 1, "force_custom_plan"), (CHUNKS, "force_generic_plan")])
+async def test_a_filtered_search_is_planned_for_its_binds_if_the_user_has_many_chunks(
+    database, big, embedder, monkeypatch, above, mode
+) -> None:
+    monkeypatch.setattr(transactions, "PLANNED_ABOVE", above)
+    ask = hybrid.request(big, "balt kax common", await embedder.embed_query("balt kax"))
+    async with database.searching(big) as reading:
+        await recall.hybrid(reading, ask)
+        before = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+        await recall.hybrid(reading, replace(ask, filters=Filters(metadata={"kind": "rare"})))
+        after = (await reading.execute(sa.text("SHOW plan_cache_mode"))).scalar_one()
+    assert (before, after) == ("force_generic_plan", mode)
+
+
+async def test_removing_a_document_reads_blocks_of_postings_by_their_whole_key(database, big, owner) -> None:
+    document = await owner.fetchval("SELECT document_id FROM stepwell.documents WHERE user_id = $1 LIMIT 1", big)
+    statement = sa.text(f"EXPLAIN (FORMAT JSON) {sql.statement('unindex_document').text}")
+    async with database.writing(big) as writing:
+        found = (await writing.execute(statement, {"user_id": big, "document_id": document})).scalar_one()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]
+    reads = [n for n in _nodes(plan["Plan"]) if n.get("Relation Name") == "postings" and "Index Name" in n]
+    assert len(reads) >= 4
+    assert not [n for n in reads if "(first_no " not in n["Index Cond"]]

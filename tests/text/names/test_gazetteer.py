@@ -1,0 +1,157 @@
+"""Known names are found in any spelling of case and punctuation, and only there."""
+
+from __future__ import annotations
+
+from uuid import UUID, uuid5
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.names import gazetteer, names
+from app.text.names.gazetteer import Gazetteer
+
+HERE = UUID(int=7)
+
+
+def _id(name: str) -> UUID:
+    return uuid5(HERE, name)
+
+
+def _of(*known: str) -> Gazetteer:
+    return Gazetteer.build((name, _id(name)) for name in known)
+
+
+def _stands(known: Gazetteer, text: str) -> list[str]:
+    return [found.key for found in known.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Cliff Clarke", "We met CLIFF   clarke, twice."),
+        ("Cliff Clarke", "ask cliffclarke about it"),
+        ("Josh AI", "bought from Josh.ai"),
+        ("Josh.ai", "the josh ai people"),
+        ("José Ñandú", "Jose Nandu wrote"),
+        ("Muller", "Herr Müller kam"),
+        ("Ana", "Ana's plan"),
+        ("C++ guild", "the C guild meets"),
+        ("IT", "the IT department"),
+        ("The Who", "we heard The Who play"),
+    ],
+)
+def test_a_name_is_found_in_any_case_accent_and_punctuation(name: str, text: str) -> None:
+    (found,) = _of(name).find(text)
+    assert found.entity_ids == (_id(name),)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Ana", "Anatomy and banana"),
+        ("York", "New Yorkers"),
+        ("IT", "it is what it is"),
+        ("X", "the x axis"),
+        ("The Who", "the who and the what"),
+        ("Al Ba", "alba"),
+    ],
+)
+def test_a_part_of_a_word_and_a_function_word_are_no_name(name: str, text: str) -> None:
+    assert _of(name).find(text) == []
+
+
+def test_the_longest_name_hides_what_lies_inside_it_at_that_place_only() -> None:
+    known = _of("New York", "York", "New York City Hall")
+    assert _stands(known, "From New York to York, past New York City to New York City Hall.") == [
+        "new york",
+        "york",
+        "new york",
+        "new york city hall",
+    ]
+
+
+def test_neighbouring_names_do_not_compete_for_the_space_between_them() -> None:
+    assert _stands(_of("Ana", "Ben", "Ana Silva"), "Ana Ben Ana Silva Ben") == ["ana", "ben", "ana silva", "ben"]
+
+
+def test_a_longer_name_that_does_not_end_gives_way_to_the_shorter_one() -> None:
+    assert _stands(_of("New York", "New York City Hall", "City"), "New York City garden") == ["new york", "city"]
+
+
+def test_several_entities_may_share_a_name() -> None:
+    known = Gazetteer.build([("Ana", _id("1")), ("ANA", _id("2")), ("Ana", _id("1"))])
+    (found,) = known.find("ana")
+    assert found.entity_ids == (_id("1"), _id("2"))
+    assert known.named("Ána") == found.entity_ids
+
+
+def test_a_joined_form_and_a_name_of_that_spelling_both_match() -> None:
+    (found,) = _of("Cliff Clarke", "Cliffclarke").find("cliffclarke")
+    assert set(found.entity_ids) == {_id("Cliff Clarke"), _id("Cliffclarke")}
+
+
+def test_names_of_one_key_are_distinguished_by_case() -> None:
+    known = _of("IT", "It")
+    assert [found.entity_ids for found in known.find("It is IT, it is")] == [(_id("It"),), (_id("IT"),)]
+    assert known.named("IT") == (_id("IT"),)
+    assert known.named("it") == ()
+
+
+def test_a_match_has_its_position_in_words() -> None:
+    (found,) = _of("Ana Silva").find("Yesterday (or so) Ana-Silva left.")
+    assert (found.start, found.end) == (3, 5)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "!?", "—", "\u200b", "ﷺ" * 60])
+def test_a_name_without_letters_or_digits_has_no_key(name: str) -> None:
+    assert gazetteer.key(name) is None
+    assert len(_of(name)) == 0
+
+
+def test_a_patched_gazetteer_equals_a_rebuilt_one_and_leaves_the_old_one_unchanged() -> None:
+    old = _of("New York", "Ana Silva", "IT")
+    new = old.patched({"new york": [], "york": [("York", _id("York"))], "it": [], "ana silva": [("Ána Silva", HERE)]})
+    text = "New York, IT, anasilva"
+    assert [(f.key, f.entity_ids) for f in new.find(text)] == [("york", (_id("York"),)), ("ana silva", (HERE,))]
+    assert _stands(old, text) == ["new york", "it", "ana silva"]
+    assert "new york" not in new
+
+
+_TEXTS = st.text(st.sampled_from("aAbéßﬁİ½™ҰǺ .-_'山 "), max_size=30)
+
+
+@given(_TEXTS)
+def test_the_places_of_words_are_those_of_the_folded_words(text: str) -> None:
+    places = names.word_offsets(text)
+    assert len(places) == len(names.words(text))
+    assert all(0 <= start < end <= len(text) for start, end in places)
+    assert places == sorted(places)
+
+
+_WORDS = st.lists(st.sampled_from(["New", "York", "City", "Ana", "it"]), min_size=1, max_size=4)
+
+
+@given(st.lists(_WORDS, max_size=6), st.lists(st.sampled_from(["new", "york", "city", "ana", "IT", "x"]), max_size=20))
+def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]], told: list[str]) -> None:
+    keys = {" ".join(words).casefold() for words in known if names.is_distinctive([w.casefold() for w in words])}
+    expected, place = [], 0
+    folded = [word.casefold() for word in told]
+    while place < len(folded):
+        ends = [e for e in range(len(folded), place, -1) if " ".join(folded[place:e]) in keys]
+        if ends:
+            expected.append((place, ends[0]))
+        place = ends[0] if ends else place + 1
+    telling = _of(*(" ".join(words) for words in known if " ".join(words).casefold() in keys))
+    assert [(found.start, found.end) for found in telling.find(" ".join(told))] == expected
+
+
+def test_a_joined_name_matches_its_parts() -> None:
+    known = Gazetteer.build([("LiHua", _id("a")), ("ChaeSong-hwa", _id("b")), ("ANA", _id("c"))])
+    assert [(f.entity_ids, f.key) for f in known.find("Hi Li Hua, did Chae Song-hwa call lihua? A N A")] == [
+        ((_id("a"),), "lihua"),
+        ((_id("b"),), "chaesong hwa"),
+        ((_id("a"),), "lihua"),
+    ]
+    gone = known.patched({"lihua": []})
+    assert gone.find("Hi Li Hua") == []

@@ -1,0 +1,135 @@
+"""How a query uses a name: its case, its neighbours, and whether it is part of an identifier or an address."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.shapes import NameUse
+from app.text.names import name_uses, names, query_words
+
+
+def use(text: str, name: str, kind: str = "person") -> NameUse:
+    query, words = query_words.read(text), tuple(names.words(name))
+    starts = [start for start in range(len(query.words)) if query.words[start : start + len(words)] == words]
+    read = name_uses.read(text, query, {start + n for start in starts for n in range(len(words))})
+    return name_uses.best([read.use(start, start + len(words), form="word", kind=kind) for start in starts])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "case"),
+    [
+        ("What does Ines do?", "Ines", "capital"),
+        ("what does ines do", "ines", "unknown"),
+        ("Falcon progress", "falcon", "unknown"),
+        ("Falcon", "falcon", "capital"),
+        ("Which price did Ben pay?", "price", "small"),
+        ("the amber light in Cork", "amber light", "small"),
+        ("Where Is The Best Way To Pay", "best", "uniform"),
+        ("INES CALDER WORK", "ines calder", "uniform"),
+        ("THE SPARROW UNDER THE EAVES NESTS", "sparrow", "uniform"),
+    ],
+)
+def test_case_is_evidence_unless_most_words_are_capitalised(text: str, name: str, case: str) -> None:
+    assert use(text, name).case == case
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("ERR_STREAM_PREMATURE_CLOSE", "stream"),
+        ("/opt/anchor/settings.yaml", "anchor"),
+        ("anchor-sync.log", "anchor"),
+        ("Node.js memory", "node"),
+        ("https://example.org/falcon", "falcon"),
+        ("stream() returns nothing", "stream"),
+    ],
+)
+def test_a_part_of_an_identifier_a_path_or_a_url_is_no_name(text: str, name: str) -> None:
+    assert use(text, name).in_identifier
+
+
+@pytest.mark.parametrize(
+    "text", ["What about Falcon?", "Falcon.", "(Falcon) status", "Falcon's status", "Falcon: status"]
+)
+def test_punctuation_beside_a_name_makes_no_identifier(text: str) -> None:
+    assert not use(text, "falcon").in_identifier
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "neighbour"),
+    [
+        ("what did John Kennedy say", "john", True),
+        ("John Kennedy said what", "john", True),
+        ("what did John say", "john", False),
+        ("Ask John, Kennedy is away", "john", False),
+        ("What did John and Mary say", "john", False),
+        ("what did John do in May", "john", False),
+    ],
+)
+def test_a_capitalised_word_beside_a_name_makes_it_somebody_elses(text: str, name: str, neighbour: bool) -> None:
+    assert use(text, name).has_neighbour is neighbour
+
+
+@pytest.mark.parametrize(("known", "neighbour"), [(True, True), (False, False)])
+def test_a_word_that_opens_the_query_is_a_neighbour_if_it_is_a_known_first_or_last_name(
+    known: bool, neighbour: bool
+) -> None:
+    text = "Ask Kennedy about the ships"
+    read = name_uses.read(text, query_words.read(text), {1}, {0} if known else ())
+    assert read.use(1, 2, form="part", kind="person").has_neighbour is neighbour
+
+
+def test_the_type_of_an_entity_may_stand_beside_its_name() -> None:
+    assert not use("how is Project Quartz doing", "quartz", "project").has_neighbour
+    assert not use("what does the Quartz Team do", "quartz", "team").has_neighbour
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hi Jonas, how do I claim a train journey back?",
+        "Hi Jonas how do I claim a train journey back?",
+        "Guten Morgen Jonas, wie reiche ich eine Reise ein?",
+        "Jonas, a quick question: how do I claim a journey?",
+        "How do I claim a journey? Thanks, Jonas",
+        "How do I claim a journey? Best wishes, Jonas",
+        "How do I claim a journey? - Jonas",
+    ],
+)
+def test_a_greeting_or_signature_is_an_address(text: str) -> None:
+    assert use(text, "Jonas").is_address
+
+
+@pytest.mark.parametrize(
+    "text", ["What does Jonas do?", "Jonas, what has he done?", "work of Jonas", "Tell me what Jonas did", "Hi Jonas"]
+)
+def test_other_positions_are_no_address(text: str) -> None:
+    assert not use(text, "Jonas").is_address
+
+
+def test_a_person_after_a_preposition_of_place_may_be_a_place() -> None:
+    assert use("hotels in Paris", "paris").is_place
+    assert not use("hotels of Paris", "paris").is_place
+    assert not use("work in Falcon", "falcon", "project").is_place
+
+
+def test_the_share_of_lower_case_occurrences_is_counted_in_texts() -> None:
+    texts = ["The white raven sat there.", "White Raven is late. white  raven", "nothing"]
+    assert name_uses.small_share(texts, ("white", "raven")) == pytest.approx(2 / 3)
+    assert name_uses.small_share(texts, ("falcon",)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("lexeme", "word", "same"),
+    [
+        ("ine", "ines", True),
+        ("work", "working", True),
+        ("stori", "stories", True),
+        ("an", "ana", False),
+        ("harbour", "haven", False),
+        ("analysi", "ana", False),
+        ("bread", "s", False),
+    ],
+)
+def test_a_lexeme_belongs_to_words_that_differ_in_their_ending(lexeme: str, word: str, same: bool) -> None:
+    assert name_uses.is_lexeme_of(lexeme, word) is same

@@ -1,0 +1,104 @@
+"""Names are found in texts, and equal names have equal keys."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.names import names
+
+
+def _found(text: str) -> list[str]:
+    return [name.text for name in names.find(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The editor is Jan Philip Solovej.", ["Jan Philip Solovej"]),
+        ("He studied at the University of Copenhagen.", ["University of Copenhagen", "University", "Copenhagen"]),
+        ("It ended with World War II in Europe.", ["World War II", "Europe"]),
+        ("She met Dr. J. R. Smith in New York.", ["Dr. J. R. Smith", "New York"]),
+        ("It was built by IBM and Vincent van Gogh.", ["IBM", "Vincent van Gogh", "Vincent", "Gogh"]),
+        ("Then came Ford's plant.", ["Ford"]),
+        ("Er besuchte das Schloss Neuschwanstein.", ["Schloss Neuschwanstein"]),
+    ],
+)
+def test_capitalised_phrases_are_names(text: str, expected: list[str]) -> None:
+    assert _found(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Perhaps nothing here is a name.",
+        "It rained. Buses were late.",
+        "On Monday in January it rained.",
+        "all lower case, as in some languages",
+        "この文には大文字がない。",
+        "- Item one\n- Thing two",
+    ],
+)
+def test_a_lone_sentence_start_a_month_and_scripts_without_capitals_give_no_name(text: str) -> None:
+    assert _found(text) == []
+
+
+def test_a_word_that_begins_a_sentence_is_a_name_if_it_is_capitalised_elsewhere_too() -> None:
+    assert _found("Gannet reports hourly. Every minute the old Gannet woke.") == ["Gannet"]
+
+
+def test_a_name_is_counted_and_a_full_stop_ends_it() -> None:
+    found = names.find("We met Ada Lovelace. Ada Lovelace met Charles Babbage")
+    assert {name.text: name.count for name in found} == {"Ada Lovelace": 2, "Charles Babbage": 1}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("Göttingen", "GOTTINGEN"), ("Jean-Luc Picard", "jean luc picard"), ("Levi’s", "Levi's"), ("Straße", "STRASSE")],
+)
+def test_names_are_the_same_without_case_accents_and_punctuation(one: str, other: str) -> None:
+    assert names.key(one) == names.key(other) is not None
+
+
+def test_a_title_is_compared_without_its_closing_parenthesis() -> None:
+    bare, full = names.title_name("Mercury"), names.title_name("Mercury (planet)")
+    assert bare is not None
+    assert full is not None
+    assert (full.key, full.text, full.entity_id) == (bare.key, "Mercury", bare.entity_id)
+    assert names.title_name("(untitled)") is not None
+
+
+@pytest.mark.parametrize("text", ["", "The", "of", "!?", "a", "one two three four five six seven eight nine"])
+def test_what_names_nothing_has_no_key(text: str) -> None:
+    assert names.key(text) is None
+
+
+def test_every_sequence_of_up_to_eight_words_is_looked_up() -> None:
+    found = names.sequences("The Great Gatsby is a novel by F. Scott Fitzgerald, the novel.")
+    assert found["great gatsby"] == 1
+    assert found["f scott fitzgerald"] == 1
+    assert found["novel"] == 2
+    assert "the" not in found
+    assert max(len(key.split()) for key in found) == names.MAX_WORDS
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
+def test_every_name_that_is_found_is_one_of_the_texts_sequences(text: str) -> None:
+    found = names.sequences(text)
+    assert all(name.key in found for name in names.find(text))
+
+
+@given(st.lists(st.sampled_from(["a", "of", "b", "new", "york", "Å", "x1"]), max_size=14), st.data())
+def test_a_name_is_counted_alike_among_all_sequences_and_among_those_after_known_openings(
+    written: list[str], data: st.DataObject
+) -> None:
+    text = " ".join(written)
+    every = names.sequences(text)
+    stored = data.draw(st.lists(st.sampled_from(sorted(every)), max_size=4)) if every else []
+    begun = {opening for key in stored for opening in (key, " ".join(key.split(" ")[:2]))}
+    found = names.sequences_after(begun & set.union(*names.openings([names.words(text)])), names.words(text))
+    assert {key: found[key] for key in stored} == {key: every[key] for key in stored}
+    assert found.items() <= every.items()
+    assert all(names.count(key, text) == every[key] for key in stored)

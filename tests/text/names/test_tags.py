@@ -1,0 +1,49 @@
+"""Names are read from metadata."""
+
+from __future__ import annotations
+
+from app.text.names import names, tags
+
+
+def _of(**metadata: object) -> list[tuple[str, str, str]]:
+    return [(tag.text, tag.type, tag.kind) for tag in tags.from_metadata(metadata, tags.KEYS)]
+
+
+def test_strings_lists_and_objects_with_a_name_are_read() -> None:
+    people = ["Ana Silva", {"name": "Ben  Otto", "mail": "b@x.example"}, 7, None, {"id": 3}, ["Nested"]]
+    assert _of(attendees=people, author="Cy") == [
+        ("Ana Silva", "person", "attendee"),
+        ("Ben Otto", "person", "attendee"),
+        ("Cy", "person", "attendee"),
+    ]
+
+
+def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
+    found = _of(project="North stair", team={"name": "Masons"}, tags=["lime", "IT"], title="No", Speakers=["Ana"])
+    assert found == [
+        ("Ana", "person", "attendee"),
+        ("North stair", "project", "metadata"),
+        ("Masons", "team", "metadata"),
+        ("lime", "tag", "metadata"),
+        ("IT", "tag", "metadata"),
+    ]
+    (own,) = tags.from_metadata({"vendor": "Lundby"}, ["vendor"])
+    assert (own.type, own.kind) == ("vendor", "metadata")
+
+
+def test_a_name_counts_once_and_as_a_person_first() -> None:
+    assert _of(tags=["ana silva", "Lime", "LIME"], author="Ana Silva") == [
+        ("Ana Silva", "person", "attendee"),
+        ("Lime", "tag", "metadata"),
+    ]
+
+
+def test_empty_and_overlong_values_are_skipped() -> None:
+    assert _of(tags=["", "!!", "x" * 201, "x" * 100_000]) == []
+    assert len(_of(tags=[f"tag {n}" for n in range(500)])) == tags.MAX_VALUES
+
+
+def test_a_tag_makes_the_entity_that_the_same_name_in_a_text_makes() -> None:
+    (tag,) = tags.from_metadata({"author": "Ana Silva"}, tags.KEYS)
+    (name,) = names.find("yesterday Ana Silva left")
+    assert tag.entity_id == name.entity_id

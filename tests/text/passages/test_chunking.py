@@ -1,0 +1,270 @@
+"""Passages cover the text, keep its structure and stay within their limits."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.passages import chunking, tokens
+from app.text.structure import structure
+
+MARKDOWN = st.lists(
+    st.sampled_from(
+        [
+            "# Top",
+            "## Sub",
+            "### Deep",
+            "## Sub ##",
+            "Setext",
+            "======",
+            "---",
+            "",
+            "",
+            "- item one",
+            "  more",
+            "1. first",
+            "| a | b |",
+            "|---|---|",
+            "| 1 | 2 |",
+            "```",
+            "~~~",
+            "# not a heading in code",
+            "Bob: hi there",
+            "12:30",
+            "A sentence. Another one! A third?",
+            "word " * 60,
+            "x" * 700,
+            "日本語の文。" * 30,
+            "#",
+            "# ",
+            "    code",
+            "\t",
+        ]
+    ),
+    max_size=60,
+).map("\n".join)
+ANY_TEXT = st.one_of(MARKDOWN, st.text(max_size=400), st.text(alphabet=" \n\t.#-|`ab", max_size=400))
+
+
+def uncovered(text: str, passages, *, markdown: bool = True) -> str:
+    """The visible characters that no passage holds and no heading on a path carries."""
+    left = list(text)
+    for passage in passages:
+        left[passage.start : passage.end] = " " * (passage.end - passage.start)
+    carried = {title for passage in passages for title in passage.heading_path}
+    for block in structure.blocks(text, markdown=markdown):
+        if block.kind == "heading" and block.title in carried:
+            left[block.start : block.end] = " " * (block.end - block.start)
+    return "".join(left).strip()
+
+
+@given(ANY_TEXT, st.booleans())
+def test_every_visible_character_is_in_a_passage_or_a_carried_heading(text, markdown):
+    passages = chunking.split(text, markdown=markdown, target_tokens=40, overlap_tokens=8, max_tokens=60)
+    assert uncovered(text, passages, markdown=markdown) == ""
+
+
+def without_header(text: str, passage) -> str:
+    """A passage's content without the header rows that it repeats, which are rows of a table in the text."""
+    length = passage.end - passage.start
+    header = passage.content[:-length]
+    assert not header or (header.endswith("\n") and header in text[: passage.start + 1] and header.count("\n") == 2)
+    return passage.content[-length:]
+
+
+@given(ANY_TEXT)
+def test_content_is_the_slice_that_the_offsets_name(text):
+    for passage in chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60):
+        assert without_header(text, passage) == text[passage.start : passage.end]
+        assert passage.content == passage.content.strip() != ""
+
+
+CELLS = st.lists(
+    st.lists(st.sampled_from(["a", "12", "some words", "x" * 60, ""]), min_size=2, max_size=2), max_size=40
+)
+
+
+@given(CELLS, st.booleans())
+def test_every_cell_of_a_cut_table_is_in_a_passage_under_its_header(rows, prose_around):
+    lines = ["| name | value |", "|---|---|", *(f"| {number} {a} | {b} |" for number, (a, b) in enumerate(rows))]
+    text = "\n".join(lines)
+    if prose_around:
+        text = f"Before it. {prose(60)}\n\n{text}\n\nAfter it. {prose(60)}"
+    passages = chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60)
+    assert uncovered(text, passages) == ""
+    for passage in passages:
+        assert without_header(text, passage) == text[passage.start : passage.end]
+        assert tokens.count(passage.content) <= 60
+        if re.search(r"^\| \d", passage.content, re.MULTILINE):
+            assert "| name | value |\n|---|---|\n" in passage.content
+
+
+@given(ANY_TEXT)
+def test_no_passage_exceeds_its_limits_and_all_are_in_reading_order(text):
+    passages = chunking.split(text, target_tokens=40, overlap_tokens=8, max_tokens=60)
+    assert all(tokens.count(passage.content) <= 60 for passage in passages)
+    assert all(len(passage.content) <= chunking.MAX_CHARACTERS for passage in passages)
+    starts = [passage.start for passage in passages]
+    assert starts == sorted(set(starts))
+
+
+def every_letter_twice(text: str) -> list[int]:
+    """Tokens of a model that writes each letter in two bytes."""
+    return [offset for offset, letter in enumerate(text) if not letter.isspace() for _ in range(2)]
+
+
+@given(ANY_TEXT)
+def test_sizes_are_measured_by_the_tokens_that_are_given(text):
+    passages = chunking.split(text, target_tokens=80, overlap_tokens=8, max_tokens=120, starts=every_letter_twice)
+    assert uncovered(text, passages) == ""
+    assert all(len(every_letter_twice(passage.content)) <= 120 for passage in passages)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "x" * 1_000_000,
+        "QUJD" * 750,
+        "a" + " " * 100_000 + "b",
+        "." * 100_000,
+        "日" * 50_000,
+        "a\n" * 50_000,
+        "| " * 50_000,
+        "# h\n" * 20_000,
+        "```\n" + "code();" * 20_000,
+        "[" * 100_000,
+        " ".join(f"word{number}" for number in range(150_000)),
+    ],
+)
+def test_hostile_texts_are_cut_into_passages_that_can_be_indexed(hostile):
+    passages = chunking.split(hostile)
+    assert passages
+    assert all(len(passage.content) <= chunking.MAX_CHARACTERS for passage in passages)
+    assert all(tokens.count(passage.content) <= 230 for passage in passages)
+
+
+def test_nothing_visible_gives_no_passage():
+    assert chunking.split("") == []
+    assert chunking.split(" \n\t\n ") == []
+
+
+def prose(words: int) -> str:
+    """Sentences of ten words each."""
+    return " ".join(["One two three four five six seven eight nine ten."] * (words // 10))
+
+
+def test_a_document_a_little_over_the_target_stays_whole():
+    text = prose(180)
+    assert 160 < tokens.count(text) <= 200
+    assert [passage.content for passage in chunking.split(text)] == [text]
+
+
+def test_a_longer_section_is_cut_evenly_between_sentences():
+    passages = chunking.split(prose(400))
+    sizes = [tokens.count(passage.content) for passage in passages]
+    assert len(passages) == 3
+    assert max(sizes) - min(sizes) <= 2 * 11 + 24
+    assert all(passage.content.endswith(".") for passage in passages)
+
+
+def test_neighbours_of_a_cut_section_share_whole_sentences_within_the_overlap():
+    passages = chunking.split(prose(400))
+    for before, after in itertools.pairwise(passages):
+        shared = passages[0].content[: before.end - after.start]
+        assert 0 < tokens.count(shared) <= 24
+        assert after.content.startswith("One")
+    apart = chunking.split(prose(400), overlap_tokens=0)
+    assert all(before.end <= after.start for before, after in itertools.pairwise(apart))
+
+
+def test_sections_that_were_not_cut_do_not_overlap():
+    text = "\n\n".join(f"# Part {name}\n\n{prose(120)}" for name in "ABC")
+    passages = chunking.split(text)
+    assert [passage.heading_path for passage in passages] == [("Part A",), ("Part B",), ("Part C",)]
+    assert all(before.end <= after.start for before, after in itertools.pairwise(passages))
+
+
+def test_headings_are_carried_by_the_path_and_not_repeated_in_content():
+    text = f"# Guide\n\n{prose(100)}\n\n## Install\n\n{prose(100)}\n\n### Linux\n\n{prose(100)}"
+    passages = chunking.split(text)
+    assert [passage.heading_path for passage in passages] == [
+        ("Guide",),
+        ("Guide", "Install"),
+        ("Guide", "Install", "Linux"),
+    ]
+    assert not any("#" in passage.content for passage in passages)
+
+
+def test_tiny_sections_join_under_their_common_ancestor_and_keep_their_headings():
+    text = "# Guide\n\n" + "\n\n".join(f"## Step {step}\n\nDo {step} things." for step in range(80))
+    passages = chunking.split(text)
+    assert 2 < len(passages) < 20
+    assert {passage.heading_path for passage in passages} == {("Guide",)}
+    assert "## Step 0\n\nDo 0 things.\n\n## Step 1" in passages[0].content
+
+
+def test_a_lone_heading_is_still_found():
+    assert [(passage.content, passage.heading_path) for passage in chunking.split("# Only a title")] == [
+        ("# Only a title", ())
+    ]
+
+
+def test_a_hash_inside_a_fence_is_no_heading():
+    passages = chunking.split("# Real\n\n```sh\n# comment\nls\n```")
+    assert [passage.heading_path for passage in passages] == [("Real",)]
+    assert "# comment" in passages[0].content
+
+
+def test_plain_text_has_no_headings():
+    assert chunking.split("# 1 fan\n\ntext", markdown=False)[0].heading_path == ()
+
+
+def test_a_table_that_fits_is_kept_whole():
+    table = "| name | value |\n|---|---|\n" + "\n".join(f"| row {row} | {row} |" for row in range(20))
+    passages = chunking.split(f"{prose(120)}\n\n{table}\n\n{prose(120)}")
+    assert any(table in passage.content for passage in passages)
+
+
+def test_a_table_too_long_is_cut_between_rows_and_each_passage_has_its_header():
+    header = "| name | value |\n|---|---|\n"
+    table = header + "\n".join(f"| row {row} | {row} |" for row in range(200))
+    passages = chunking.split(table)
+    assert len(passages) > 5
+    assert all(passage.content.startswith(f"{header}| row ") and passage.content.endswith("|") for passage in passages)
+    assert all(passage.content.count(header) == 1 and tokens.count(passage.content) <= 200 for passage in passages)
+    assert header + "\n".join(passage.content.removeprefix(header) for passage in passages) == table
+
+
+def test_a_header_of_more_than_half_a_passage_is_not_repeated():
+    header = f"| {' | '.join(f'column {number}' for number in range(40))} |\n|{'---|' * 40}\n"
+    passages = chunking.split(header + "\n".join(f"| row {row} | {row} |" for row in range(200)))
+    assert sum("column 0" in passage.content for passage in passages) == 1
+
+
+def test_a_list_is_cut_between_items():
+    text = "\n".join(f"- item {item} with some words\n  and its continuation" for item in range(60))
+    assert all(passage.content.startswith("- item") for passage in chunking.split(text))
+
+
+def test_a_chat_is_cut_between_messages_and_a_time_stays_with_its_message():
+    text = "\n".join(f"Time: 20240513_08:{minute:02}\nAna: we meet at the river. Bring bread" for minute in range(60))
+    passages = chunking.split(text, overlap_tokens=0)
+    assert len(passages) > 3
+    assert all(passage.content.startswith("Time:") and passage.content.endswith("bread") for passage in passages)
+
+
+def test_a_long_heading_path_reduces_the_size_of_the_content():
+    text = f"# {'long heading words ' * 8}\n\n{prose(600)}"
+    for passage in chunking.split(text):
+        assert tokens.count(passage.heading_path[0]) + tokens.count(passage.content) <= 230
+
+
+@pytest.mark.parametrize("sizes", [(0, 0, 1), (10, 10, 20), (30, 5, 20), (10, -1, 20)])
+def test_sizes_that_contradict_each_other_are_refused(sizes):
+    target, overlap, maximum = sizes
+    with pytest.raises(ValueError, match="need 1 <="):
+        chunking.split("x", target_tokens=target, overlap_tokens=overlap, max_tokens=maximum)

@@ -1,0 +1,212 @@
+"""Queries are parsed into words, phrases and operators, and no query is rejected."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.shapes import ParsedQuery
+from app.text.queries import analysis
+
+
+@pytest.mark.parametrize(
+    ("query", "words", "required", "phrases", "excluded"),
+    [
+        ('"exact phrase" rest', "exact phrase rest", (), ("exact phrase",), ()),
+        (
+            "“curly one” „deutsch“ «français»",
+            "curly one deutsch français",
+            (),
+            ("curly one", "deutsch", "français"),
+            (),
+        ),
+        ("+must may", "must may", ("must",), (), ()),
+        ('+"must phrase" x', "must phrase x", (), ("must phrase",), ()),
+        ("keep -drop", "keep", (), (), ("drop",)),
+        ("keep NOT drop", "keep", (), (), ("drop",)),
+        ('keep -"two words"', "keep", (), (), ("two words",)),
+        ('keep NOT "two words"', "keep", (), (), ("two words",)),
+        ("cats AND dogs", "cats dogs", ("cats", "dogs"), (), ()),
+        ("a AND b AND c", "a b c", ("a", "b", "c"), (), ()),
+        ("a AND NOT b", "a", ("a",), (), ("b",)),
+        ('cats AND "big dogs"', "cats big dogs", ("cats",), ("big dogs",), ()),
+        ("cats OR dogs", "cats dogs", (), (), ()),
+        ("foo, -bar, +baz.", "foo, baz.", ("baz",), (), ("bar",)),
+        ("x -foo-bar", "x", (), (), ("foo-bar",)),
+    ],
+)
+def test_operators_bind_their_words(query, words, required, phrases, excluded):
+    parsed = analysis.parse(query)
+    assert (parsed.words, parsed.required, parsed.phrases, parsed.excluded) == (words, required, phrases, excluded)
+    assert parsed.text == words
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("state-of-the-art C++", "state-of-the-art C++"),
+        ("| a | - - - | b |", "| a | - - - | b |"),
+        ("at -5 or +5 degrees", "at -5 or +5 degrees"),
+        ("use --verbose", "use --verbose"),
+        ("CPU AND GPU", "CPU AND GPU"),
+        ("war and peace or not", "war and peace or not"),
+        ("AND then", "AND then"),
+        ("then AND", "then AND"),
+        ("then NOT", "then NOT"),
+        ('an "open quote', "an open quote"),
+        ('5" pipe and 6" pipe', "5 pipe and 6 pipe"),
+        ('nothing "" here "..."', "nothing  here ..."),
+        ("foo & | !( <-> :*", "foo & | !( <-> :*"),
+    ],
+)
+def test_what_is_no_clear_operator_is_plain_text(query, words):
+    parsed = analysis.parse(query)
+    assert parsed.words.split() == [word for word in words.split() if word != '""']
+    assert (parsed.required, parsed.phrases, parsed.excluded) == ((), (), ())
+
+
+@pytest.mark.parametrize(("query", "text"), [("-mice", "mice"), ("NOT mice", "mice"), ('-a -"b c"', "a b c")])
+def test_a_query_of_exclusions_keeps_something_to_embed(query, text):
+    parsed = analysis.parse(query)
+    assert (parsed.text, parsed.words) == (text, "")
+    assert parsed.excluded
+
+
+@pytest.mark.parametrize(
+    ("query", "kind"),
+    [
+        ('who wrote "war and peace"', "phrase"),
+        ("Oak Ridge", "entity"),
+        ("Oak Ridge budget", "entity"),
+        ("Haymo of Faversham", "entity"),
+        ("U.S. Army", "entity"),
+        ("What did Ana Silva decide?", "conceptual"),
+        ("how do I reset my password", "conceptual"),
+        ("wie funktioniert das", "conceptual"),
+        ("¿dónde está la biblioteca", "conceptual"),
+        ("pourquoi ça marche", "conceptual"),
+        ("papers on internal flow in heat exchangers", "conceptual"),
+        ("error E-1042", "technical"),
+        ("snake_case_name", "technical"),
+        ("what does getUserName return?", "technical"),
+        ("NullPointerException", "technical"),
+        ("python 3.11.2", "technical"),
+        ("upgrade to v2.3", "technical"),
+        ("app/text/words/cleaning.py", "technical"),
+        ("grep --recursive", "technical"),
+        ("commit 9fceb02", "technical"),
+        ("hotel booking", "keyword"),
+        ("COVID-19 vaccine", "keyword"),
+        ("HELLO WORLD", "keyword"),
+        ("what", "keyword"),
+        ("日本語", "keyword"),
+        ("😀", "keyword"),
+    ],
+)
+def test_the_type_of_a_query_follows_from_its_form(query, kind):
+    assert analysis.parse(query).query_type == kind
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'foo & | !( "unclosed <-> :*',
+        "the of and",
+        "...",
+        "x" * 2000,
+        " ".join(f"w{n}" for n in range(2000)),
+        "\u202eabc",
+        "á" * 500,
+        "",
+        " ",
+        "�",
+        "\x00",
+        '"' * 1000,
+        "- " * 1000,
+        "+" * 1000,
+        "NOT " * 500,
+        "a AND " * 500,
+        "-a " * 600,
+    ],
+)
+def test_odd_queries_are_parsed_as_plain_text(query):
+    assert isinstance(analysis.parse(query), ParsedQuery)
+
+
+QUERY = st.lists(st.sampled_from([*list('ab AB"“”+-()|&!:*\n\u200b5'), " AND ", " OR ", " NOT "])).map("".join)
+
+
+@given(st.one_of(st.text(alphabet=st.characters(codec=None)), QUERY))
+def test_any_query_parses_into_parts_of_itself(query):
+    parsed = analysis.parse(query)
+    seen = analysis.normalise(query)
+    parts = (*parsed.required, *parsed.phrases, *parsed.excluded)
+    assert all(part and part in seen for part in parts)
+    assert bool(parsed.text) == bool(seen)
+    assert analysis.parse(query) == parsed
+
+
+@given(st.text(alphabet=st.characters(categories=["Ll", "Nd"], max_codepoint=0x24F), min_size=1))
+def test_a_plain_word_is_only_a_word(word):
+    parsed = analysis.parse(word)
+    assert (parsed.text, parsed.words, parsed.required, parsed.excluded) == (analysis.normalise(word),) * 2 + ((), ())
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("  two \n words\t", "two words"),
+        ("hid\u200bden\x00", "hidden"),
+        ("\u202ereversed", "reversed"),
+        ("cafe\u0301", "café"),
+    ],
+)
+def test_a_query_is_normalised_to_what_is_seen(query, expected):
+    assert analysis.normalise(query) == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "phrases"),
+    [
+        ('Who directed the film "Loose Ankles" in the year 1930?', ()),
+        ("what did he say about “the long wait” after the meeting was over", ()),
+        ('"loose ankles" film', ("loose ankles",)),
+        ('What is "rain"?', ("rain",)),
+        ('Who said "never leave a buoy out in ice" then?', ("never leave a buoy out in ice",)),
+    ],
+)
+def test_quotation_marks_in_a_question_are_no_condition(query: str, phrases: tuple[str, ...]) -> None:
+    parsed = analysis.parse(query)
+    assert parsed.phrases == phrases
+    assert parsed.query_type == ("phrase" if phrases else "conceptual")
+    assert all(word in parsed.words for phrase in phrases for word in phrase.split())
+
+
+@pytest.mark.parametrize(
+    ("query", "dropped", "expected"),
+    [
+        ('+tide "no cement" -lime outage', ("tide",), 'tide "no cement" -lime outage'),
+        ('+tide "no cement" -lime outage', ("no cement",), "+tide no cement -lime outage"),
+        ('+tide "no cement" -lime outage', ("lime",), '+tide "no cement" outage'),
+        ('cats AND dogs NOT "big dogs"', ("cats", "big dogs"), "cats +dogs"),
+        ("outage, -(lime).", ("lime",), "outage, -(lime)."),
+        ("-lime", ("lime",), "lime"),
+        ("+gannet. reset", ("gannet",), "gannet. reset"),
+    ],
+)
+def test_conditions_are_removed_from_a_query(query: str, dropped: tuple[str, ...], expected: str) -> None:
+    assert analysis.loosened(query, dropped=set(dropped)) == expected
+
+
+PIECES = ("cat", "+dog", '"big fish"', '+"old hen"', "-bird", '-"red ox"', "AND", "OR", "NOT", "owl,", "(elk)", "-5")
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8))
+def test_a_query_without_its_conditions_is_the_same_words(pieces: list[str]) -> None:
+    parsed = analysis.parse(" ".join(pieces))
+    conditions = {*parsed.required, *parsed.phrases, *parsed.excluded}
+    loosened = analysis.parse(analysis.loosened(" ".join(pieces), dropped=conditions))
+    if parsed.words:
+        assert not conditions & {*loosened.required, *loosened.phrases, *loosened.excluded}
+        assert loosened.words.lower().split() == parsed.words.lower().split()

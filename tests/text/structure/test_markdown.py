@@ -1,0 +1,128 @@
+"""Frontmatter is read, and the body is returned whatever the frontmatter contains."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.text.structure import markdown
+
+
+def test_frontmatter_gives_title_language_date_and_metadata():
+    parsed = markdown.parse(
+        "---\ntitle: Site visit\nlang: de\ndate: 2024-05-13\ntags: [a, b]\n---\n\n# Other\n\nBody.\n"
+    )
+    assert parsed.title == "Site visit"
+    assert parsed.language == "de"
+    assert parsed.created_at == datetime(2024, 5, 13, tzinfo=UTC)
+    assert parsed.metadata == {"title": "Site visit", "lang": "de", "date": "2024-05-13", "tags": ["a", "b"]}
+    assert parsed.body == "# Other\n\nBody.\n"
+    assert parsed.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# One **bold** [link](http://x) #\n\n# Two", "One bold link"),
+        ("intro\n\nUnderlined\n==========\n", "Underlined"),
+        ("```\n# in code\n```\n\n# Real", "Real"),
+        ("## Only level two", None),
+        ("#hashtag", None),
+        ("plain", None),
+    ],
+)
+def test_the_title_is_the_first_level_one_heading_outside_code(text, title):
+    assert markdown.parse(text).title == title
+
+
+@pytest.mark.parametrize(
+    ("value", "moment"),
+    [
+        ("2024-05-13T10:00:00+02:00", datetime(2024, 5, 13, 8, tzinfo=UTC)),
+        ("'2024-05-13 10:00'", datetime(2024, 5, 13, 10, tzinfo=UTC)),
+        ("2024-05-13 10:00:00", datetime(2024, 5, 13, 10, tzinfo=UTC)),
+    ],
+)
+def test_dates_are_read_in_utc(value, moment):
+    assert markdown.parse(f"---\ncreated_at: {value}\n---\nx").created_at == moment
+
+
+def test_an_invalid_date_is_reported_and_ignored():
+    parsed = markdown.parse("---\ndate: soon\n---\nx")
+    assert parsed.created_at is None
+    assert parsed.warnings == ("frontmatter's date is not an ISO 8601 date: ignored",)
+
+
+BOMB = "a: &a [x, x]\n" + "".join(
+    f"{name}: &{name} [*{before}, *{before}, *{before}, *{before}]\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+MERGE_BOMB = "a: &a {k: v}\n" + "".join(
+    f"{name}: &{name} {{<<: [*{before}, *{before}, *{before}]}}\n"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        BOMB,
+        MERGE_BOMB,
+        "a: &a [*a]\n",
+        "x: !!python/object/apply:os.system [ls]\n",
+        "x: !!python/name:os.system\n",
+        "big: " + "x" * 5_000_000 + "\n",
+        "deep: " + "[" * 5_000 + "]" * 5_000 + "\n",
+        "many: [" + "1," * 20_000 + "]\n",
+        "number: " + "9" * 5_000 + "\n",
+        "title: one: two\n",
+        "when: 2024-13-45\n",
+        "{a: b}: c\n",
+        "tab:\t\n\t- x\n",
+    ],
+)
+def test_hostile_frontmatter_is_left_out_with_a_warning_and_the_body_stays(block):
+    parsed = markdown.parse(f"---\n{block}---\n# Head\n\nThe body.")
+    assert parsed.body == "# Head\n\nThe body."
+    assert parsed.title == "Head"
+    assert parsed.metadata == {}
+    assert len(parsed.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["---\ntitle: x\nnever closed", "---\n- a\n- b\n---\nrest", "---\njust words\n---\nrest"]
+)
+def test_what_is_no_frontmatter_stays_text(text):
+    parsed = markdown.parse(text)
+    assert parsed.body == text
+    assert parsed.metadata == {}
+    assert len(parsed.warnings) == 1
+
+
+def test_a_rule_inside_the_text_opens_no_frontmatter():
+    assert markdown.parse("intro\n---\na: b\n---\n").body == "intro\n---\na: b\n---\n"
+
+
+def test_metadata_is_plain_json():
+    parsed = markdown.parse(
+        "---\nday: 2024-05-13\nmoment: 2024-05-13 10:00:00\nnan: .nan\ninf: [.inf, 1]\n1: one\nnull: none\n"
+        'raw: !!binary aGk=\nset: !!set {a}\nhuge: 99999999999999999999\nnul: "a\\0b"\n---\nx'
+    )
+    assert json.loads(json.dumps(parsed.metadata, allow_nan=False)) == parsed.metadata
+    assert parsed.metadata["day"] == "2024-05-13"
+    assert parsed.metadata["moment"] == "2024-05-13T10:00:00"
+    assert "nan" not in parsed.metadata
+    assert parsed.metadata["inf"] == [1]
+    assert parsed.metadata["1"] == "one"
+    assert parsed.metadata["nul"] == "ab"
+
+
+@given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!#|>'\"\n 1.,~?%@")), st.text(alphabet=st.characters(codec="utf-8")))
+def test_no_frontmatter_makes_parsing_fail_or_loses_the_body(block, body):
+    parsed = markdown.parse(f"---\n{block}\n---\n{body}")
+    assert parsed.body.endswith(body.lstrip("\n")) or parsed.body == ""
+    json.dumps(parsed.metadata, allow_nan=False)

@@ -1,0 +1,265 @@
+"""Cleaning keeps visible text and removes the rest, for any bytes."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from ftfy import fix_encoding
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from app.errors import BadRequest
+from app.text.words import cleaning
+
+ANY_TEXT = st.text(alphabet=st.characters(codec=None))
+NASTY = st.text(
+    alphabet=st.sampled_from(
+        "aZéß \t\n\r\x00\x07\x0b\x0c\x1b\x85\xa0\xad-#*`|1.\ud800\udfff\u0301\u0323\u0344\u0958\u1100\u1161\u200b\u200c"
+        "\u200d\u202e\u2028\u2060\u2764\ufe0f\ufb01\ufeff\U0001f600\U0001f468\U000e0041"
+    )
+)
+# Symbols that NFC replaces by letters or brackets, marks that compose, and what decides whether a joiner is kept.
+COMPOSING = st.text(
+    alphabet=st.sampled_from(
+        "=<-\n\u0338\u0301\u0340\u0345\u0374\u0627\u0653\u0915\u093c\u0958\u09be\u09c7\u17b4\u1e9b\u200b\u200c"
+        "\u200d\u20e3\u2126\u212a\u212b\u2190\u2329\u232a\u2adc\u2764\u3164\ufe0f\uf900\U0001f468\U0001d15e"
+    )
+)
+
+
+# What UTF-8 looks like in Windows-1252, with what cleaning removes or composes in between.
+MISREAD = st.text(alphabet=st.sampled_from("AÃÂâ€™œ©¼ŸÐ¿ï»¨é\n -\x00\x80\x85\x9d\xa0\u0302\u0303\u200b\u2028\u20ac漢"))
+
+
+@given(st.one_of(ANY_TEXT, NASTY, COMPOSING, MISREAD))
+@example("A\u0303©")
+@example("Ã\x00©")
+@example("\u2126\ufe0f")
+@example("\u09be\u200c\u2329")
+def test_cleaning_twice_changes_nothing(text):
+    once = cleaning.clean(text)
+    again = cleaning.clean(once.text)
+    assert again.text == once.text
+    assert again.warnings == ()
+
+
+@given(st.one_of(ANY_TEXT, NASTY))
+def test_a_cleaned_text_can_always_be_stored(text):
+    cleaned = cleaning.clean(text).text
+    cleaned.encode("utf-8")
+    assert not set("\x00\r\x0b\x0c\ufeff\u200b\u202e") & set(cleaned)
+    assert "\n\n\n\n" not in cleaned
+    assert unicodedata.is_normalized("NFC", cleaned)
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N"], max_codepoint=0x24F)))
+def test_plain_words_are_unchanged(text):
+    composed = unicodedata.normalize("NFC", text)
+    cleaned = cleaning.clean(composed)
+    assert cleaned.text == composed or cleaned.warnings == (REPAIRED,)
+
+
+REPAIRED = "characters that had been decoded in a wrong encoding repaired"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["François, café", "don’t “stop” – 5 € °C", "Straße über Øre", "привет", "日本語", "à la", "plain, then naïve"],
+)
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_utf8_that_was_decoded_as_windows_1252_is_repaired_line_by_line(text, rounds):
+    misread = text
+    for _ in range(rounds):
+        misread = "".join(bytes([byte]).decode("cp1252", "ignore") or chr(byte) for byte in misread.encode())
+    cleaned = cleaning.clean(f"Ana’s notes, naïve\n{misread}\n")
+    assert cleaned.text == f"Ana’s notes, naïve\n{text}"
+    assert cleaned.warnings == (REPAIRED,)
+
+
+MISREAD = ("Ã", "©", "â€™", "Â", " ", "a", "é", "“", "œ", "ГўВЂВ", "à", "²", "plain words here, ")
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(MISREAD)))
+def test_mojibake_is_found_wherever_it_is(parts):
+    """ftfy is asked only about what is near characters that are not ASCII."""
+    text = f"Ana {''.join(parts)} end"
+    assert cleaning._repaired(text, []) == (text if text.isascii() else fix_encoding(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["SÃO PAULO, VOCÊ NÃO É", "IRMÃ “BOA”", "C’EST ÀÉ", "ÂNGELA’S “ÅNGSTRÖM”", "Ελλάδα – «ναι»", "™ © ® € £ ±"]
+)
+def test_letters_that_mojibake_consists_of_stay(text):
+    assert cleaning.clean(text) == cleaning.Cleaned(text)
+
+
+@pytest.mark.parametrize(
+    ("dirty", "expected"),
+    [
+        ("a\r\nb\rc", "a\nb\nc"),
+        ("\ufeffhead\x00line\x07", "headline"),
+        ("e\u0301", "é"),
+        ("ﬁnd the oﬃce ﬂoor", "find the office floor"),
+        ("co\xadoperate", "cooperate"),
+        ("an exam-\nple of prose", "an example of prose"),
+        ("line one  \nline two\t", "line one\nline two"),
+        ("a\n\n\n\n\n\nb", "a\n\n\nb"),
+        ("pay\u202eload \u2066x\u2069", "payload x"),
+        ("hid\U000e0041\U000e0042den", "hidden"),
+        ("zero\u200bwidth\u2060", "zerowidth"),
+        ("broken \ud83d half", "broken  half"),
+        ("page one\x0cpage two", "page one\npage two"),
+    ],
+)
+def test_what_scanners_and_editors_leave_behind_is_removed(dirty, expected):
+    assert cleaning.clean(dirty).text == expected
+
+
+@pytest.mark.parametrize("kept", ["👨‍👩‍👧 ❤️ 1️⃣", "می‌خواهم", "क्‍ष", "naïve café", "日本語", "\tindented\n    code"])
+def test_joiners_are_kept_where_they_change_the_visible_text(kept):
+    assert cleaning.clean(kept).text == kept
+    assert cleaning.clean(kept).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "- foo-\nbar",
+        "```\nlet foo-\nbar\n```",
+        "    foo-\nbar",
+        "# foo-\nbar",
+        "A-\nb",
+        "foo-\nBar",
+        "10-\n20",
+        "foo -\nbar",
+    ],
+)
+def test_hyphens_outside_prose_are_left_alone(kept):
+    assert cleaning.clean(kept).text == kept
+
+
+def test_every_removal_is_reported_as_a_warning():
+    warnings = cleaning.clean("a\x00b\u200bc\ud800d\ufe0fe").warnings
+    assert warnings == (
+        "broken surrogates removed",
+        "control characters removed",
+        "invisible characters removed",
+        "stray joiners removed",
+    )
+
+
+def test_ten_thousand_stacked_accents_are_cut_to_thirty():
+    cleaned = cleaning.clean("z" + "\u0301\u0323" * 5_000 + " end")
+    assert len(cleaned.text) <= len("z end") + cleaning.MAX_MARKS
+    assert "long runs of combining marks shortened" in cleaned.warnings
+
+
+@pytest.mark.parametrize("hostile", [" ", "\n", "a-\n", "\u200d", "\u0301\u0323", "-\n", "e\ufe0f", " \t\n"])
+def test_a_hostile_megabyte_is_cleaned_like_a_small_piece_of_it(hostile):
+    cleaned = cleaning.clean(hostile * (1_000_000 // len(hostile))).text
+    assert cleaning.clean(cleaned).text == cleaned
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ("grüße".encode(), "grüße"),
+        (b"\xef\xbb\xbfhead", "head"),
+        ("grüße €".encode("utf-16"), "grüße €"),
+        ("plain words".encode("utf-16-le"), "plain words"),
+        ("plain words".encode("utf-16-be"), "plain words"),
+        ("wide".encode("utf-32"), "wide"),
+        ("caf\xe9 \x93quoted\x94".encode("latin-1"), "café “quoted”"),
+        (b"caf\xe9 \x81", "caf\xe9 \x81"),
+        (b"a\x00b, the rest of a sentence", "a\x00b, the rest of a sentence"),
+        (b"", ""),
+    ],
+)
+def test_bytes_are_read_in_the_encoding_they_were_written_in(raw, text):
+    assert cleaning.decode(raw).text == text
+
+
+def test_a_guessed_encoding_is_reported_and_utf8_is_not():
+    assert cleaning.decode("grüße".encode()).warnings == ()
+    assert cleaning.decode("grüße".encode("cp1252")).warnings == ("not UTF-8: read as Windows-1252",)
+    assert cleaning.decode(b"\xff\xfea\x00b").warnings == ("read as UTF-16-LE", "undecodable bytes were replaced")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"%PDF-1.7\n1 0 obj",
+        b"\x89PNG\r\n\x1a\n" + bytes(64),
+        b"PK\x03\x04" + bytes(30),
+        bytes(range(256)) * 4,
+        bytes(100),
+    ],
+)
+def test_binary_content_is_refused_with_the_field_named(raw):
+    with pytest.raises(BadRequest) as refusal:
+        cleaning.decode(raw)
+    assert refusal.value.field == "content"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_either_text_or_a_bad_request(raw):
+    try:
+        decoded = cleaning.decode(raw)
+    except BadRequest:
+        return
+    cleaning.clean(decoded.text).text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "blank", ["", "  \n\t", "\u200b\u2060\ufeff", "\x00\x07", "\u3164\u2800\u00ad", "\ud800", "\U000e0041"]
+)
+def test_what_cannot_be_seen_is_blank(blank):
+    assert cleaning.is_blank(blank)
+
+
+@pytest.mark.parametrize("visible", ["a", "...", "😀", "日", " \u200b! ", "0"])
+def test_what_can_be_seen_is_not_blank(visible):
+    assert not cleaning.is_blank(visible)
+
+
+@pytest.mark.parametrize("piece", range(1, 12))
+def test_a_text_cleaned_in_pieces_equals_one_cleaned_at_once(piece, monkeypatch):
+    parts = [
+        "e\u0301",
+        "\u0301" * 40,
+        "a \t",
+        "\r\n",
+        "\r",
+        "\n\n\n",
+        "\x00",
+        "\n",
+        "wor-\nd",
+        "👩\u200d👩",
+        "\u200d",
+        "ﬁ",
+        "```\n",
+    ]
+    texts = [first + second + third for first in parts for second in parts for third in parts]
+    whole = [cleaning.clean(text) for text in texts]
+    monkeypatch.setattr(cleaning, "PIECE", piece)
+    assert [cleaning.clean(text) for text in texts] == whole
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1251", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("koi8_r", "Известковый раствор сохнет медленно, потому что зимой холодно. "),
+        ("cp1253", "Ο ασβέστης στεγνώνει αργά τον χειμώνα, γιατί κάνει κρύο. "),
+        ("shift_jis", "石灰モルタルは冬にゆっくり乾きます。壁を塗る前に水で濡らします。"),
+        ("gb18030", "石灰砂浆在冬天干得很慢,抹墙之前先用水打湿。"),
+        ("cp949", "석회 모르타르는 겨울에 천천히 마릅니다. "),
+        ("cp1252", "Der Mörtel trocknet über Nacht – größere Flächen später. "),
+    ],
+)
+def test_a_text_in_an_older_encoding_of_its_script_is_read_with_a_warning(encoding: str, text: str) -> None:
+    decoded = cleaning.decode((text * 5).encode(encoding))
+    assert decoded.text == text * 5
+    assert decoded.warnings
