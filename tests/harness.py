@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import httpx
@@ -27,12 +27,20 @@ from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, IngestResult, Query, Upload, Vector
-from app.store.connection import transactions as store_db
-from app.store.connection.transactions import Database
+from app.store.connection import transactions
+from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""
+
+
+Posed = TypeVar("Posed", Reading, Writing)
+
+
+def posing_as(transaction: Posed, user_id: str) -> Posed:
+    """The same transaction with another user in its statements, whom row-level security must not believe."""
+    return type(transaction)(transaction._entered, user_id)
 
 
 def new_user(name: str = "user") -> str:
@@ -188,7 +196,7 @@ async def client(app: FastAPI, **headers: str) -> AsyncIterator[httpx.AsyncClien
 async def as_owner(db: Database) -> AsyncIterator[Database]:
     """The same database, connected as its owner."""
     address = db.pool.engine.url.set(username=postgres.OWNER).render_as_string(hide_password=False)
-    owner = store_db.connect(address, pool_size=1, pool_wait_s=30.0)
+    owner = transactions.connect(address, pool_size=1, pool_wait_s=30.0)
     try:
         yield owner
     finally:

@@ -12,7 +12,7 @@ from pathlib import Path
 from app.evaluation import beir, metrics, runner
 from app.evaluation.runner import Strategy
 from app.pipelines.running.services import Services
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 from app.store.embedded.postgres import OWNER, SERVICE_ROLE, EmbeddedPostgres
 from app.store.maintenance import migration
 from benchmarks.peers import environments, measure, own, postgres
@@ -166,7 +166,7 @@ async def _measure_own(named: NamedSet, given: Material, workplace: Workplace, r
         model = workplace.embedder.model
         owner_dsn = workplace.server.dsn(user=OWNER, database=DATABASE)
         await migration.upgrade(owner_dsn, model=model.name, dimension=model.dimension)
-        database = store_db.connect(
+        database = transactions.connect(
             workplace.server.dsn(user=SERVICE_ROLE, database=DATABASE), pool_size=4, pool_wait_s=30.0
         )
         services = dataclasses.replace(workplace.services, db=database, owner=None, embedder=workplace.embedder)

@@ -23,7 +23,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app import errors
 from app.shapes import Vector
 from app.store.connection import engines, sql, vectors
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.pools import Entered
+from app.store.connection.transactions import Writing
+from app.store.connection.vector_tables import VectorTables
 from app.store.entities import mentions
 from app.store.entities.mentions import Mention, NameEntity
 from app.store.schema import tables
@@ -128,10 +130,10 @@ class Owner:
         )
         await self._copy_vectors(user_id, batch, first_no)
         named = list({name.entity_id: name for _place, name, _count in batch.named}.values())
-        own = Writing(Reading(self._connection))
-        await mentions.ensure(own, user_id, batch.titled, origin="title")
-        await mentions.ensure(own, user_id, named, origin="text")
-        await mentions.add(own, user_id, batch.mentions(first_no))
+        own = Writing(Entered(self._connection, VectorTables(0, 0)), user_id)
+        await mentions.ensure(own, batch.titled, origin="title")
+        await mentions.ensure(own, named, origin="text")
+        await mentions.add(own, batch.mentions(first_no))
 
     async def _copy_vectors(self, user_id: str, batch: Batch, first_no: int) -> None:
         raw = (await self._connection.get_raw_connection()).driver_connection

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from app.shapes import HybridRequest
-from app.store.connection.transactions import Database, graph_rows
+from app.store.connection.transactions import Database
 from app.store.search import recall
 
 GRAPH = "ix_embeddings_embedding"
@@ -26,7 +26,7 @@ Node = dict[str, Any]
 async def violations(db: Database, asked: HybridRequest, *, graph: bool) -> list[str]:
     """Returns what is wrong with the plan of a search that is to use the HNSW graph, or an exact scan."""
     async with db.reading(asked.user_id, candidates=asked.candidates) as reading:
-        statement, binds = recall.prepared(asked, stored=graph_rows(reading))
+        statement, binds = recall.prepared(asked, stored=reading.graph_rows)
         explained = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statement.text}")
         found = (await reading.execute(explained, binds)).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]

@@ -29,8 +29,7 @@ from running_service import DOCUMENTS, FULL, SEARCH
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
-from app.store.connection import transactions as store_db
-from app.store.connection import vectors
+from app.store.connection import transactions, vectors
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 
@@ -78,7 +77,7 @@ def _embedder(name: str, url: str, embedder: FakeEmbedder) -> dict[str, str]:
 
 async def _store(address: Any) -> None:
     """Store the chunks: a few as an upload stores them, the others as rows, which takes seconds instead of minutes."""
-    database = store_db.connect(address.service_dsn, pool_size=2)
+    database = transactions.connect(address.service_dsn, pool_size=2)
     tenant = Tenant(database, embedder=OLD, user_id="local")
     first = min(CHUNKS, 100)
     await tenant.many([Upload(text(n), uri=f"stone-{n}", title="Stones") for n in range(first)])

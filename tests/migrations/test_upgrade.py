@@ -211,7 +211,7 @@ async def _results(database: transactions.Database) -> dict[str, list[UUID]]:
 async def _linked(database: transactions.Database) -> dict[UUID, str | None]:
     """The names that link the first document to other chunks, by chunk."""
     async with database.searching("ana") as reading:
-        assert transactions.version(reading).data == 7
-        assert [entity.name for entity in await entities.page(reading, "ana", limit=9)] == ["Ilse Brandt"]
+        assert reading.version.data == 7
+        assert [entity.name for entity in await entities.page(reading, limit=9)] == ["Ilse Brandt"]
         chunks = await links.follow(reading, LinkRequest("ana", sources={HARBOUR: 1.0}))
         return {chunk.chunk_id: chunk.linked_name for chunk in chunks if chunk.linked}

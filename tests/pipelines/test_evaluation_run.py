@@ -16,4 +16,4 @@ async def test_names_in_metadata_are_matched_in_earlier_documents_before_the_que
     loaded = beir.EvaluationSet((minutes, plan), (beir.JudgedQuestion("1", "landing", {"plan": 1}),), skipped=0)
     await runner.run(loaded, runner.Strategy("auto"), runner.Tenant(tenant.user_id), services=tenant.services())
     async with tenant.db.shared() as shared:
-        assert await jobs.count(shared, tenant.user_id, name_changes.JOB) == 0
+        assert await jobs.count(shared.as_user(tenant.user_id), name_changes.JOB) == 0

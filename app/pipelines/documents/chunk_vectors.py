@@ -19,7 +19,6 @@ from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel
 from app.shapes import DocumentDraft
-from app.store.connection import vector_tables
 from app.store.connection.transactions import Writing
 from app.store.documents import documents, embedding_cache
 from app.store.documents.document_rows import VectorValue
@@ -98,13 +97,13 @@ async def find(texts: Mapping[UUID, str], user_id: str, services: Services) -> C
 async def known(texts: Mapping[UUID, str], user_id: str, services: Services) -> KnownVectors:
     """The vectors that are stored with the user's chunks or in the user's cache. Raises DatabaseUnavailable."""
     async with services.db.reading(user_id) as reading:
-        stored = await documents.known_vectors(reading, user_id, keys=list(texts))
+        stored = await documents.known_vectors(reading, keys=list(texts))
         hashes = {key: _hash(text) for key, text in texts.items() if key not in stored} if services.cache.size else {}
         found = {}
         if hashes:
             model = _cached_model(services.embedder.model)
-            found = await embedding_cache.find(reading, user_id, model, list(hashes.values()))
-        target = await reembedding.target(reading) if vector_tables.of(reading).next else None
+            found = await embedding_cache.find(reading, model, list(hashes.values()))
+        target = await reembedding.target(reading) if reading.vector_tables.next else None
     cached = {key: found[text_hash] for key, text_hash in hashes.items() if text_hash in found}
     return KnownVectors({**stored, **cached}, frozenset(cached), target)
 
@@ -149,7 +148,7 @@ async def cached_or_computed(
         return dict(await computed(texts, embedder))
     model, hashes = _cached_model(embedder.model), {key: _hash(text) for key, text in texts.items()}
     async with services.db.reading(user_id) as reading:
-        cached = await embedding_cache.find(reading, user_id, model, list(hashes.values()))
+        cached = await embedding_cache.find(reading, model, list(hashes.values()))
     new = await computed({key: text for key, text in texts.items() if hashes[key] not in cached}, embedder)
     services.cache.hits += len(texts) - len(new)
     services.cache.misses += len(new)
@@ -158,9 +157,9 @@ async def cached_or_computed(
     return {key: new[key] if key in new else cached[hashes[key]] for key in texts}
 
 
-async def store_target(db: Writing, user_id: str, document_ids: Sequence[UUID], target: TargetVectors) -> None:
+async def store_target(db: Writing, document_ids: Sequence[UUID], target: TargetVectors) -> None:
     """Store the vectors of the model that is to replace the present one, in the transaction that stores documents."""
-    await reembedding.add_documents(db, user_id, document_ids, target.by_key, table=target.table)
+    await reembedding.add_documents(db, document_ids, target.by_key, table=target.table)
 
 
 async def computed(texts: Mapping[Key, str], embedder: Embedder) -> dict[Key, array[float]]:
@@ -181,9 +180,9 @@ async def _cache(changes: CacheChanges, user_id: str, services: Services) -> Non
         return
     try:
         async with services.db.writing(user_id) as writing:
-            await embedding_cache.record_hits(writing, user_id, changes.model, changes.used)
-            await embedding_cache.add(writing, user_id, changes.model, changes.new)
-            await embedding_cache.evict(writing, user_id, most=services.cache.size)
+            await embedding_cache.record_hits(writing, changes.model, changes.used)
+            await embedding_cache.add(writing, changes.model, changes.new)
+            await embedding_cache.evict(writing, most=services.cache.size)
     except errors.StepwellError as error:
         log.warning("vectors were not cached: %s", error.code, extra={"action": "vectors_not_cached"})
 

@@ -39,8 +39,8 @@ async def change(
     """
     for _attempt in range(ATTEMPTS):
         async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, user_id, document_id)
-            await gazetteers.current(reading, user_id)
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
         patched = _patched(source, patch)
         check_metadata(dict(patched.metadata))
         result = await _store(source, patched, user_id, services)
@@ -54,8 +54,8 @@ async def move(document_id: UUID, upload: Upload, user_id: str, services: Servic
     cleaned = await cancellable.run(len(upload.content), partial(document_drafts.clean, upload))
     for _attempt in range(ATTEMPTS):
         async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, user_id, document_id)
-            await gazetteers.current(reading, user_id)
+            source = await documents.source(reading, document_id)
+            await gazetteers.current(reading)
         result = await _store(source, cleaned, user_id, services)
         if result is not None:
             return result
@@ -151,14 +151,14 @@ async def _store_attributes(
 ) -> IngestResult | None:
     document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:
-        if not await documents.change(writing, user_id, source, draft, vectors_by_key=None):
+        if not await documents.change(writing, source, draft, vectors_by_key=None):
             return None
         if source.document.chunk_count > mention_extraction.MOST_CHUNKS:
-            await document_links.enqueue(writing, user_id, document_id)
+            await document_links.enqueue(writing, document_id)
         else:
             keys = services.chunking_options.entity_keys
-            before = await mention_extraction.relink(writing, user_id, document_id, keys=keys)
-            await mentions.prune(writing, user_id, before)
+            before = await mention_extraction.relink(writing, document_id, keys=keys)
+            await mentions.prune(writing, before)
     return _result(source, draft, "changed", 0)
 
 
@@ -175,11 +175,11 @@ async def _store_text(
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
     document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:
-        if not await documents.change(writing, user_id, source, draft, vectors_by_key=found.by_key):
+        if not await documents.change(writing, source, draft, vectors_by_key=found.by_key):
             return None
-        await chunk_vectors.store_target(writing, user_id, [document_id], found.target)
-        await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
-        await llm_entities.enqueue(writing, user_id, [document_id], services.chunking_options)
+        await chunk_vectors.store_target(writing, [document_id], found.target)
+        await mention_extraction.link(writing, document_id, keys=services.chunking_options.entity_keys)
+        await llm_entities.enqueue(writing, [document_id], services.chunking_options)
     return _result(source, draft, "changed", len(found.computed))
 
 

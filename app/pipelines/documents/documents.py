@@ -13,7 +13,6 @@ from app.store.accounts import audit
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import documents, staging
-from app.store.entities import mentions
 from app.store.maintenance import migration
 
 READY_WAIT_S = 1.0
@@ -23,15 +22,15 @@ READY_WAIT_S = 1.0
 async def get(document_id: UUID, user_id: str, *, db: Database) -> Document:
     """One document with its text. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        return await documents.get(reading, user_id, document_id)
+        return await documents.get(reading, document_id)
 
 
 @retry_read
 async def get_containing(id: UUID, user_id: str, *, db: Database) -> Document:
     """The document of this id, or the one that contains the chunk of this id, with its text. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        document_id = await documents.of_chunk(reading, user_id, id)
-        return await documents.get(reading, user_id, document_id or id)
+        document_id = await documents.of_chunk(reading, id)
+        return await documents.get(reading, document_id or id)
 
 
 @retry_read
@@ -40,14 +39,14 @@ async def page(
 ) -> list[Document]:
     """Documents without their text, newest first."""
     async with db.reading(user_id) as reading:
-        return await documents.page(reading, user_id, limit=limit, after=after, uri=uri)
+        return await documents.page(reading, limit=limit, after=after, uri=uri)
 
 
 @retry_read
 async def chunks(document_id: UUID, user_id: str, *, db: Database, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        return await documents.chunks(reading, user_id, document_id, limit=limit, offset=offset)
+        return await documents.chunks(reading, document_id, limit=limit, offset=offset)
 
 
 async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
@@ -56,42 +55,42 @@ async def delete(document_id: UUID, user_id: str, *, db: Database, actor: str = 
     Raises NotFound.
     """
     async with db.writing(user_id) as writing:
-        return (await delete_within(writing, user_id, document_id, actor=actor))[0]
+        return (await delete_within(writing, document_id, actor=actor))[0]
 
 
 async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> RowCounts:
     """Remove the document with this URI as `delete` does, and cancel jobs that would store one. Raises NotFound."""
     identity = document_drafts.uri_identity(uri)
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        cancelled = await staging.supersede(writing, user_id, identities=[identity])
-        found = await documents.find(writing, user_id, identity=identity)
+        await writing.lock()
+        cancelled = await staging.supersede(writing, identities=[identity])
+        found = await documents.find(writing, identity=identity)
         if found is not None:
-            return (await delete_within(writing, user_id, found.document_id, actor=actor))[0]
+            return (await delete_within(writing, found.document_id, actor=actor))[0]
         for document_id in cancelled:
-            await _record(writing, user_id, document_id, RowCounts(), actor=actor)
+            await _record(writing, document_id, RowCounts(), actor=actor)
         if not cancelled:
             raise errors.NotFound("The user has no document with this uri.")
         return RowCounts()
 
 
-async def delete_within(writing: Writing, user_id: str, document_id: UUID, *, actor: str) -> tuple[RowCounts, str]:
+async def delete_within(writing: Writing, document_id: UUID, *, actor: str) -> tuple[RowCounts, str]:
     """Do what `delete` does in an open transaction; also returns the numbers of the chunks, as a multirange."""
-    deleted, numbers = await documents.delete(writing, user_id, document_id)
-    await _record(writing, user_id, document_id, deleted, actor=actor)
+    deleted, numbers = await documents.delete(writing, document_id)
+    await _record(writing, document_id, deleted, actor=actor)
     return deleted, numbers
 
 
-async def _record(writing: Writing, user_id: str, document_id: UUID, deleted: RowCounts, *, actor: str) -> None:
+async def _record(writing: Writing, document_id: UUID, deleted: RowCounts, *, actor: str) -> None:
     counts = {"chunks": deleted.chunks, "mentions": deleted.mentions}
-    await audit.record(writing, Event(user_id, actor, "document.deleted", str(document_id), counts))
+    await audit.record(writing, Event(writing.user_id, actor, "document.deleted", str(document_id), counts))
 
 
 @retry_read
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        return await documents.stats(reading, user_id)
+        return await documents.stats(reading)
 
 
 async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:

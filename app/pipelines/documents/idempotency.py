@@ -25,7 +25,7 @@ async def claim(key: str, user_id: str, *, db: Database) -> KeptResponse | None:
     Raises StillRunning while that request is processed.
     """
     async with db.preparing(user_id) as writing:
-        use = await idempotency.claim(writing, user_id, key)
+        use = await idempotency.claim(writing, key)
     if use is not None and use.status is None:
         raise errors.StillRunning("A request with this key is being processed: wait for its response.", field=HEADER)
     return use
@@ -41,6 +41,6 @@ async def record(key: str, user_id: str, use: KeptResponse, *, db: Database) -> 
     """Keep the response to a request that has succeeded, unless it is too long; otherwise release the key."""
     async with db.preparing(user_id) as writing:
         if use.status is not None and 200 <= use.status < 300 and len(use.body or "") <= MAX_BODY:
-            await idempotency.record(writing, user_id, key, use)
+            await idempotency.record(writing, key, use)
         else:
-            await idempotency.release(writing, user_id, key)
+            await idempotency.release(writing, key)

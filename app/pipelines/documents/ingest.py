@@ -63,8 +63,8 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     """
     db = services.db
     async with db.reading(user_id) as reading:
-        document = await documents.get(reading, user_id, document_id)
-        await gazetteers.current(reading, user_id)
+        document = await documents.get(reading, document_id)
+        await gazetteers.current(reading)
     if upload.uri is None and document.uri is not None:
         upload = dataclasses.replace(upload, uri=document.uri)
     draft = await _prepared(upload, services)
@@ -73,11 +73,11 @@ async def replace(document_id: UUID, upload: Upload, user_id: str, services: Ser
     batch = UploadBatch([(upload, draft)], retry_s=REQUEST_RETRY_S)
     await batch.embed([draft], user_id, services)
     async with db.writing(user_id) as writing:
-        status = await documents.replace(writing, user_id, document_id, draft, vectors_by_key=batch.vectors)
+        status = await documents.replace(writing, document_id, draft, vectors_by_key=batch.vectors)
         if status != "unchanged":
-            await chunk_vectors.store_target(writing, user_id, [document_id], batch.target)
-            await mention_extraction.link(writing, user_id, document_id, keys=services.chunking_options.entity_keys)
-            await llm_entities.enqueue(writing, user_id, [document_id], services.chunking_options)
+            await chunk_vectors.store_target(writing, [document_id], batch.target)
+            await mention_extraction.link(writing, document_id, keys=services.chunking_options.entity_keys)
+            await llm_entities.enqueue(writing, [document_id], services.chunking_options)
     return batch.result(document_id, status, draft)
 
 

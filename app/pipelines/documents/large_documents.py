@@ -25,11 +25,10 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
-from app.store.connection.transactions import Writing
+from app.store.connection.transactions import Transaction, Writing
 from app.store.documents import document_puts, documents, staging
 from app.store.documents.documents import DocumentSource
 from app.store.documents.staging import Slice, StagedDocument
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.text.names import names
 
@@ -74,19 +73,19 @@ async def queue(
     Nothing is queued if the same is stored, or is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
     async with services.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        known = await documents.find(writing, user_id, identity=draft.identity)
+        await writing.lock()
+        known = await documents.find(writing, identity=draft.identity)
         if document_id is not None:
-            await _check_target(writing, user_id, document_id, known.document_id if known else None)
+            await _check_target(writing, document_id, known.document_id if known else None)
         if known and known.same_as(draft):
             return _queued(draft, known.document_id, "unchanged", known.chunk_count)
-        if pending := await _pending(writing, user_id, draft):
+        if pending := await _pending(writing, draft):
             return pending
         target = document_id or (known.document_id if known else None)
         if target is None:
-            target = (await document_puts.unused_ids(writing, user_id, [draft]))[draft.identity]
-        await staging.supersede(writing, user_id, identities=[draft.identity], document_ids=[target])
-        return await _add(writing, user_id, target, draft, services.chunking_options)
+            target = (await document_puts.unused_ids(writing, [draft]))[draft.identity]
+        await staging.supersede(writing, identities=[draft.identity], document_ids=[target])
+        return await _add(writing, target, draft, services.chunking_options)
 
 
 async def queue_change(
@@ -97,28 +96,26 @@ async def queue_change(
     Nothing is queued if the same is being stored already. Raises NotFound, Conflict, DatabaseUnavailable.
     """
     async with services.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        if not await documents.is_current(writing, user_id, source):
+        await writing.lock()
+        if not await documents.is_current(writing, source):
             return None
-        if pending := await _pending(writing, user_id, draft):
+        if pending := await _pending(writing, draft):
             return pending
-        await documents.check_change(writing, user_id, source, draft)
-        return await _add(writing, user_id, source.document.document_id, draft, services.chunking_options)
+        await documents.check_change(writing, source, draft)
+        return await _add(writing, source.document.document_id, draft, services.chunking_options)
 
 
-async def _pending(writing: Writing, user_id: str, draft: DocumentDraft) -> IngestResult | None:
+async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
     """The result of queueing the same draft before, if its job has not ended."""
-    for version in await staging.pending(writing, user_id, identities=[draft.identity]):
+    for version in await staging.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             return dataclasses.replace(_queued(draft, version.document_id, "queued", 0), job_id=version.job_id)
     return None
 
 
-async def _add(
-    writing: Writing, user_id: str, target: UUID, draft: DocumentDraft, options: ChunkingOptions
-) -> IngestResult:
+async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: ChunkingOptions) -> IngestResult:
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
-    job_id = await staging.add(writing, user_id, target, cut)
+    job_id = await staging.add(writing, target, cut)
     return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
 
 
@@ -132,7 +129,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
     while True:
         ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
         async with services.db.reading(user_id) as reading:
-            state = await jobs.get(reading, user_id, queued.job_id)
+            state = await jobs.get(reading, queued.job_id)
         if state is None or state.status in ("failed", "cancelled"):
             raise errors.Conflict("The document was not stored: its job was cancelled or has failed.")
         if state.status == "done" and ran is None:
@@ -142,8 +139,8 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
             await asyncio.sleep(WAIT_S)
 
 
-async def _check_target(writing: Writing, user_id: str, document_id: UUID, same_identity: UUID | None) -> None:
-    if not await documents.exists(writing, user_id, document_id):
+async def _check_target(writing: Writing, document_id: UUID, same_identity: UUID | None) -> None:
+    if not await documents.exists(writing, document_id):
         raise documents.not_found()
     if same_identity not in (None, document_id):
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
@@ -166,7 +163,7 @@ class _Storing:
     def user_id(self) -> str:
         return self.run.job.user_id
 
-    async def advance(self, writing: Writing, **progress: Any) -> None:
+    async def advance(self, writing: Transaction, **progress: Any) -> None:
         """Store progress, in the transaction of the work. Raises ClaimLost."""
         self.progress |= progress
         if not await jobs.advance(writing, self.run.job, progress=self.progress, lease_s=workers.LEASE_S):
@@ -176,7 +173,7 @@ class _Storing:
 @model_switch.repeated
 async def _store(run: Run, *, services: Services) -> int:
     async with services.db.reading(run.job.user_id) as reading:
-        staged = await staging.get(reading, run.job.user_id, run.job.job_id)
+        staged = await staging.get(reading, run.job.job_id)
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
     storing = _Storing(run, staged, services, {"unit": "chunks", **run.job.progress})
@@ -197,12 +194,12 @@ async def _stage(storing: _Storing) -> None:
     options = ChunkingOptions(draft.chunk_tokens, draft.chunk_overlap)
     passages = await cancellable.run(len(draft.content), partial(_passages, draft, model, options))
     async with storing.services.db.reading(user_id) as reading:
-        done, _numbered = await staging.count(reading, user_id, storing.staged.job_id)
+        done, _numbered = await staging.count(reading, storing.staged.job_id)
     for start in range(done, len(passages), CHUNKS):
         make = partial(_chunks, passages[start : start + CHUNKS], draft, model)
         some = await cancellable.run(cancellable.LARGE, make)
         async with storing.services.db.writing(user_id) as writing:
-            await staging.stage_chunks(writing, user_id, storing.staged, some, first_index=start)
+            await staging.stage_chunks(writing, storing.staged, some, first_index=start)
             await storing.advance(writing, step="cut", done=start + len(some), total=len(passages))
     async with storing.services.db.writing(user_id) as writing:
         await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
@@ -228,7 +225,7 @@ async def _embed(storing: _Storing) -> None:
     first = 0
     while True:
         async with services.db.reading(user_id) as reading:
-            texts = await staging.texts(reading, user_id, job_id, first=first, limit=EMBEDDED)
+            texts = await staging.texts(reading, job_id, first=first, limit=EMBEDDED)
         if not texts:
             return
         draft = storing.staged.draft
@@ -240,7 +237,7 @@ async def _embed(storing: _Storing) -> None:
         embedded = storing.progress.get("embedded", 0) + len(found.computed)
         some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
         async with services.db.writing(user_id) as writing:
-            await staging.stage_vectors(writing, user_id, job_id, some, by_key=found.by_key)
+            await staging.stage_vectors(writing, job_id, some, by_key=found.by_key)
             await storing.advance(writing, step="embed", done=some.last + 1, embedded=embedded)
         first = some.last + 1
 
@@ -249,13 +246,13 @@ async def _index(storing: _Storing) -> None:
     """Store the postings of the staged chunks; each transaction is to hold the user's lock for less than a second."""
     user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
     async with db.reading(user_id) as reading:
-        _staged, first = await staging.count(reading, user_id, storing.staged.job_id)
+        _staged, first = await staging.count(reading, storing.staged.job_id)
     size = INDEXED
     while first < total:
         some = Slice(first, min(first + size, total) - 1)
         async with db.writing(user_id) as writing:
             began = time.monotonic()
-            await staging.index(writing, user_id, storing.staged, some)
+            await staging.index(writing, storing.staged, some)
             await storing.advance(writing, step="index", done=some.last + 1)
             took_s = time.monotonic() - began
         first = some.last + 1
@@ -268,19 +265,19 @@ async def _publish(storing: _Storing) -> None:
     user_id, staged, services = storing.user_id, storing.staged, storing.services
     total = int(storing.progress["total"])
     async with services.db.preparing(user_id) as writing:
-        added = not await documents.exists(writing, user_id, staged.document_id)
-        await staging.begin_publishing(writing, user_id, staged, lock_s=LOCK_S)
+        added = not await documents.exists(writing, staged.document_id)
+        await staging.begin_publishing(writing, staged, lock_s=LOCK_S)
         for first in range(0, total, CHUNKS):
             some = Slice(first, min(first + CHUNKS, total) - 1)
-            await staging.publish(writing, user_id, staged, some)
+            await staging.publish(writing, staged, some)
             await _still_wanted(storing, done=some.last + 1)
         await _take_lock(storing, writing, done=total)
-        await mentions.lock(writing, user_id)
-        other = await documents.find(writing, user_id, identity=staged.draft.identity)
+        await writing.lock()
+        other = await documents.find(writing, identity=staged.draft.identity)
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-        await staging.finish_publishing(writing, user_id, staged, staged.draft, names_version=names.VERSION)
-        await llm_entities.enqueue(writing, user_id, [staged.document_id], services.chunking_options)
+        await staging.finish_publishing(writing, staged, staged.draft, names_version=names.VERSION)
+        await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
         if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):
@@ -293,7 +290,7 @@ async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
     That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
     """
     for _ in range(int(LOCK_S / LOCK_POLL_S)):
-        if await staging.try_lock(writing, storing.user_id):
+        if await staging.try_lock(writing):
             return
         await _still_wanted(storing, done=done)
         await asyncio.sleep(LOCK_POLL_S)
@@ -317,24 +314,24 @@ async def _clean(run: Run) -> int:
     """Remove the postings of hidden chunks that no job stores, and the staged rows of jobs that have ended."""
     db, user_id, job = run.db, run.job.user_id, run.job
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        hidden = await staging.take_hidden(writing, user_id, job.job_id)
+        await writing.lock()
+        hidden = await staging.take_hidden(writing, job.job_id)
     after: str | None = job.progress.get("after", "")
     while hidden and after is not None:
         async with db.writing(user_id) as writing:
-            after = await staging.unindex(writing, user_id, job.job_id, after=after, limit=LEXEMES)
+            after = await staging.unindex(writing, job.job_id, after=after, limit=LEXEMES)
             await _advance(writing, run, {"after": after} if after is not None else {})
     while True:
         async with db.writing(user_id) as writing:
-            deleted = await staging.delete_staged(writing, user_id, limit=STAGED_ROWS)
+            deleted = await staging.delete_staged(writing, limit=STAGED_ROWS)
             await _advance(writing, run, dict(run.job.progress))
         if not deleted:
             break
     async with db.writing(user_id) as writing:
-        await staging.forget_hidden(writing, user_id, job.job_id)
+        await staging.forget_hidden(writing, job.job_id)
         if not await jobs.finish(writing, job):
             raise ClaimLost
-        await jobs.delete_finished(writing, user_id, job.kind)
+        await jobs.delete_finished(writing, job.kind)
     return hidden
 
 

@@ -20,10 +20,9 @@ from app.pipelines.documents import documents, large_documents
 from app.pipelines.jobs import workers
 from app.pipelines.running.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
-from app.store.connection.transactions import Database, Writing, custom_plans
+from app.store.connection.transactions import Database, Writing
 from app.store.documents import selections, staging
 from app.store.documents.selections import BlockKey
-from app.store.entities import mentions
 from app.store.jobs import jobs
 
 PAGE = 200
@@ -55,7 +54,7 @@ async def count(filters: Filters, user_id: str, *, db: Database) -> RowCounts:
     total = RowCounts()
     async for page in pages(filters, user_id, db=db):
         async with db.reading(user_id) as reading:
-            total += (await selections.count(reading, user_id, page))[0]
+            total += (await selections.count(reading, page))[0]
     return total
 
 
@@ -64,7 +63,7 @@ async def pages(filters: Filters, user_id: str, *, db: Database) -> AsyncIterato
     after: UUID | None = None
     while True:
         async with db.reading(user_id) as reading:
-            page = await selections.page(reading, user_id, filters, after=after, limit=PAGE)
+            page = await selections.page(reading, filters, after=after, limit=PAGE)
         if not page:
             return
         yield page
@@ -80,12 +79,12 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
     """
 
     async def find(writing: Writing, after: UUID | None) -> list[UUID]:
-        async with custom_plans(writing):
-            return await selections.page(writing, user_id, filters, after=after, limit=PAGE)
+        async with writing.custom_plans():
+            return await selections.page(writing, filters, after=after, limit=PAGE)
 
     async with services.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        await staging.cancel_selected(writing, user_id, filters)
+        await writing.lock()
+        await staging.cancel_selected(writing, filters)
     deleted = await delete_found(find, user_id, db=services.db, actor=actor)
     await _remove_postings(user_id, services)
     return SelectionDeletion(deleted.rows, await _remaining(deleted, user_id, db=services.db))
@@ -104,10 +103,10 @@ async def _delete_slice(find: Find, user_id: str, deleted: Deleted, *, db: Datab
     """Delete documents for SLICE_S seconds, at least one; false if none is left."""
     rows, ids, numbers = RowCounts(), list[UUID](), list[str]()
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
+        await writing.lock()
         began = time.monotonic()
         for document_id in await find(writing, deleted.last):
-            of_document, chunk_nos = await documents.delete_within(writing, user_id, document_id, actor=actor)
+            of_document, chunk_nos = await documents.delete_within(writing, document_id, actor=actor)
             rows += of_document
             ids.append(document_id)
             numbers.append(chunk_nos)
@@ -126,7 +125,7 @@ async def _remove_postings(user_id: str, services: Services) -> None:
     ends = time.monotonic() + REMOVAL_S
     while time.monotonic() < ends:
         async with services.db.reading(user_id) as reading:
-            if not await jobs.count(reading, user_id, staging.CLEAN):
+            if not await jobs.count(reading, staging.CLEAN):
                 return
         ran = None
         with suppress(errors.StepwellError):  # the job is repeated by a worker
@@ -139,7 +138,7 @@ async def _remaining(deleted: Deleted, user_id: str, *, db: Database) -> RowCoun
     total = RowCounts()
     for start in range(0, len(deleted.ids), PAGE):
         async with db.reading(user_id) as reading:
-            found, _numbers = await selections.count(reading, user_id, deleted.ids[start : start + PAGE])
+            found, _numbers = await selections.count(reading, deleted.ids[start : start + PAGE])
         total += replace(found, postings=0)
     if not deleted.ids:
         return total
@@ -148,6 +147,6 @@ async def _remaining(deleted: Deleted, user_id: str, *, db: Database) -> RowCoun
     after: BlockKey | None = BlockKey()
     while after is not None:
         async with db.reading(user_id) as reading:
-            postings, after = await selections.count_postings(reading, user_id, numbers, after=after)
+            postings, after = await selections.count_postings(reading, numbers, after=after)
         total += RowCounts(postings=postings)
     return total

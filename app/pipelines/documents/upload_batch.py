@@ -258,8 +258,8 @@ class UploadBatch:
 
 async def _stored_versions(user_id: str, identities: list[bytes], *, db: Database) -> dict[bytes, StoredVersion]:
     async with db.reading(user_id) as reading:
-        await gazetteers.current(reading, user_id)
-        return await documents.find_many(reading, user_id, identities=identities)
+        await gazetteers.current(reading)
+        return await documents.find_many(reading, identities=identities)
 
 
 async def _put(
@@ -273,13 +273,11 @@ async def _put(
     """Store drafts in one transaction; returns what was stored, and the duration of the transaction."""
     async with db.writing(user_id) as writing:
         began = time.monotonic()
-        stored = await document_puts.put(
-            writing, user_id, drafts, vectors_by_key=found.by_key, names_version=names.VERSION
-        )
+        stored = await document_puts.put(writing, drafts, vectors_by_key=found.by_key, names_version=names.VERSION)
         written = [put for put in stored if put.status != "unchanged"]
         if written:
-            await chunk_vectors.store_target(writing, user_id, [put.document_id for put in written], found.target)
+            await chunk_vectors.store_target(writing, [put.document_id for put in written], found.target)
             linked = [mention_extraction.put_document(put) for put in written]
-            await mention_extraction.link_all(writing, user_id, linked, keys=options.entity_keys)
-            await llm_entities.enqueue(writing, user_id, [put.document_id for put in written], options)
+            await mention_extraction.link_all(writing, linked, keys=options.entity_keys)
+            await llm_entities.enqueue(writing, [put.document_id for put in written], options)
     return stored, time.monotonic() - began

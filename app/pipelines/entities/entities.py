@@ -20,7 +20,7 @@ from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
 from app.store.accounts import audit
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Reading, Writing, retry_read
-from app.store.entities import entities, mentions, name_changes
+from app.store.entities import entities, name_changes
 from app.store.entities.entities import EntityRecord
 from app.text.names import gazetteer
 
@@ -52,19 +52,19 @@ async def add(
     new_ids = [given or entity_records.new_id(user_id, draft.type, next(iter(keys))) for given, draft, keys in named]
     new = await offload.run(size, _records, new_ids, drafts, keyed_names, computed)
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        await _check_ids(writing, user_id, chosen, keyed_names)
-        await _check_unique(writing, user_id, drafts, keyed_names, chosen)
-        await _check_members(writing, user_id, drafts, added=filter(None, chosen))
+        await writing.lock()
+        await _check_ids(writing, chosen, keyed_names)
+        await _check_unique(writing, drafts, keyed_names, chosen)
+        await _check_members(writing, drafts, added=filter(None, chosen))
         # An entity that was renamed keeps the id of its first name.
-        taken = {*await entities.existing(writing, user_id, new_ids), *filter(None, chosen)}
+        taken = {*await entities.existing(writing, new_ids), *filter(None, chosen)}
         new = [
             replace(one, entity_id=uuid4()) if given is None and one.entity_id in taken else one
             for given, one in zip(chosen, new, strict=True)
         ]
-        await entities.save(writing, user_id, new)
-        await name_changes.record(writing, user_id, {key: name for names in keyed_names for key, name in names.items()})
-        return await entities.of_ids(writing, user_id, [one.entity_id for one in new])
+        await entities.save(writing, new)
+        await name_changes.record(writing, {key: name for names in keyed_names for key, name in names.items()})
+        return await entities.of_ids(writing, [one.entity_id for one in new])
 
 
 def _keyed_names(drafts: Sequence[EntityDraft]) -> list[dict[str, str]]:
@@ -86,23 +86,21 @@ async def change(
 ) -> Entity:
     """Replace some fields of an entity, named as in EntityDraft. Raises NotFound, and what `add` raises."""
     async with db.reading(user_id) as reading:
-        before = entity_records.draft_of(await entities.get(reading, user_id, entity_id))
+        before = entity_records.draft_of(await entities.get(reading, entity_id))
     wanted = replace(before, **changed)
     is_described_alike = entity_records.description_text(wanted) == entity_records.description_text(before)
     computed = await entity_records.description_vectors([] if is_described_alike else [wanted], embedder)
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        before = entity_records.draft_of(await _added_by_user(writing, user_id, entity_id))
+        await writing.lock()
+        before = entity_records.draft_of(await _added_by_user(writing, entity_id))
         draft = replace(before, **changed)
         keyed = entity_records.name_keys(draft)
-        await _check_members(writing, user_id, [draft])
+        await _check_members(writing, [draft])
         keeps = entity_records.description_text(draft) == entity_records.description_text(before)
-        await entities.save(
-            writing, user_id, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)]
-        )
+        await entities.save(writing, [entity_records.record_of(entity_id, draft, keyed, computed, keeps=keeps)])
         renamed = entity_records.changed_names(entity_records.name_keys(before), keyed)
-        await name_changes.record(writing, user_id, renamed)
-        return await entities.get(writing, user_id, entity_id)
+        await name_changes.record(writing, renamed)
+        return await entities.get(writing, entity_id)
 
 
 async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = audit.LOCAL) -> int:
@@ -111,10 +109,10 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
     Raises NotFound, Conflict.
     """
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        before = await _added_by_user(writing, user_id, entity_id)
-        mention_count = await entities.delete(writing, user_id, entity_id)
-        await name_changes.record(writing, user_id, entity_records.name_keys(entity_records.draft_of(before)))
+        await writing.lock()
+        before = await _added_by_user(writing, entity_id)
+        mention_count = await entities.delete(writing, entity_id)
+        await name_changes.record(writing, entity_records.name_keys(entity_records.draft_of(before)))
         await audit.record(
             writing, Event(user_id, actor, "entity.deleted", str(entity_id), {"mentions": mention_count})
         )
@@ -125,7 +123,7 @@ async def remove(entity_id: UUID, user_id: str, *, db: Database, actor: str = au
 async def get(entity_id: UUID, user_id: str, *, db: Database) -> Entity:
     """One entity. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        return await entities.get(reading, user_id, entity_id)
+        return await entities.get(reading, entity_id)
 
 
 @retry_read
@@ -139,21 +137,21 @@ async def page(
 ) -> list[Entity]:
     """Entities by name; one found in documents is omitted if the user has added one of the same name."""
     async with db.reading(user_id) as reading:
-        return await entities.page(reading, user_id, limit=limit, after=after, only=only)
+        return await entities.page(reading, limit=limit, after=after, only=only)
 
 
 @retry_read
 async def find(text: str, user_id: str, *, db: Database, limit: int, only: EntityFilter | None = None) -> list[Entity]:
     """Entities with a name or alias similar to the text, most similar first; titles only by their whole name."""
     async with db.reading(user_id) as reading:
-        user_names = await gazetteers.current(reading, user_id)
+        user_names = await gazetteers.current(reading)
         similar = (await user_names.fuzzy_index()).similar(text, MAX_SIMILAR_NAMES)
         keys = dict.fromkeys(key for key, _similarity in similar)
         if (exact := gazetteer.key(text)) is not None:
             keys = {exact: None, **keys}
-        named = await entities.named(reading, user_id, keys)
+        named = await entities.named(reading, keys)
         ids = dict.fromkeys(entity for key in keys for entity in named.get(key, ()))
-        found = await entities.of_ids(reading, user_id, list(ids))
+        found = await entities.of_ids(reading, list(ids))
     only = only or EntityFilter()
     matching = [e for e in found if only.type in (None, e.type) and only.origin in (None, e.origin)]
     return matching[:limit]
@@ -165,16 +163,16 @@ async def documents(
 ) -> list[LinkedDocument]:
     """The documents that an entity is linked to, strongest link first. Raises NotFound."""
     async with db.reading(user_id) as reading:
-        await entities.get(reading, user_id, entity_id)
-        return await entities.documents(reading, user_id, entity_id, limit=limit, after=after)
+        await entities.get(reading, entity_id)
+        return await entities.documents(reading, entity_id, limit=limit, after=after)
 
 
 def _field_prefix(index: int, several: Sequence[object]) -> str:
     return f"[{index}]." if len(several) > 1 else ""
 
 
-async def _added_by_user(db: Reading, user_id: str, entity_id: UUID) -> Entity:
-    found = await entities.get(db, user_id, entity_id)
+async def _added_by_user(db: Reading, entity_id: UUID) -> Entity:
+    found = await entities.get(db, entity_id)
     if found.origin != "user":
         raise errors.Conflict(
             "This entity was found in documents and cannot be changed: add one with its name instead."
@@ -182,11 +180,9 @@ async def _added_by_user(db: Reading, user_id: str, entity_id: UUID) -> Entity:
     return found
 
 
-async def _check_ids(
-    db: Writing, user_id: str, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]
-) -> None:
+async def _check_ids(db: Writing, chosen: Sequence[UUID | None], keyed_names: Sequence[Mapping[str, str]]) -> None:
     """Raises Conflict if a chosen id is that of another entity, of the user or found in documents."""
-    origins = await entities.origins(db, user_id, filter(None, chosen))
+    origins = await entities.origins(db, filter(None, chosen))
     for index, (entity_id, names) in enumerate(zip(chosen, keyed_names, strict=True)):
         if entity_id is None:
             continue
@@ -204,7 +200,6 @@ async def _check_ids(
 
 async def _check_unique(
     db: Writing,
-    user_id: str,
     drafts: Sequence[EntityDraft],
     keyed_names: Sequence[Mapping[str, str]],
     chosen: Sequence[UUID | None],
@@ -212,7 +207,7 @@ async def _check_unique(
     """Raises Conflict if an entity has the type and name of a draft without an id, or two such drafts share them."""
     given = enumerate(zip(chosen, drafts, keyed_names, strict=True))
     pairs = {index: (draft.type, next(iter(keys))) for index, (chosen_id, draft, keys) in given if chosen_id is None}
-    taken = await entities.own(db, user_id, pairs.values())
+    taken = await entities.own(db, pairs.values())
     seen: set[tuple[str, str]] = set()
     for index, pair in pairs.items():
         field = f"{_field_prefix(index, drafts)}name"
@@ -223,11 +218,9 @@ async def _check_unique(
             raise errors.Conflict(f"The entity {taken[pair][0]} has this type and name. {_NAMESAKE}", field=field)
 
 
-async def _check_members(
-    db: Writing, user_id: str, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()
-) -> None:
+async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:
     """Raises BadRequest if a member does not exist and is not `added` by the same request."""
-    existing = await entities.existing(db, user_id, {member for draft in drafts for member in draft.members})
+    existing = await entities.existing(db, {member for draft in drafts for member in draft.members})
     existing.update(added)
     for index, draft in enumerate(drafts):
         for number, member in enumerate(draft.members):

@@ -21,7 +21,7 @@ from app.pipelines.running import model_switch, offload
 from app.providers.base import Embedder
 from app.shapes import Entity, EntityDraft
 from app.store.connection.transactions import Database, Reading
-from app.store.entities import entities, mentions, name_changes
+from app.store.entities import entities, name_changes
 from app.store.entities.entities import EntityRecord
 from app.text.names import gazetteer
 
@@ -61,15 +61,15 @@ async def run(lines: Sequence[Line], user_id: str, *, db: Database, embedder: Em
     size = entity_records.work_size(line.draft for line in lines)
     keyed = await offload.run(size, _key_names, lines)
     async with db.reading(user_id) as reading:
-        plan = await _planned(reading, user_id, lines, keyed)
+        plan = await _planned(reading, lines, keyed)
     to_embed = await offload.run(size, _drafts_to_embed, plan)
     computed = await entity_records.description_vectors(to_embed, embedder)
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        plan = await _planned(writing, user_id, lines, keyed)
+        await writing.lock()
+        plan = await _planned(writing, lines, keyed)
         new, changed = await offload.run(size, _changes, plan, computed)
-        await entities.save(writing, user_id, new)
-        await name_changes.record(writing, user_id, changed)
+        await entities.save(writing, new)
+        await name_changes.record(writing, changed)
     return await offload.run(size, _results, plan, lines)
 
 
@@ -160,24 +160,24 @@ def _key_names(lines: Sequence[Line]) -> _KeyedLines:
     return _KeyedLines(names, refused)
 
 
-async def _planned(db: Reading, user_id: str, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
+async def _planned(db: Reading, lines: Sequence[Line], keyed: _KeyedLines) -> _Plan:
     size = entity_records.work_size(line.draft for line in lines)
     valid = [line for line in lines if line.number in keyed.names]
     pairs = [keyed.pair(line) for line in valid]
-    own = await entities.own(db, user_id, pairs)
+    own = await entities.own(db, pairs)
     given = {line.entity_id for line in valid if line.entity_id is not None}
-    new_ids = {pair: entity_records.new_id(user_id, *pair) for pair in pairs}
+    new_ids = {pair: entity_records.new_id(db.user_id, *pair) for pair in pairs}
     ids = {*itertools.chain(*own.values()), *given, *new_ids.values()}
-    before = {entity.entity_id: entity for entity in await entities.of_ids(db, user_id, list(ids))}
-    extracted = {one for one, origin in (await entities.origins(db, user_id, given)).items() if origin != "user"}
+    before = {entity.entity_id: entity for entity in await entities.of_ids(db, list(ids))}
+    extracted = {one for one, origin in (await entities.origins(db, given)).items() if origin != "user"}
     plan = await offload.run(size, _match_lines, valid, keyed, _Known(own, new_ids, before, extracted))
     wanted = {member for step in plan.steps.values() for member in step.line.members}
     keys = await offload.run(size, _member_keys, wanted)
-    named = await entities.named(db, user_id, keys.values())
+    named = await entities.named(db, keys.values())
     found = list(itertools.chain(*named.values()))
-    stored = await entities.existing(db, user_id, [member for member in wanted if isinstance(member, UUID)])
+    stored = await entities.existing(db, [member for member in wanted if isinstance(member, UUID)])
     stored |= {step.entity_id for step in plan.steps.values() if step.line.entity_id is not None}
-    in_documents = {one for one, origin in (await entities.origins(db, user_id, found)).items() if origin != "user"}
+    in_documents = {one for one, origin in (await entities.origins(db, found)).items() if origin != "user"}
     own_named = {key: set(ids) - in_documents for key, ids in named.items()}
     extracted_named = {key: set(ids) & in_documents for key, ids in named.items()}
     await offload.run(size, _resolve_members, plan, _Members(keys, own_named, extracted_named, stored))

@@ -47,18 +47,18 @@ async def of_candidates(
 
     One statement reads both. With all entities in the cache, those without documents among the candidates need none.
     """
-    user_id, most = request.user_id, _documents_wanted(request, matches)
+    most = _documents_wanted(request, matches)
     chunks = {one.chunk_id: one.document_id for one in result.candidates}
-    cached = entity_cache.linked(db, user_id, [match.entity_id for match in matches], most, cache=cache)
+    cached = entity_cache.linked(db, [match.entity_id for match in matches], most, cache=cache)
     if cached is not None:
         known = set().union(*(one.strengths for one in cached.values()))
         complete = all(one.is_complete for one in cached.values())
         chunks = {chunk: document for chunk, document in chunks.items() if not complete or document in known}
     if cached is not None and not chunks:
         return EntityLinks(_counts(cached), {entity_id: one.strengths for entity_id, one in cached.items()}, {})
-    found = await entity_lookup.links(db, user_id, matches, chunks, documents=most if cached is None else None)
+    found = await entity_lookup.links(db, matches, chunks, documents=most if cached is None else None)
     if cached is None:
-        entity_cache.remember(db, user_id, found.documents, most, cache=cache)
+        entity_cache.remember(db, found.documents, most, cache=cache)
     linked = found.documents if cached is None else cached
     strengths = {
         entity_id: {

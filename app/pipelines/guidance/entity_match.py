@@ -12,7 +12,7 @@ from app.pipelines.running import offload
 from app.pipelines.running.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
 from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Query, Vector
-from app.store.connection.transactions import SearchTransaction, version
+from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup
 from app.store.guidance.entity_lookup import Match, MatchRequest
 from app.text.names import fuzzy_names, name_uses, names, query_words
@@ -71,9 +71,9 @@ async def run(
     vector = vector if may_guide else None
     matches = await get_or_find(
         cache.matches,
-        version(db),
+        db.version,
         (query.user_id, parsed.text, parsed.words, vector is None, guidance.max_entities),
-        lambda: _matches(db, query.user_id, parsed, vector, limit=guidance.max_entities),
+        lambda: _matches(db, parsed, vector, limit=guidance.max_entities),
     )
     if not may_guide:
         return EntityMatches(tuple(matches), _disabled_reason(query))
@@ -92,12 +92,12 @@ def _disabled_reason(query: Query) -> str:
 
 
 async def _matches(
-    db: SearchTransaction, user_id: str, parsed: ParsedQuery, vector: Vector | None, *, limit: int
+    db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int
 ) -> list[EntityMatch]:
     """Matches by names in the query, by names of similar spelling, and by role, team, facts and description."""
-    query_names = await _names_in(db, user_id, parsed.text)
+    query_names = await _names_in(db, parsed.text)
     request = MatchRequest(
-        user_id,
+        db.user_id,
         keys={*names.sequences(parsed.text), *query_names.exact},
         similar={key: similar.words for key, similar in query_names.similar.items()},
         roles=query_words.role_sequences(query_names.query),
@@ -114,7 +114,7 @@ async def _matches(
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    told_apart = await namesakes.told_apart(db, user_id, usable, parsed.words, vector)
+    told_apart = await namesakes.told_apart(db, usable, parsed.words, vector)
     return entity_scores.best(told_apart, limit=limit)
 
 
@@ -137,8 +137,8 @@ class _QueryNames:
     taken: frozenset[int] = frozenset()
 
 
-async def _names_in(db: SearchTransaction, user_id: str, text: str) -> _QueryNames:
-    user_names = await gazetteers.current(db, user_id, version=version(db).names)
+async def _names_in(db: SearchTransaction, text: str) -> _QueryNames:
+    user_names = await gazetteers.current(db, version=db.version.names)
     query = query_words.read(text)
     if not len(user_names.gazetteer):
         return _QueryNames(query, {}, {})

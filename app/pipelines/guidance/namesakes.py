@@ -20,7 +20,7 @@ from app.text.words import lexical
 
 
 async def told_apart(
-    db: Reading, user_id: str, matches: Sequence[EntityMatch], words: str, vector: Vector | None
+    db: Reading, matches: Sequence[EntityMatch], words: str, vector: Vector | None
 ) -> list[EntityMatch]:
     """The matches, those of namesakes with their teams and with a score reduced by how well the query fits them.
 
@@ -30,14 +30,14 @@ async def told_apart(
     groups = _groups(matches)
     if not groups:
         return list(matches)
-    known = await entity_lookup.namesakes(db, user_id, {*chain(*groups.values())}, vector)
+    known = await entity_lookup.namesakes(db, {*chain(*groups.values())}, vector)
     texts = {entity_id: _text(one) for entity_id, one in known.items()}
     fits: dict[tuple[tuple[str, str], UUID], float] = {}
     for group, ids in groups.items():
         named = {word for match in matches if _name(match) == group for word in match.use.words}
         rest = " ".join(word for word in names.words(words) if word not in named)
         of_group = {entity_id: texts[entity_id] for entity_id in ids if entity_id in texts}
-        covered = await entity_lookup.covered(db, user_id, lexical.index_text(rest, "english"), of_group)
+        covered = await entity_lookup.covered(db, lexical.index_text(rest, "english"), of_group)
         support = {
             entity_id: entity_scores.support(covered.get(entity_id, 0.0), known[entity_id].similarity)
             for entity_id in of_group

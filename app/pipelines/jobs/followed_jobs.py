@@ -12,7 +12,7 @@ from app import errors
 from app.shapes import JobState, JobStatus
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import staging
-from app.store.entities import mentions, name_changes
+from app.store.entities import name_changes
 from app.store.jobs import jobs
 from app.store.maintenance import reembedding
 from app.store.sources import sources
@@ -30,12 +30,12 @@ KEEP_ALIVE_S = 10.0
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await jobs.get(reading, user_id, job_id)
+        found = await jobs.get(reading, job_id)
         if found is None:
             raise errors.NotFound("No such job.")
         if found.kind != sources.JOB:
             return found
-        failed = await sources.failures(reading, user_id, job_id=job_id, limit=MAX_FAILURES)
+        failed = await sources.failures(reading, job_id=job_id, limit=MAX_FAILURES)
     listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
     return replace(found, result={**found.result, "failures": listed})
 
@@ -51,7 +51,7 @@ async def page(
 ) -> list[JobState]:
     """The user's jobs, newest first."""
     async with db.primary.reading(user_id) as reading:
-        return await jobs.page(reading, user_id, limit=limit, after=after, status=status)
+        return await jobs.page(reading, limit=limit, after=after, status=status)
 
 
 async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[JobState | None, None]:
@@ -82,8 +82,8 @@ async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     if found.kind in _UPKEEP:
         raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
+        await writing.lock()
         cancel = staging.cancel if found.kind == staging.STORE else jobs.cancel
-        if not await cancel(writing, user_id, job_id):
+        if not await cancel(writing, job_id):
             raise errors.Conflict(f"The job has ended: its status is {found.status}.")
     return await get(job_id, user_id, db=db)

@@ -32,9 +32,9 @@ HEADINGS, HEADING_CHUNKS = 5, 1_000
 """Headings, and chunks under them, that are stored in one transaction."""
 
 
-async def enqueue(db: Writing, user_id: str, document_id: UUID) -> None:
+async def enqueue(db: Writing, document_id: UUID) -> None:
     """Queue a job that links a document, in the transaction that changes it."""
-    await jobs.add(db, user_id, staging.LINK, {"document_id": str(document_id)})
+    await jobs.add(db, staging.LINK, {"document_id": str(document_id)})
 
 
 def handlers(keys: Sequence[str]) -> dict[str, Handler]:
@@ -53,7 +53,7 @@ class _Linking:
 
     async def begin(self, writing: Writing) -> None:
         """Take the user's lock. Raises ClaimLost if the document has changed: its change has queued another job."""
-        await mentions.lock(writing, self.run.job.user_id)
+        await writing.lock()
         if await _version(writing, self.run.job.user_id, self.document_id) != self.version:
             raise ClaimLost
 
@@ -68,8 +68,8 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     async with run.db.reading(user_id) as reading:
         version = await _version(reading, user_id, document_id)
-        total = await mentions.count_chunks(reading, user_id, document_id)
-        opening = await mentions.chunk_texts(reading, user_id, document_id, limit=1)
+        total = await mentions.count_chunks(reading, document_id)
+        opening = await mentions.chunk_texts(reading, document_id, limit=1)
     if not opening or opening[0].opening is None:
         async with run.db.writing(user_id) as writing:
             await jobs.finish(writing, run.job)
@@ -83,9 +83,9 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
     async for done, some in _slices(linking, resumed.get("done", 0)):
         async with run.db.writing(user_id) as writing:
             await linking.begin(writing)
-            known = (await gazetteers.uncommitted(writing, user_id)).gazetteer
+            known = (await gazetteers.uncommitted(writing)).gazetteer
             matcher = Matcher.of(opening[0].opening, known, keys)
-            await mention_extraction.link_chunks(writing, user_id, [(chunk, matcher) for chunk in some])
+            await mention_extraction.link_chunks(writing, [(chunk, matcher) for chunk in some])
             await linking.advance(writing, done=done, total=total)
     async with run.db.writing(user_id) as writing:
         await linking.begin(writing)
@@ -108,7 +108,7 @@ async def _pages(linking: _Linking, first: int) -> AsyncIterator[list[ChunkText]
     user_id = linking.run.job.user_id
     while True:
         async with linking.run.db.reading(user_id) as reading:
-            page = await mentions.chunk_texts(reading, user_id, linking.document_id, first=first, limit=PAGE)
+            page = await mentions.chunk_texts(reading, linking.document_id, first=first, limit=PAGE)
         if not page:
             return
         yield page
@@ -120,14 +120,14 @@ async def _link_head(linking: _Linking, first: ChunkText, title: Name | None) ->
     user_id, document_id = linking.run.job.user_id, linking.document_id
     async with linking.run.db.writing(user_id) as writing:
         await linking.begin(writing)
-        before = await mentions.of_document(writing, user_id, document_id)
-        opening = await mentions.begin(writing, user_id, document_id, version=names.VERSION)
+        before = await mentions.of_document(writing, document_id)
+        opening = await mentions.begin(writing, document_id, version=names.VERSION)
         found = tags.of_document(opening.metadata, opening.extracted, linking.keys)
-        await name_links.store(writing, user_id, [DocumentNames(document_id, title, found)])
+        await name_links.store(writing, [DocumentNames(document_id, title, found)])
         if title is not None:
-            await mentions.add(writing, user_id, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])
-        await mentions.add(writing, user_id, list(mention_extraction.tag_mentions(first, linking.keys)))
-        await mentions.prune(writing, user_id, before)
+            await mentions.add(writing, [Mention(title.entity_id, first.chunk_no, document_id, "title", 1)])
+        await mentions.add(writing, list(mention_extraction.tag_mentions(first, linking.keys)))
+        await mentions.prune(writing, before)
 
 
 async def _link_headings(linking: _Linking, title: Name | None) -> None:
@@ -139,7 +139,7 @@ async def _link_headings(linking: _Linking, title: Name | None) -> None:
     for some in await offload.run(10 * len(sections), _groups, sections, title):
         async with linking.run.db.writing(user_id) as writing:
             await linking.begin(writing)
-            await name_links.store(writing, user_id, [DocumentNames(document_id, in_sections=some)])
+            await name_links.store(writing, [DocumentNames(document_id, in_sections=some)])
 
 
 def _groups(sections: Sections, title: Name | None) -> list[list[SectionChunk]]:
@@ -163,5 +163,5 @@ def _grouped(found: Sequence[SectionChunk]) -> Iterator[list[SectionChunk]]:
 
 
 async def _version(db: Any, user_id: str, document_id: UUID) -> str:
-    changed = await documents.changed_at(db, user_id, document_id)
+    changed = await documents.changed_at(db, document_id)
     return "" if changed is None else changed.isoformat()

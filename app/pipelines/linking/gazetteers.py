@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.pipelines.running import offload
-from app.store.connection import transactions
 from app.store.connection.transactions import Reading, Writing
 from app.store.entities import name_changes
 from app.text.names import fuzzy_names, names
@@ -97,39 +96,39 @@ class _NameCache:
 _caches: weakref.WeakKeyDictionary[object, _NameCache] = weakref.WeakKeyDictionary()
 
 
-async def current(reading: Reading, user_id: str, *, version: int | None = None) -> UserNames:
+async def current(reading: Reading, *, version: int | None = None) -> UserNames:
     """The user's names. They are cached, so the transaction must not have changed any of them.
 
     `version` is the user's names_version, if the transaction has read it already.
     """
-    cache = _caches.setdefault(transactions.pool_of(reading), _NameCache())
-    cached = cache.get(user_id)
+    cache = _caches.setdefault(reading.database_key, _NameCache())
+    cached = cache.get(reading.user_id)
     if cached is not None and cached.version == version:
         return cached
-    current_names = await _up_to_date(reading, user_id, cached)
+    current_names = await _up_to_date(reading, cached)
     if current_names is not cached:
-        cache.put(user_id, current_names)
+        cache.put(reading.user_id, current_names)
     return current_names
 
 
-async def uncommitted(writing: Writing, user_id: str) -> UserNames:
+async def uncommitted(writing: Writing) -> UserNames:
     """The user's names with the changes of this transaction; they are not cached."""
-    cache = _caches.setdefault(transactions.pool_of(writing), _NameCache())
-    return await _up_to_date(writing, user_id, cache.get(user_id))
+    cache = _caches.setdefault(writing.database_key, _NameCache())
+    return await _up_to_date(writing, cache.get(writing.user_id))
 
 
-async def _up_to_date(reading: Reading, user_id: str, cached: UserNames | None) -> UserNames:
+async def _up_to_date(reading: Reading, cached: UserNames | None) -> UserNames:
     """The names at the stored version: the cached ones, with the changes since, or all names read again."""
-    version = await name_changes.version(reading, user_id)
+    version = await name_changes.version(reading)
     if cached is not None and cached.version == version:
         return cached
     if cached is None or not cached.version < version < cached.version + name_changes.MAX_KEPT:
-        return await _read(reading, user_id, version)
-    changed = await name_changes.since(reading, user_id, cached.version, limit=MAX_CHANGES + 1)
+        return await _read(reading, version)
+    changed = await name_changes.since(reading, cached.version, limit=MAX_CHANGES + 1)
     if len(changed) > MAX_CHANGES:
-        return await _read(reading, user_id, version)
+        return await _read(reading, version)
     keys = {change.key for change in changed}
-    entries = await name_changes.entries_of(reading, user_id, keys)
+    entries = await name_changes.entries_of(reading, keys)
     size = len(cached.gazetteer) + NAME_COST * len(keys)
     return await offload.run(size, _patched, cached, version, entries)
 
@@ -138,10 +137,10 @@ def _patched(cached: UserNames, version: int, entries: Mapping[str, list[Entry]]
     return cached.updated(version, cached.gazetteer.patched(entries), set(entries))
 
 
-async def _read(reading: Reading, user_id: str, version: int) -> UserNames:
+async def _read(reading: Reading, version: int) -> UserNames:
     if version == 0:
         return UserNames(0, Gazetteer.build(()))
-    entries = await name_changes.entries(reading, user_id)
+    entries = await name_changes.entries(reading)
     return UserNames(version, await offload.run(NAME_COST * len(entries), Gazetteer.build, entries))
 
 

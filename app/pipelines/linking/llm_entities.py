@@ -37,10 +37,10 @@ MAX_ALIASES, MAX_LENGTH = 5, 200
 _NO_ID = UUID(int=0)
 
 
-async def enqueue(db: Writing, user_id: str, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
+async def enqueue(db: Writing, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
     """Queue a job for each document that is stored in this transaction, if the model is to be asked."""
     if options.llm_entities and document_ids:
-        await extracted_names.enqueue(db, user_id, document_ids)
+        await extracted_names.enqueue(db, document_ids)
 
 
 def handlers(services: Services) -> dict[str, Handler]:
@@ -69,39 +69,37 @@ async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, N
 async def waiting(user_id: str, db: Database) -> int:
     """The number of documents about which the model is still to be asked."""
     async with db.shared() as shared:
-        return await jobs.count(shared, user_id, extracted_names.JOB)
+        return await jobs.count(shared.as_user(user_id), extracted_names.JOB)
 
 
 async def _extract(run: Run, *, services: Services) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
     options = services.chunking_options
     async with run.db.reading(user_id) as reading:
-        content_hash = await extracted_names.content_hash(reading, user_id, document_id)
-        chunks = await mentions.chunk_texts(reading, user_id, document_id, limit=MAX_CHUNKS)
+        content_hash = await extracted_names.content_hash(reading, document_id)
+        chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
     found: list[dict[str, Any]] | None = None
     if content_hash is not None and services.llm is not None and options.llm_entities:
         found = await _asked(services.llm, chunks)
     async with run.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
+        await writing.lock()
         if content_hash is not None and found is not None:
-            saved = await extracted_names.save(
-                writing, user_id, document_id, content_hash=content_hash, extracted=found
-            )
+            saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:
-                await _link(writing, user_id, document_id, options.entity_keys)
+                await _link(writing, document_id, options.entity_keys)
         if not await jobs.finish(writing, run.job):
             raise ClaimLost
-        await jobs.delete_finished(writing, user_id, run.job.kind)
+        await jobs.delete_finished(writing, run.job.kind)
     return len(found or ())
 
 
-async def _link(db: Writing, user_id: str, document_id: UUID, keys: Sequence[str]) -> None:
+async def _link(db: Writing, document_id: UUID, keys: Sequence[str]) -> None:
     """Link a document to the entities that it names now; a job links a long one."""
-    if await mentions.count_chunks(db, user_id, document_id) > mention_extraction.MOST_CHUNKS:
-        await document_links.enqueue(db, user_id, document_id)
+    if await mentions.count_chunks(db, document_id) > mention_extraction.MOST_CHUNKS:
+        await document_links.enqueue(db, document_id)
     else:
-        before = await mention_extraction.relink(db, user_id, document_id, keys=keys)
-        await mentions.prune(db, user_id, before)
+        before = await mention_extraction.relink(db, document_id, keys=keys)
+        await mentions.prune(db, before)
 
 
 async def _asked(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:

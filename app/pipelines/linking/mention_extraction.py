@@ -102,20 +102,20 @@ def put_document(put: PutDocument) -> DocumentToLink:
     return DocumentToLink(put.document_id, head, chunks)
 
 
-async def link(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> None:
+async def link(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
-    head = await mentions.begin(db, user_id, document_id, version=names.VERSION)
-    chunks = await mentions.chunk_texts(db, user_id, document_id)
-    await link_all(db, user_id, [DocumentToLink(document_id, head, chunks)], keys=keys)
+    head = await mentions.begin(db, document_id, version=names.VERSION)
+    chunks = await mentions.chunk_texts(db, document_id)
+    await link_all(db, [DocumentToLink(document_id, head, chunks)], keys=keys)
 
 
-async def link_all(db: Writing, user_id: str, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:
+async def link_all(db: Writing, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:
     """Store the mentions and headings of documents that have none."""
-    await name_links.store(db, user_id, await asyncio.to_thread(_names_of, documents, keys))
-    gazetteer = (await gazetteers.uncommitted(db, user_id)).gazetteer
+    await name_links.store(db, await asyncio.to_thread(_names_of, documents, keys))
+    gazetteer = (await gazetteers.uncommitted(db)).gazetteer
     placed = [chunk for one in documents for chunk in one.placed(gazetteer, keys)]
     for start in range(0, len(placed), SLICE):
-        await link_chunks(db, user_id, placed[start : start + SLICE])
+        await link_chunks(db, placed[start : start + SLICE])
 
 
 def _names_of(documents: Sequence[DocumentToLink], keys: Sequence[str]) -> list[DocumentNames]:
@@ -131,7 +131,7 @@ def _tags(head: DocumentHead, keys: Sequence[str]) -> list[Tag]:
     return tags.of_document(head.metadata, head.extracted, keys)
 
 
-async def link_chunks(db: Writing, user_id: str, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
+async def link_chunks(db: Writing, placed: Sequence[tuple[ChunkText, Matcher]]) -> None:
     """Store the mentions in chunks, each with what it is matched with, and entities for the names in them.
 
     Of several spellings of a new name, that of the first document is stored.
@@ -142,25 +142,25 @@ async def link_chunks(db: Writing, user_id: str, placed: Sequence[tuple[ChunkTex
         of_document = new.setdefault(one.chunk.document_id, {})
         of_document |= {name.key: name_links.entity_of(name) for name in one.capitalised}
     spelt = {key: entity for of_document in reversed(new.values()) for key, entity in of_document.items()}
-    await mentions.ensure(db, user_id, list(spelt.values()), origin="text")
-    await mentions.add(db, user_id, await _mentions(db, user_id, extracted))
+    await mentions.ensure(db, list(spelt.values()), origin="text")
+    await mentions.add(db, await _mentions(db, extracted))
 
 
 async def expected(
-    db: Reading, user_id: str, document_id: UUID, *, keys: Sequence[str]
+    db: Reading, document_id: UUID, *, keys: Sequence[str]
 ) -> tuple[set[Mention], set[HeadingChunk]] | None:
     """The mentions and headings that `link` would store for a document, without writing; None if it has no chunks.
 
     Only valid if all changes of the user's names have been applied to the stored texts.
     """
-    chunks = await mentions.chunk_texts(db, user_id, document_id)
+    chunks = await mentions.chunk_texts(db, document_id)
     if not chunks or chunks[0].opening is None:
         return None
-    matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db, user_id)).gazetteer, keys)
+    matcher = Matcher.of(chunks[0].opening, (await gazetteers.current(db)).gazetteer, keys)
     expected_mentions: set[Mention] = set()
     for start in range(0, len(chunks), SLICE):
         extracted = await asyncio.to_thread(_extract, [(chunk, matcher) for chunk in chunks[start : start + SLICE]])
-        expected_mentions.update(await _mentions(db, user_id, extracted))
+        expected_mentions.update(await _mentions(db, extracted))
     in_sections = await asyncio.to_thread(name_links.section_chunks, chunks)
     return expected_mentions, {
         HeadingChunk(one.name.entity_id, one.section, one.chunk_no, document_id)
@@ -169,14 +169,14 @@ async def expected(
     }
 
 
-async def relink(db: Writing, user_id: str, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
+async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
     """Replace the mentions and headings of a stored document, under the user's lock.
 
     Returns the entities that it mentioned before, which the caller prunes.
     """
-    await gazetteers.current(db, user_id)
-    before = await mentions.of_document(db, user_id, document_id)
-    await link(db, user_id, document_id, keys=keys)
+    await gazetteers.current(db)
+    before = await mentions.of_document(db, document_id)
+    await link(db, document_id, keys=keys)
     return before
 
 
@@ -204,15 +204,15 @@ async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None 
 
 async def _backfill_document(db: Database, user_id: str, document_id: UUID, keys: Sequence[str]) -> bool:
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        if not await mentions.is_unread(writing, user_id, document_id, version=names.VERSION):
+        await writing.lock()
+        if not await mentions.is_unread(writing, document_id, version=names.VERSION):
             return False
-        if await mentions.count_chunks(writing, user_id, document_id) > MOST_CHUNKS:
-            await mentions.mark_read(writing, user_id, document_id, version=names.VERSION)
-            await jobs.add(writing, user_id, staging.LINK, {"document_id": str(document_id)})
+        if await mentions.count_chunks(writing, document_id) > MOST_CHUNKS:
+            await mentions.mark_read(writing, document_id, version=names.VERSION)
+            await jobs.add(writing, staging.LINK, {"document_id": str(document_id)})
             return True
-        before = await relink(writing, user_id, document_id, keys=keys)
-        await mentions.prune(writing, user_id, before)
+        before = await relink(writing, document_id, keys=keys)
+        await mentions.prune(writing, before)
         return True
 
 
@@ -300,11 +300,11 @@ def _extract(placed: Sequence[tuple[ChunkText, Matcher]]) -> list[_ChunkNames]:
     ]
 
 
-async def _mentions(db: Reading, user_id: str, extracted: Sequence[_ChunkNames]) -> list[Mention]:
+async def _mentions(db: Reading, extracted: Sequence[_ChunkNames]) -> list[Mention]:
     """All mentions in the chunks, in the order of their keys."""
-    known = await mentions.known_openings(db, user_id, *names.openings(one.words for one in extracted))
+    known = await mentions.known_openings(db, *names.openings(one.words for one in extracted))
     sequences = [names.sequences_after(known, one.words) for one in extracted]
-    any_case = await mentions.known_titles(db, user_id, {key for counts in sequences for key in counts})
+    any_case = await mentions.known_titles(db, {key for counts in sequences for key in counts})
     found: dict[tuple[UUID, int, str], Mention] = {}
     for one, counts in zip(extracted, sequences, strict=True):
         in_any_case = {entity: counts[key] for key in any_case.keys() & counts.keys() for entity in any_case[key]}

@@ -60,7 +60,7 @@ async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
     while True:
         chunks += await drain(db, user_id, keys=keys)
         async with db.shared() as shared:
-            if not await jobs.count(shared, user_id, name_changes.JOB):
+            if not await jobs.count(shared.as_user(user_id), name_changes.JOB):
                 return chunks
         await asyncio.sleep(WAIT_S)
 
@@ -110,10 +110,10 @@ async def _refresh(run: Run, *, keys: Sequence[str]) -> int:
             if not await jobs.advance(shared, job, progress=progress, lease_s=workers.LEASE_S):
                 return start + len(chunk_nos)
     async with db.writing(job.user_id) as writing:
-        await mentions.lock(writing, job.user_id)
-        await name_changes.mark_followed(writing, job.user_id, refresh.version)
+        await writing.lock()
+        await name_changes.mark_followed(writing, refresh.version)
         await jobs.finish(writing, job)
-        await jobs.delete_finished(writing, job.user_id, job.kind)
+        await jobs.delete_finished(writing, job.kind)
     counts = {"chunks": len(waiting), "names": len(refresh.changed)}
     log.info("mentions refreshed", extra={"action": "mentions_refreshed", **counts})
     return len(waiting)
@@ -122,13 +122,13 @@ async def _refresh(run: Run, *, keys: Sequence[str]) -> int:
 async def _plan(db: Database, user_id: str) -> _Refresh:
     """The changed names, and the chunks that may contain them."""
     async with db.reading(user_id) as reading:
-        version = await name_changes.version(reading, user_id)
-        changed = await name_changes.pending(reading, user_id, version)
-        gazetteer = (await gazetteers.current(reading, user_id)).gazetteer
+        version = await name_changes.version(reading)
+        changed = await name_changes.pending(reading, version)
+        gazetteer = (await gazetteers.current(reading)).gazetteer
         lowered = {_derived_id(change.key): change.key for change in changed if change.lowered}
         lost = _without_metadata(lowered, gazetteer)
-        no_metadata = {entity: lost[entity] for entity in await entities.origins(reading, user_id, list(lost))}
-        chunk_nos = await _chunks_to_match(reading, user_id, changed)
+        no_metadata = {entity: lost[entity] for entity in await entities.origins(reading, list(lost))}
+        chunk_nos = await _chunks_to_match(reading, changed)
     return _Refresh(changed, version, chunk_nos, no_metadata)
 
 
@@ -139,15 +139,15 @@ def _without_metadata(keys: Mapping[UUID, str], gazetteer: Gazetteer) -> dict[UU
     }
 
 
-async def _chunks_to_match(db: Reading, user_id: str, changed: Sequence[NameChange]) -> Sequence[int]:
+async def _chunks_to_match(db: Reading, changed: Sequence[NameChange]) -> Sequence[int]:
     """The numbers of the chunks that may contain a changed name; all chunks if the index cannot tell."""
     probes = [_probes(change.key) for change in changed[: MAX_NAMES + 1]]
     found = None
     if len(changed) <= MAX_NAMES and all(probes):
-        found = await stale_mentions.chunks_with_names(db, user_id, list(itertools.chain(*probes)))
+        found = await stale_mentions.chunks_with_names(db, list(itertools.chain(*probes)))
     if found is None:
-        return await stale_mentions.chunks(db, user_id)
-    linked = await stale_mentions.linked_chunks(db, user_id, [_derived_id(change.key) for change in changed])
+        return await stale_mentions.chunks(db)
+    linked = await stale_mentions.linked_chunks(db, [_derived_id(change.key) for change in changed])
     return [*{*found, *linked}]
 
 
@@ -169,30 +169,30 @@ async def _refresh_slice(
     db: Database, user_id: str, no_metadata: Mapping[UUID, str], chunk_nos: Sequence[int], keys: Sequence[str]
 ) -> None:
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        gazetteer = (await gazetteers.current(writing, user_id)).gazetteer
-        plain = await _plain_names(writing, user_id, _without_metadata(no_metadata, gazetteer))
+        await writing.lock()
+        gazetteer = (await gazetteers.current(writing)).gazetteer
+        plain = await _plain_names(writing, _without_metadata(no_metadata, gazetteer))
         plain_ids = [name.entity_id for name in plain]
-        chunks = await mentions.chunk_texts_of(writing, user_id, chunk_nos)
+        chunks = await mentions.chunk_texts_of(writing, chunk_nos)
         documents = {chunk.document_id for chunk in chunks}
-        with_ids = await mentions.metadata_with_ids(writing, user_id, documents)
+        with_ids = await mentions.metadata_with_ids(writing, documents)
         excluded = {one: mention_extraction.excluded(found, gazetteer, keys) for one, found in with_ids.items()}
         wanted = await asyncio.to_thread(_wanted, chunks, _Names(gazetteer, plain, excluded), keys)
-        stored = await stale_mentions.stored_mentions(writing, user_id, chunk_nos, besides=plain_ids)
+        stored = await stale_mentions.stored_mentions(writing, chunk_nos, besides=plain_ids)
         old = [mention for mention in stored if mention not in wanted]
         new = sorted(wanted - stored.keys(), key=_order)
-        await stale_mentions.replace_mentions(writing, user_id, old=old, new=new)
+        await stale_mentions.replace_mentions(writing, old=old, new=new)
         unsure = {mention.entity_id for mention in old if stored[mention] != "user"}
-        await mentions.prune(writing, user_id, sorted(unsure.union(plain_ids)))
+        await mentions.prune(writing, sorted(unsure.union(plain_ids)))
 
 
-async def _plain_names(db: Writing, user_id: str, lost: Mapping[UUID, str]) -> list[_PlainName]:
+async def _plain_names(db: Writing, lost: Mapping[UUID, str]) -> list[_PlainName]:
     """The stored entities among `lost`, each with how its name is matched."""
     if not lost:
         return []
     several_words = [entity for entity, key in lost.items() if text_headings.matches_any_case(Name(key, key))]
-    heading = await headings.heading_entities(db, user_id, several_words)
-    origins = await entities.origins(db, user_id, list(lost))
+    heading = await headings.heading_entities(db, several_words)
+    origins = await entities.origins(db, list(lost))
     return [
         _PlainName(entity, lost[entity], origin == "title" or entity in heading) for entity, origin in origins.items()
     ]

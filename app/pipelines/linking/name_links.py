@@ -94,28 +94,28 @@ def entity_of(name: Name) -> NameEntity:
     return NameEntity(name.entity_id, name.key, name.text)
 
 
-async def store(db: Writing, user_id: str, documents: Sequence[DocumentNames]) -> None:
+async def store(db: Writing, documents: Sequence[DocumentNames]) -> None:
     """Store the entities that documents name, and link the older chunks that contain a new title or a new heading.
 
     New headings of one word are linked where they are capitalised only. Names in metadata are recorded as changes,
     which a job follows.
     """
-    known = await _matched_in_any_case(db, user_id, documents)
+    known = await _matched_in_any_case(db, documents)
     titles = {one.title.entity_id: entity_of(one.title) for one in reversed(documents) if one.title is not None}
-    await mentions.ensure(db, user_id, list(titles.values()), origin="title")
-    await _store_tags(db, user_id, [tag for one in documents for tag in one.tags])
+    await mentions.ensure(db, list(titles.values()), origin="title")
+    await _store_tags(db, [tag for one in documents for tag in one.tags])
     sections = {entity: entity_of(name) for one in reversed(documents) for entity, name in one.headings().items()}
-    await mentions.ensure(db, user_id, list(sections.values()), origin="text")
+    await mentions.ensure(db, list(sections.values()), origin="text")
     rows = [
         HeadingChunk(chunk.name.entity_id, chunk.section, chunk.chunk_no, one.document_id)
         for one in documents
         for chunk in one.in_sections
     ]
-    await headings.add(db, user_id, rows)
-    await _link_older_chunks(db, user_id, documents, _new_names(documents, known))
+    await headings.add(db, rows)
+    await _link_older_chunks(db, documents, _new_names(documents, known))
 
 
-async def _store_tags(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
+async def _store_tags(db: Writing, found: Sequence[Tag]) -> None:
     """Store the entities that metadata names, and record the new names for other documents."""
     tags: dict[UUID, Tag] = {}
     for tag in found:
@@ -123,26 +123,26 @@ async def _store_tags(db: Writing, user_id: str, found: Sequence[Tag]) -> None:
         if known is None or (tag.type == "person" and known.type != "person"):
             tags[tag.entity_id] = tag
     entities = [NameEntity(entity, tag.key, tag.text, tag.type) for entity, tag in tags.items()]
-    new = await mentions.ensure(db, user_id, entities, origin="metadata")
+    new = await mentions.ensure(db, entities, origin="metadata")
     changed = {tag.key: tag.text for entity, tag in tags.items() if entity in new}
     aliases = {(tag.entity_id, key): alias for tag in found for key, alias in tag.aliases.items()}
-    changed |= await extracted_names.add_aliases(db, user_id, [(*one, alias) for one, alias in aliases.items()])
+    changed |= await extracted_names.add_aliases(db, [(*one, alias) for one, alias in aliases.items()])
     roles = {tag.entity_id: (tag.role, role_key) for tag in found if tag.role and (role_key := names.key(tag.role))}
     await extracted_names.add_roles(
-        db, user_id, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
+        db, {entity: (role, stored_entities.ROLE + key) for entity, (role, key) in roles.items()}
     )
-    await name_changes.record(db, user_id, changed)
+    await name_changes.record(db, changed)
 
 
-async def _matched_in_any_case(db: Writing, user_id: str, documents: Iterable[DocumentNames]) -> set[UUID]:
+async def _matched_in_any_case(db: Writing, documents: Iterable[DocumentNames]) -> set[UUID]:
     """The entities of titles and headings that are titles or headings already, and so are matched in any case."""
     found = [one.title for one in documents if one.title is not None]
     found += [name for one in documents for name in one.headings().values()]
     if not found:
         return set()
     several_words = [name.entity_id for name in found if text_headings.matches_any_case(name)]
-    titles = await mentions.matched(db, user_id, [name.entity_id for name in found])
-    return titles | await headings.heading_entities(db, user_id, several_words)
+    titles = await mentions.matched(db, [name.entity_id for name in found])
+    return titles | await headings.heading_entities(db, several_words)
 
 
 def _new_names(documents: Sequence[DocumentNames], known: set[UUID]) -> list[Name]:
@@ -160,15 +160,13 @@ def _new_names(documents: Sequence[DocumentNames], known: set[UUID]) -> list[Nam
     return new
 
 
-async def _link_older_chunks(
-    db: Writing, user_id: str, documents: Sequence[DocumentNames], new: Sequence[Name]
-) -> None:
+async def _link_older_chunks(db: Writing, documents: Sequence[DocumentNames], new: Sequence[Name]) -> None:
     """Store mentions of names in the chunks of other documents that contain them in any case."""
     besides = [one.document_id for one in documents]
     for start in range(0, len(new), PHRASES):
         some = new[start : start + PHRASES]
-        chunks = await mentions.chunks_with_phrases(db, user_id, [_phrase(name) for name in some], besides=besides)
-        await mentions.add(db, user_id, await asyncio.to_thread(_found, some, chunks) if chunks else [])
+        chunks = await mentions.chunks_with_phrases(db, [_phrase(name) for name in some], besides=besides)
+        await mentions.add(db, await asyncio.to_thread(_found, some, chunks) if chunks else [])
 
 
 def _phrase(name: Name) -> IndexText:

@@ -17,7 +17,7 @@ from app.store.accounts import audit, keys
 from app.store.accounts.audit import Event
 from app.store.accounts.keys import Key, NewKey, Verified
 from app.store.connection import failures
-from app.store.connection.transactions import Database, Writing
+from app.store.connection.transactions import Database, SharedTransaction
 from app.store.maintenance.standby import Standby
 
 SCOPES = ("search", "write", "metrics", "admin")
@@ -70,7 +70,7 @@ async def rotate(key_id: str, *, db: Database, grace: timedelta, actor: str) -> 
     return key
 
 
-async def _add(db: Writing, user_id: str, grant: Grant) -> str:
+async def _add(db: SharedTransaction, user_id: str, grant: Grant) -> str:
     key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     await keys.add(db, NewKey(key_id, user_id, _hash(secret), grant.scopes, grant.name, grant.expires_at))
     return f"sw_{key_id}_{secret}"

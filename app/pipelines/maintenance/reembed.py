@@ -25,10 +25,8 @@ from app.pipelines.running import model_switch
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
-from app.store.connection import vector_tables
 from app.store.connection.transactions import Database, Writing
 from app.store.documents.document_rows import VectorValue
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.store.maintenance import reembedding
 from app.store.maintenance.reembedding import ChunkToEmbed, Corpus, StoredModel
@@ -193,8 +191,8 @@ class _Filling:
     async def writing(self, count: int) -> AsyncIterator[Writing]:
         """A transaction under the user's lock that stores vectors and the progress. Raises ClaimLost, Busy."""
         async with self.run.db.writing(self.user_id) as writing:
-            await mentions.lock(writing, self.user_id)
-            if vector_tables.of(writing).next != self.target.table:
+            await writing.lock()
+            if writing.vector_tables.next != self.target.table:
                 raise ClaimLost
             yield writing
             self.done = min(self.done + count, self.total)
@@ -207,7 +205,7 @@ async def _fill(run: Run, *, services: Services, switch: SwitchingEmbedder) -> i
     user_id = run.job.user_id
     async with run.db.reading(user_id) as reading:
         target = await reembedding.target(reading)
-        done, total = await reembedding.count(reading, user_id) if target else (0, 0)
+        done, total = await reembedding.count(reading) if target else (0, 0)
     embedded = 0
     if target is not None:
         embedder = switch.configured(target)
@@ -227,7 +225,7 @@ async def _fill_chunks(filling: _Filling) -> int:
     embedded, after = 0, 0
     while True:
         async with filling.run.db.reading(filling.user_id) as reading:
-            found = await reembedding.texts(reading, filling.user_id, after=after, limit=CHUNKS)
+            found = await reembedding.texts(reading, after=after, limit=CHUNKS)
         if not found and not after:
             return embedded
         after = found[-1].chunk_no if found else 0
@@ -235,7 +233,7 @@ async def _fill_chunks(filling: _Filling) -> int:
         vectors = await filling.vectors(texts)
         if vectors:
             async with filling.writing(len(vectors)) as writing:
-                await reembedding.add(writing, filling.user_id, vectors)
+                await reembedding.add(writing, vectors)
             embedded += len(vectors)
 
 
@@ -247,9 +245,9 @@ def _embedded_text(one: ChunkToEmbed) -> str:
 async def _fill_entities(filling: _Filling) -> None:
     while True:
         async with filling.run.db.reading(filling.user_id) as reading:
-            found = await reembedding.descriptions(reading, filling.user_id, limit=CHUNKS)
+            found = await reembedding.descriptions(reading, limit=CHUNKS)
         if not found:
             return
         vectors = await filling.vectors({one: one.text for one in found})
         async with filling.writing(0) as writing:
-            await reembedding.add_descriptions(writing, filling.user_id, vectors)
+            await reembedding.add_descriptions(writing, vectors)

@@ -26,7 +26,6 @@ from app.store.connection.transactions import Database
 from app.store.documents import cuts, documents
 from app.store.documents.cuts import Cut
 from app.store.documents.documents import DocumentSource
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.text.words import cleaning
 
@@ -60,7 +59,7 @@ class _Recut:
 async def count(user_id: str, options: ChunkingOptions, *, db: Database) -> int:
     """How many of a user's documents were cut with other options."""
     async with db.reading(user_id) as reading:
-        return await cuts.count(reading, user_id, _cut(options))
+        return await cuts.count(reading, _cut(options))
 
 
 async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID | None, int]:
@@ -73,7 +72,7 @@ async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID
     if not total:
         return None, 0
     async with db.writing(user_id) as writing:
-        return await jobs.add(writing, user_id, JOB, {}), total
+        return await jobs.add(writing, JOB, {}), total
 
 
 async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
@@ -81,8 +80,8 @@ async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
     total = 0
     async for page in selections.pages(filters, user_id, db=db):
         async with db.writing(user_id) as writing:
-            await mentions.lock(writing, user_id)
-            await cuts.mark(writing, user_id, page)
+            await writing.lock()
+            await cuts.mark(writing, page)
         total += len(page)
     return total
 
@@ -96,7 +95,7 @@ async def _run_job(job_run: Run, *, services: Services) -> int:
     user_id, db = job_run.job.user_id, job_run.db
     before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
     async with db.reading(user_id) as reading:
-        total = before.compared + await cuts.count(reading, user_id, "marked")
+        total = before.compared + await cuts.count(reading, "marked")
     done = before
     async for now in run(user_id, services, which="marked"):
         done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
@@ -145,7 +144,7 @@ async def _ids(user_id: str, services: Services, which: Which) -> AsyncIterator[
     after, listed = None, _cut(services.chunking_options) if which == "outdated" else which
     while True:
         async with services.db.reading(user_id) as reading:
-            page = await cuts.page(reading, user_id, listed, after=after, limit=PAGE)
+            page = await cuts.page(reading, listed, after=after, limit=PAGE)
         for document_id in page:
             yield document_id
         if len(page) < PAGE:
@@ -157,9 +156,9 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
     """The document cut again, compared with its stored chunks; None if it has been deleted."""
     try:
         async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, user_id, document_id)
-            stored = await cuts.passages(reading, user_id, document_id)
-            await gazetteers.current(reading, user_id)
+            source = await documents.source(reading, document_id)
+            stored = await cuts.passages(reading, document_id)
+            await gazetteers.current(reading)
     except errors.NotFound:
         return None
     document = document_changes.clean_document(source)
@@ -190,12 +189,12 @@ async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVe
             return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await cuts.record(writing, user_id, source, _cut(services.chunking_options))
+                await cuts.record(writing, source, _cut(services.chunking_options))
                 return False
-            written = await documents.change(writing, user_id, source, recut.draft, vectors_by_key=found.by_key)
+            written = await documents.change(writing, source, recut.draft, vectors_by_key=found.by_key)
             if written:
-                await chunk_vectors.store_target(writing, user_id, [source.document.document_id], found.target)
-                await mention_extraction.link(writing, user_id, source.document.document_id, keys=keys)
+                await chunk_vectors.store_target(writing, [source.document.document_id], found.target)
+                await mention_extraction.link(writing, source.document.document_id, keys=keys)
             return written
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
         return False

@@ -103,7 +103,7 @@ async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[
 async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     async with db.reading(user_id) as reading:
-        chunks = await repairs.count_chunks(reading, user_id, most=2**31)
+        chunks = await repairs.count_chunks(reading, most=2**31)
     damage = Damage(
         texts=await _texts(user_id, db=db, rewrite=False),
         postings=await _postings(user_id, db=db, rewrite=False),
@@ -118,20 +118,18 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
 async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks."""
     async with db.reading(user_id) as reading:
-        chunks = await repairs.count_chunks(reading, user_id, most=COUNTED_CHUNKS + 1)
+        chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
         found: dict[int, Text] = {}
-        for start in _starts(await repairs.next_chunk_no(reading, user_id)):
-            found |= {
-                text.chunk_no: text for text in await repairs.texts(reading, user_id, after=start, limit=RUN_LENGTH)
-            }
-        sampled = await repairs.sample(reading, user_id, list(found))
+        for start in _starts(await repairs.next_chunk_no(reading)):
+            found |= {text.chunk_no: text for text in await repairs.texts(reading, after=start, limit=RUN_LENGTH)}
+        sampled = await repairs.sample(reading, list(found))
         lexemes = 0
-        if not await staging.has_hidden(reading, user_id):
+        if not await staging.has_hidden(reading):
             _compared, lexemes = await repairs.sample_lexemes(
-                reading, user_id, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
+                reading, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
             )
-        wrong = await repairs.wrong_texts(reading, user_id, {no: _indexed(text) for no, text in found.items()})
-        of_documents = await repairs.documents_of(reading, user_id, list(found)[:RUN_LENGTH])
+        wrong = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
+        of_documents = await repairs.documents_of(reading, list(found)[:RUN_LENGTH])
     damage = Damage(
         texts=len(wrong),
         postings=max(sampled.postings, lexemes),
@@ -154,13 +152,13 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
     count, after = 0, 0
     while True:
         async with db.reading(user_id) as reading:
-            found = await repairs.texts(reading, user_id, after=after, limit=TEXTS_PER_SLICE)
+            found = await repairs.texts(reading, after=after, limit=TEXTS_PER_SLICE)
             indexed = {text.chunk_no: _indexed(text) for text in found}
-            wrong = await repairs.wrong_texts(reading, user_id, indexed)
+            wrong = await repairs.wrong_texts(reading, indexed)
         if wrong and rewrite:
             async with db.writing(user_id) as writing:
-                await mentions.lock(writing, user_id)
-                await repairs.rewrite_texts(writing, user_id, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
+                await writing.lock()
+                await repairs.rewrite_texts(writing, {chunk_no: indexed[chunk_no] for chunk_no in wrong})
         count += len(wrong)
         if len(found) < TEXTS_PER_SLICE:
             return count
@@ -174,14 +172,14 @@ def _indexed(text: Text) -> str:
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
     """Count the wrong lexemes, and rewrite them; 0 while there are postings of chunks that are not visible."""
     async with db.reading(user_id) as reading:
-        if await staging.has_hidden(reading, user_id):
+        if await staging.has_hidden(reading):
             return 0
-        passes = await repairs.count_chunks(reading, user_id, most=2**31) // CHUNKS_PER_PASS + 1
+        passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
     count = 0
     for slice_no in range(passes):
         async with db.reading(user_id) as reading:
-            since = await repairs.next_chunk_no(reading, user_id)
-            wrong = await repairs.wrong_postings(reading, user_id, slice_no=slice_no, slices=passes)
+            since = await repairs.next_chunk_no(reading)
+            wrong = await repairs.wrong_postings(reading, slice_no=slice_no, slices=passes)
         for some in _sliced(wrong, LEXEMES_PER_SLICE) if rewrite else ():
             await _rewrite_postings(user_id, some, since, db=db)
         count += len(wrong)
@@ -190,20 +188,20 @@ async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        if not await staging.has_hidden(writing, user_id):
-            await repairs.rewrite_postings(writing, user_id, wrong, since=since)
+        await writing.lock()
+        if not await staging.has_hidden(writing):
+            await repairs.rewrite_postings(writing, wrong, since=since)
 
 
 async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
     """Count the wrong statistics, and correct them; 0 while they include chunks that are not visible."""
     async with db.reading(user_id) as reading:
-        found = [] if await staging.has_hidden(reading, user_id) else await repairs.drift(reading, user_id)
+        found = [] if await staging.has_hidden(reading) else await repairs.drift(reading)
     if found and rewrite:
         async with db.writing(user_id) as writing:
-            await mentions.lock(writing, user_id)
-            if not await staging.has_hidden(writing, user_id):
-                await repairs.add_drift(writing, user_id, found)
+            await writing.lock()
+            if not await staging.has_hidden(writing):
+                await repairs.add_drift(writing, found)
     return len(found)
 
 
@@ -212,16 +210,16 @@ async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> 
     count, after = 0, 0
     while True:
         async with db.reading(user_id) as reading:
-            found = await repairs.texts_without_vector(reading, user_id, after=after, limit=VECTORS_PER_SLICE)
-            known = await documents.known_vectors(reading, user_id, keys=[text.embedding_key for text in found])
+            found = await repairs.texts_without_vector(reading, after=after, limit=VECTORS_PER_SLICE)
+            known = await documents.known_vectors(reading, keys=[text.embedding_key for text in found])
         if not found:
             return count
         if embedder is not None:
             new = {text.chunk_no: known.get(text.embedding_key) or "" for text in found}
             new |= await _embedded([text for text in found if not new[text.chunk_no]], embedder)
             async with db.writing(user_id) as writing:
-                await mentions.lock(writing, user_id)
-                await repairs.add_vectors(writing, user_id, new)
+                await writing.lock()
+                await repairs.add_vectors(writing, new)
         count += len(found)
         after = found[-1].chunk_no
 
@@ -242,11 +240,11 @@ async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]
 
 async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
     async with db.reading(user_id) as reading:
-        found = await repairs.dangling(reading, user_id)
+        found = await repairs.dangling(reading)
     for some in _sliced(found, ROWS_PER_SLICE) if rewrite else ():
         async with db.writing(user_id) as writing:
-            await mentions.lock(writing, user_id)
-            await repairs.delete_dangling(writing, user_id, some)
+            await writing.lock()
+            await repairs.delete_dangling(writing, some)
     return len(found)
 
 
@@ -259,11 +257,11 @@ async def _mentions(
     otherwise be deleted, and the documents that contain it would be linked differently.
     """
     async with db.reading(user_id) as reading:
-        if await name_changes.pending(reading, user_id, await name_changes.version(reading, user_id)):
+        if await name_changes.pending(reading, await name_changes.version(reading)):
             return 0
-        if await jobs.count(reading, user_id, staging.LINK):
+        if await jobs.count(reading, staging.LINK):
             return 0
-        wanted = await repairs.document_ids(reading, user_id) if among is None else among
+        wanted = await repairs.document_ids(reading) if among is None else among
     wrong: set[UUID] = set()
     unsure: set[UUID] = set()
     for _pass in range(MENTION_PASSES if rewrite else 1):
@@ -277,23 +275,23 @@ async def _mentions(
             break
     for some in _sliced(sorted(unsure), ROWS_PER_SLICE):
         async with db.writing(user_id) as writing:
-            await mentions.lock(writing, user_id)
-            await mentions.prune(writing, user_id, some)
+            await writing.lock()
+            await mentions.prune(writing, some)
     return len(wrong)
 
 
 async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
     async with db.reading(user_id) as reading:
-        expected = await mention_extraction.expected(reading, user_id, document_id, keys=keys)
-        return expected is not None and expected != await repairs.stored_names(reading, user_id, document_id)
+        expected = await mention_extraction.expected(reading, document_id, keys=keys)
+        return expected is not None and expected != await repairs.stored_names(reading, document_id)
 
 
 async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> list[UUID]:
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        if not await documents.exists(writing, user_id, document_id):
+        await writing.lock()
+        if not await documents.exists(writing, document_id):
             return []
-        return await mention_extraction.relink(writing, user_id, document_id, keys=keys)
+        return await mention_extraction.relink(writing, document_id, keys=keys)
 
 
 def _sliced(values: Sequence[T], size: int) -> Iterator[Sequence[T]]:

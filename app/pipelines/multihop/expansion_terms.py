@@ -104,8 +104,8 @@ async def run(request: ExtractionRequest, context: SearchContext) -> Extraction:
 async def _read(request: ExtractionRequest, context: SearchContext) -> _Source:
     best = list(request.chunk_ids[:PASSAGES])
     async with context.services.db.searching(request.user_id) as reading:
-        stored_names = await links.names(reading, request.user_id, best)
-        read = await chunks.by_id(reading, request.user_id, best, vector=None)
+        stored_names = await links.names(reading, best)
+        read = await chunks.by_id(reading, best, vector=None)
     candidates = {chunk_id: read[chunk_id][0] for chunk_id in best if chunk_id in read}
     return _Source(request, best, candidates, stored_names)
 

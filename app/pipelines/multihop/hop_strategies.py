@@ -185,7 +185,7 @@ class Linked:
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
         leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
-        lexemes = await chunks.matching_lexemes(db, self.query.user_id, leading, state.question_idf)
+        lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 
@@ -228,7 +228,7 @@ class Classic:
             for candidate in (await recall.hybrid(db, request)).candidates:
                 found.setdefault(candidate.chunk_id, candidate)
         chunk_ids = list(found)
-        read = await chunks.by_id(db, self.query.user_id, chunk_ids, vector=state.first.request.vector)
+        read = await chunks.by_id(db, chunk_ids, vector=state.first.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             state.replace(candidate, similarity=similarity)

@@ -294,7 +294,7 @@ class _MultihopSearch:
             return
         async with self._reading(state) as reading:
             ids = [chunk.chunk_id for chunk in missing]
-            read = await chunks.by_id(reading, self.query.user_id, ids, vector=None)
+            read = await chunks.by_id(reading, ids, vector=None)
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
@@ -305,7 +305,7 @@ class _MultihopSearch:
         if not later or not lexical.excluded:
             return set()
         async with self._reading(state) as reading:
-            return await recall.containing_excluded(reading, self.query.user_id, later, lexical)
+            return await recall.containing_excluded(reading, later, lexical)
 
     def _hit(self, ranked: Hit, state: HopState, scored: Scored, best: float) -> Hit:
         chunk = state.chunks[ranked.candidate.chunk_id]

@@ -14,7 +14,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from app.shapes import EntityMatch
-from app.store.connection.transactions import SearchTransaction, Version, version
+from app.store.connection.transactions import SearchTransaction, Version
 from app.store.guidance.entity_lookup import LinkedDocuments
 
 TTL_S = 60
@@ -54,19 +54,19 @@ async def get_or_find(
 
 
 def linked(
-    db: SearchTransaction, user_id: str, entity_ids: Collection[UUID], most: int, *, cache: EntityCache
+    db: SearchTransaction, entity_ids: Collection[UUID], most: int, *, cache: EntityCache
 ) -> dict[UUID, LinkedDocuments] | None:
     """The linked documents of the entities, at most so many of each; None if those of any entity are not cached."""
-    stamp = version(db)
-    found = {entity_id: cache.links.get((stamp, user_id, entity_id, most)) for entity_id in entity_ids}
+    stamp = db.version
+    found = {entity_id: cache.links.get((stamp, db.user_id, entity_id, most)) for entity_id in entity_ids}
     known = {entity_id: documents for entity_id, documents in found.items() if documents is not None}
     return known if len(known) == len(found) else None
 
 
 def remember(
-    db: SearchTransaction, user_id: str, documents: Mapping[UUID, LinkedDocuments], most: int, *, cache: EntityCache
+    db: SearchTransaction, documents: Mapping[UUID, LinkedDocuments], most: int, *, cache: EntityCache
 ) -> None:
     """Cache the linked documents by entity, of which at most so many of each were read."""
-    stamp = version(db)
+    stamp = db.version
     for entity_id, found in documents.items():
-        cache.links[stamp, user_id, entity_id, most] = found
+        cache.links[stamp, db.user_id, entity_id, most] = found

@@ -14,7 +14,7 @@ from app.pipelines.search.entity_search import GuidedResult
 from app.pipelines.search.retrieval import Retrieval
 from app.pipelines.search.understanding import Understanding
 from app.shapes import Hit, Query
-from app.store.connection.transactions import retry_read, version
+from app.store.connection.transactions import retry_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ async def _recall(
     """Match the query's entities and run the hybrid statement, guided by them or not, in one transaction."""
     services = context.services
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
-        context.version = version(reading)
+        context.version = reading.version
         with context.timed("pass1"):
             matches = await entity_match.run(
                 reading, query, understood.parsed, understood.request.vector, cache=services.entity_cache

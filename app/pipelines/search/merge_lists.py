@@ -133,7 +133,7 @@ async def _chunks(best: Sequence[RankedHit], merging: MergeRequest, vector: Vect
     if not chunk_ids:
         return {}
     async with db.reading(merging.user_id) as reading:
-        return await chunks.by_id(reading, merging.user_id, chunk_ids, vector=vector)
+        return await chunks.by_id(reading, chunk_ids, vector=vector)
 
 
 def _chunk_id(merged: RankedHit) -> UUID | None:

@@ -50,7 +50,7 @@ async def loosened(step: Step, request: HybridRequest, result: HybridResult, db:
 async def _respelled(request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request with its longest unknown words replaced by completions of them and words of similar spelling."""
     unknown = sorted((term.lexeme for term in result.terms if term.df == 0), key=lambda word: (-len(word), word))
-    stored = await vocabulary.starting_like(db, request.user_id, unknown[:MAX_UNKNOWN_WORDS])
+    stored = await vocabulary.starting_like(db, unknown[:MAX_UNKNOWN_WORDS])
     size = COMPARISON_COST * sum(map(len, stored.values()))
     words = await offload.run(size, _similar_words, stored)
     if not words:

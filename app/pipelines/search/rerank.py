@@ -141,7 +141,7 @@ async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db
 @retry_read
 async def _read_near(db: Database, request: RerankOptions, chunk_ids: Sequence[UUID]) -> Mapping[UUID, Near]:
     async with db.reading(request.user_id) as reading:
-        return await similarity_matrix.of(reading, request.user_id, chunk_ids, vector=request.vector, among=request.mmr)
+        return await similarity_matrix.of(reading, chunk_ids, vector=request.vector, among=request.mmr)
 
 
 async def _new_scores(

@@ -11,7 +11,7 @@ from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, HybridResult, ParsedQuery
-from app.store.connection.transactions import Database, retry_read, use_custom_plans
+from app.store.connection.transactions import Database, retry_read
 from app.store.search import recall
 
 
@@ -66,7 +66,7 @@ async def _loosened(
     step: relaxation.Step, request: HybridRequest, result: HybridResult, db: Database
 ) -> tuple[HybridRequest, HybridResult] | None:
     async with db.searching(request.user_id, candidates=request.candidates) as reading:
-        await use_custom_plans(reading)
+        await reading.use_custom_plans()
         looser = await relaxation.loosened(step, request, result, reading)
         if looser is None:
             return None

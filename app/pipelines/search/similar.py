@@ -16,7 +16,7 @@ from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import Answer, Detail, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
-from app.store.connection.transactions import Reading, retry_read, version
+from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
 
 PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
@@ -63,7 +63,7 @@ async def run(query: SimilarQuery, services: Services) -> Answer:
 @retry_read
 async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
     async with context.services.db.searching(query.user_id, candidates=query.candidates) as reading:
-        context.version = version(reading)
+        context.version = reading.version
         request = HybridRequest(
             user_id=query.user_id,
             vector=await _vector(query, reading, context.services.embedder.model.dimension),
@@ -109,7 +109,7 @@ def _completed(hit: Hit, query: SimilarQuery) -> Hit:
 
 async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:
     if query.chunk_id is not None:
-        return await recall.vector_of(reading, query.user_id, query.chunk_id)
+        return await recall.vector_of(reading, query.chunk_id)
     if query.vector is None:
         raise errors.BadRequest("Give a chunk_id or a vector.", field="chunk_id")
     if len(query.vector) != dimension:

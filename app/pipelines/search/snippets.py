@@ -76,7 +76,7 @@ async def _analysed(
     """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
     by_config: dict[str, Lexemes] = {}
     async with context.services.db.reading(context.user_id) as reading:
-        configs = await chunks.configs(reading, context.user_id, chunk_ids)
+        configs = await chunks.configs(reading, chunk_ids)
         for config in {*configs.values(), DEFAULT_CONFIG}:
             indexed = await offload.run(COST * len(words), _indexed, (*words, *sought), config)
             by_config[config] = await chunks.lexemes_of_words(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.pipelines.running.context import SearchContext
 from app.shapes import Candidate
-from app.store.connection.transactions import SearchTransaction, version
+from app.store.connection.transactions import SearchTransaction
 from app.store.documents import chunks
 
 _stored_fields = operator.attrgetter(
@@ -27,10 +27,10 @@ async def find(read: Iterable[Candidate], context: SearchContext, db: SearchTran
     Nothing is read if the user's version is that of the search; otherwise the search is at the transaction's version
     afterwards.
     """
-    if version(db) == context.version:
+    if db.version == context.version:
         return frozenset()
     by_id = {candidate.chunk_id: candidate for candidate in read}
-    stored = await chunks.by_id(db, context.user_id, list(by_id), vector=None)
-    context.version = version(db)
+    stored = await chunks.by_id(db, list(by_id), vector=None)
+    context.version = db.version
     same = {i for i, (now, _similarity) in stored.items() if _stored_fields(now) == _stored_fields(by_id[i])}
     return frozenset(by_id) - same

@@ -156,8 +156,8 @@ async def _move(reader: SourceReader, old: KnownFile, upload: Upload, user_id: s
     fragment = (upload.uri or "").partition("#")[2]
     identity = document_drafts.uri_identity(f"{old_uri}#{fragment}" if fragment else old_uri)
     async with services.db.reading(user_id) as reading:
-        known = await documents.find(reading, user_id, identity=identity)
-        taken = await documents.find(reading, user_id, identity=document_drafts.uri_identity(upload.uri or ""))
+        known = await documents.find(reading, identity=identity)
+        taken = await documents.find(reading, identity=document_drafts.uri_identity(upload.uri or ""))
     if known is None or taken is not None:
         return await ingest.run(upload, user_id, services, wait=False)
     return await document_changes.move(known.document_id, upload, user_id, services)

@@ -29,7 +29,6 @@ from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import FoundFile, Plan
 from app.shapes import KnownFile, Source
 from app.store.connection.transactions import Writing
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.store.sources import sources
 
@@ -85,7 +84,7 @@ class _Syncing:
 
         async def attempt() -> None:
             async with self.run.db.writing(self.user_id) as writing:
-                await mentions.lock(writing, self.user_id)
+                await writing.lock()
                 await work(writing)
                 if not await jobs.advance(writing, self.run.job, progress=progress, lease_s=workers.LEASE_S):
                     raise ClaimLost
@@ -104,8 +103,8 @@ class _Syncing:
 async def _sync(run: Run, *, services: Services) -> int:
     user_id, source_id = run.job.user_id, UUID(run.job.payload["source_id"])
     async with run.db.reading(user_id) as reading:
-        source = await sources.get(reading, user_id, source_id)
-        known = {file.path: file for file in await sources.files(reading, user_id, source_id)}
+        source = await sources.get(reading, source_id)
+        known = {file.path: file for file in await sources.files(reading, source_id)}
     counts = {name: value for name, value in run.job.progress.items() if name in (*COUNTED, "embedded", "done")}
     syncing = _Syncing(run, services, source, known, counts)
     plan = await _plan(syncing)
@@ -133,12 +132,12 @@ async def _taken(syncing: _Syncing) -> dict[str, str]:
     user_id, own = syncing.user_id, syncing.folder
     taken: dict[str, str] = {}
     async with syncing.run.db.reading(user_id) as reading:
-        for source_id, folder in (await sources.folders(reading, user_id)).items():
+        for source_id, folder in (await sources.folders(reading)).items():
             other = Path(folder)
             overlaps = other.is_relative_to(own) or own.is_relative_to(other)
             if source_id == syncing.source.source_id or not overlaps:
                 continue
-            for path in await sources.stored_paths(reading, user_id, source_id):
+            for path in await sources.stored_paths(reading, source_id):
                 taken[str(other / path)] = f"The file belongs to the source {source_id}."
     return taken
 
@@ -198,7 +197,7 @@ async def _commit_versions(
 
     async def work(writing: Writing) -> None:
         paths = {document_id: version.path for version in versions for document_id in version.document_ids}
-        await sources.link(writing, user_id, source_id, paths)
+        await sources.link(writing, source_id, paths)
         files = [syncing.recorded(version.path, **version.changes()) for version in versions]
         await _record(
             writing, user_id=user_id, source_id=source_id, files=files, forgotten=[renamed] if renamed else ()
@@ -222,11 +221,11 @@ async def _delete_documents(syncing: _Syncing, paths: Sequence[str], *, besides:
     kept, source_id = set(besides), syncing.source.source_id
 
     async def find(writing: Writing, _after: UUID | None) -> list[UUID]:
-        found = await sources.document_ids(writing, syncing.user_id, source_id, paths=paths)
+        found = await sources.document_ids(writing, source_id, paths=paths)
         return [document_id for document_id in found if document_id not in kept][: selections.PAGE]
 
     async with syncing.run.db.reading(syncing.user_id) as reading:
-        if kept.issuperset(await sources.document_ids(reading, syncing.user_id, source_id, paths=paths)):
+        if kept.issuperset(await sources.document_ids(reading, source_id, paths=paths)):
             return
     await selections.delete_found(find, syncing.user_id, db=syncing.run.db, actor=f"source:{source_id}")
 
@@ -238,11 +237,11 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     counts["unchanged"] += plan.unchanged
     result = {"source_id": str(source_id), **counts, "skipped": plan.skipped}
     async with syncing.run.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        await sources.finish(writing, user_id, source_id, result)
+        await writing.lock()
+        await sources.finish(writing, source_id, result)
         if not await jobs.finish(writing, syncing.run.job, result=result):
             raise ClaimLost
-        await jobs.prune(writing, user_id, sources.JOB, source_id=source_id, kept=KEPT_JOBS)
+        await jobs.prune(writing, sources.JOB, source_id=source_id, kept=KEPT_JOBS)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
 
 
@@ -250,8 +249,8 @@ async def _record(
     writing: Writing, *, user_id: str, source_id: UUID, files: Sequence[KnownFile], forgotten: Sequence[str]
 ) -> None:
     if forgotten:
-        await sources.forget(writing, user_id, source_id, forgotten)
-    await sources.record(writing, user_id, source_id, files)
+        await sources.forget(writing, source_id, forgotten)
+    await sources.record(writing, source_id, files)
 
 
 def _groups(items: Iterable[Any]) -> list[list[Any]]:

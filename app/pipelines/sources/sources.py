@@ -16,7 +16,6 @@ from app.pipelines.sources import source_roots, source_scan
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import staging
-from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.store.sources import sources
 
@@ -65,36 +64,36 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
         folder, name = source_roots.any_folder(request.path)
     draft = _draft(request, folder, name, confined=confined)
     async with services.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        known = await sources.find(writing, user_id, path=draft.path, globs=draft.globs)
+        await writing.lock()
+        known = await sources.find(writing, path=draft.path, globs=draft.globs)
         status: Literal["added", "changed", "unchanged"] = "added"
         if known is None:
-            if len(await sources.folders(writing, user_id)) >= MAX_SOURCES:
+            if len(await sources.folders(writing)) >= MAX_SOURCES:
                 raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
-            source_id = await sources.add(writing, user_id, draft)
+            source_id = await sources.add(writing, draft)
         else:
             source_id, status = known.source_id, "unchanged" if known.draft == draft else "changed"
             if status == "changed":
                 reread = known.draft.text_field != draft.text_field
-                await sources.change(writing, user_id, source_id, draft, reread=reread)
-        job_id = await _enqueue(writing, user_id, source_id)
-        return AddedSource(await sources.get(writing, user_id, source_id), status, job_id)
+                await sources.change(writing, source_id, draft, reread=reread)
+        job_id = await _enqueue(writing, source_id)
+        return AddedSource(await sources.get(writing, source_id), status, job_id)
 
 
 async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
     """Queue a job that synchronises a source, unless one waits; returns its id. Raises NotFound."""
     async with db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        await sources.get(writing, user_id, source_id)
-        return await _enqueue(writing, user_id, source_id)
+        await writing.lock()
+        await sources.get(writing, source_id)
+        return await _enqueue(writing, source_id)
 
 
 async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -> Source:
     """Set whether the folder of a source is watched. Raises NotFound."""
     async with db.writing(user_id) as writing:
-        source = await sources.get(writing, user_id, source_id)
+        source = await sources.get(writing, source_id)
         draft = replace(source.draft, watch=watched)
-        await sources.change(writing, user_id, source_id, draft, reread=False)
+        await sources.change(writing, source_id, draft, reread=False)
         return replace(source, draft=draft)
 
 
@@ -102,9 +101,9 @@ async def watch(source_id: UUID, user_id: str, *, db: Database, watched: bool) -
 async def get(source_id: UUID, user_id: str, *, db: Database) -> SourceState:
     """One source with its numbers and failures. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        source = await sources.get(reading, user_id, source_id)
-        numbers = await sources.numbers(reading, user_id, [source_id])
-        failures = await sources.failures(reading, user_id, source_id=source_id, limit=MAX_FAILURES)
+        source = await sources.get(reading, source_id)
+        numbers = await sources.numbers(reading, [source_id])
+        failures = await sources.failures(reading, source_id=source_id, limit=MAX_FAILURES)
     return SourceState(source, numbers[source_id], tuple(failures))
 
 
@@ -114,19 +113,19 @@ async def page(
 ) -> list[SourceState]:
     """The user's sources with their numbers, newest first."""
     async with db.primary.reading(user_id) as reading:
-        found = await sources.page(reading, user_id, limit=limit, after=after)
-        numbers = await sources.numbers(reading, user_id, [source.source_id for source in found])
+        found = await sources.page(reading, limit=limit, after=after)
+        numbers = await sources.numbers(reading, [source.source_id for source in found])
     return [SourceState(source, numbers[source.source_id]) for source in found]
 
 
 async def delete(source_id: UUID, user_id: str, services: Services, *, actor: str) -> SelectionDeletion:
     """Remove a source with its documents, as `selections.delete` does; its jobs are cancelled. Raises NotFound."""
     async with services.db.writing(user_id) as writing:
-        await mentions.lock(writing, user_id)
-        await sources.get(writing, user_id, source_id)
-        for job_id in await jobs.open_of_source(writing, user_id, sources.JOB, source_id):
-            await jobs.cancel(writing, user_id, job_id)
-        await staging.cancel_of_source(writing, user_id, source_id)
+        await writing.lock()
+        await sources.get(writing, source_id)
+        for job_id in await jobs.open_of_source(writing, sources.JOB, source_id):
+            await jobs.cancel(writing, job_id)
+        await staging.cancel_of_source(writing, source_id)
     return await _delete_documents(source_id, user_id, services, actor=actor)
 
 
@@ -138,17 +137,17 @@ async def _delete_documents(source_id: UUID, user_id: str, services: Services, *
         removed = await selections.delete(only, user_id, services, actor=actor)
         total = removed if total is None else total + removed
         async with services.db.writing(user_id) as writing:
-            await mentions.lock(writing, user_id)
-            if not await sources.has_documents(writing, user_id, source_id):
-                await sources.delete(writing, user_id, source_id)
+            await writing.lock()
+            if not await sources.has_documents(writing, source_id):
+                await sources.delete(writing, source_id)
                 return total
 
 
-async def _enqueue(writing: Writing, user_id: str, source_id: UUID) -> UUID:
+async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
     """The job of a source that waits, or a new one: one that runs may have passed what has changed since."""
-    waiting = await jobs.open_of_source(writing, user_id, sources.JOB, source_id, only_queued=True)
-    job_id = waiting[0] if waiting else await jobs.add(writing, user_id, sources.JOB, {"source_id": str(source_id)})
-    await sources.set_job(writing, user_id, source_id, job_id)
+    waiting = await jobs.open_of_source(writing, sources.JOB, source_id, only_queued=True)
+    job_id = waiting[0] if waiting else await jobs.add(writing, sources.JOB, {"source_id": str(source_id)})
+    await sources.set_job(writing, source_id, job_id)
     return job_id
 
 

@@ -64,14 +64,14 @@ async def read(trial: Trial, chunk_ids: Sequence[UUID], context: SearchContext) 
         async with context.services.db.searching(request.user_id, candidates=request.candidates) as db:
             placed = trial.first_of(set(chunk_ids))
             chosen = placed or await _best_of_document(db, request, chunk_ids)
-            stored = (await chunks.by_id(db, request.user_id, [chosen], vector=request.vector)).get(chosen)
+            stored = (await chunks.by_id(db, [chosen], vector=request.vector)).get(chosen)
             if stored is None:
                 return None
             chunk = replace(stored[0], cosine=stored[1])
             parsed, lexical = trial.search.retrieved.parsed, request.lexical or LexicalQuery(IndexText("", ""))
             conditions = await _conditions(db, request, chunk)
             strict = (*parsed.required, *parsed.phrases)
-            contains = await standing.contained(db, request.user_id, chosen, (*lexical.strict, *lexical.excluded))
+            contains = await standing.contained(db, chosen, (*lexical.strict, *lexical.excluded))
             required, excluded = contains[: len(lexical.strict)], contains[len(lexical.strict) :]
             facts = PassageFacts(
                 chunk=chunk,
@@ -96,9 +96,9 @@ async def _best_of_document(db: Reading, request: HybridRequest, chunk_ids: Sequ
     excluded = set(request.exclude_chunk_ids).intersection(chunk_ids)
     lexical = request.lexical
     if lexical and lexical.excluded:
-        excluded |= await recall.containing_excluded(db, request.user_id, chunk_ids, lexical)
+        excluded |= await recall.containing_excluded(db, chunk_ids, lexical)
     left = [one for one in chunk_ids if one not in excluded] or list(chunk_ids)
-    first = (await chunks.by_id(db, request.user_id, left[:1], vector=None)).get(left[0])
+    first = (await chunks.by_id(db, left[:1], vector=None)).get(left[0])
     if first is None:
         return left[0]
     result = await recall.hybrid(
@@ -124,7 +124,7 @@ def _within(request: HybridRequest, document_id: UUID, excluded: set[UUID]) -> H
 
 async def _conditions(db: Reading, request: HybridRequest, chunk: Candidate) -> tuple[TestedCondition, ...]:
     named = list(filters.named_conditions(request.filters))
-    tested = await standing.conditions(db, request.user_id, chunk.document_id, named) if named else None
+    tested = await standing.conditions(db, chunk.document_id, named) if named else None
     if tested is None:
         return ()
     return tuple(
@@ -155,7 +155,7 @@ async def _legs(db: Reading, trial: Trial, facts: PassageFacts) -> tuple[LegPlac
     words: frozenset[str] = frozenset()
     if "text" in running:
         lexemes = [term.lexeme for term in trial.legs.terms]
-        by_id = await chunks.matching_lexemes(db, request.user_id, [facts.chunk_id], lexemes)
+        by_id = await chunks.matching_lexemes(db, [facts.chunk_id], lexemes)
         words = by_id.get(facts.chunk_id, words)
     unknown = [leg for leg in running if leg not in known and (leg == "vector" or words)]
     found = (

@@ -70,7 +70,6 @@ async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
         async with context.services.db.searching(context.user_id) as reading:
             return await standing.chunk_ids(
                 reading,
-                context.user_id,
                 chunk_id=passage.chunk_id,
                 document_id=passage.document_id,
                 identity=identity,

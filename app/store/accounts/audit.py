@@ -14,7 +14,7 @@ from uuid import uuid4
 import sqlalchemy as sa
 
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.transactions import SharedTransaction, Transaction
 from app.store.schema import tables
 
 Action = Literal[
@@ -57,7 +57,7 @@ class KeyUse:
     last_used_at: datetime
 
 
-async def record(db: Writing, event: Event) -> None:
+async def record(db: Transaction, event: Event) -> None:
     """Add an event, in the transaction of the change that it describes."""
     await db.execute(
         sa.insert(tables.audit_log).values(
@@ -71,7 +71,7 @@ async def record(db: Writing, event: Event) -> None:
     )
 
 
-async def count_uses(db: Writing, uses: Mapping[tuple[str, str], int]) -> None:
+async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int]) -> None:
     """Add uses by key id and scope to today's; unknown keys are skipped."""
     binds = {
         "key_ids": [key_id for key_id, _scope in uses],
@@ -81,7 +81,7 @@ async def count_uses(db: Writing, uses: Mapping[tuple[str, str], int]) -> None:
     await db.execute(sql.statement("count_key_uses"), binds)
 
 
-async def events(db: Reading, *, user_id: str | None, limit: int) -> list[Recorded]:
+async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[Recorded]:
     """The latest events, newest first. Requires the owner."""
     query = sa.select(tables.audit_log).order_by(_a.at.desc(), _a.event_id).limit(limit)
     if user_id is not None:
@@ -92,7 +92,7 @@ async def events(db: Reading, *, user_id: str | None, limit: int) -> list[Record
     ]
 
 
-async def key_uses(db: Reading, *, user_id: str | None, limit: int) -> list[KeyUse]:
+async def key_uses(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[KeyUse]:
     """The latest uses of keys, newest first. Requires the owner."""
     query = sa.select(tables.key_uses).order_by(_u.day.desc(), _u.last_used_at.desc(), _u.key_id, _u.scope).limit(limit)
     if user_id is not None:
@@ -101,7 +101,7 @@ async def key_uses(db: Reading, *, user_id: str | None, limit: int) -> list[KeyU
     return [KeyUse(**{name: row._mapping[name] for name in names}) for row in await db.execute(query)]
 
 
-async def prune(db: Writing, *, days: int) -> dict[str, int]:
+async def prune(db: SharedTransaction, *, days: int) -> dict[str, int]:
     """Delete rows older than `days`; returns the number of deleted rows by table. Requires the owner."""
     before = sa.func.now() - sa.func.make_interval(0, 0, 0, days)
     statements = {

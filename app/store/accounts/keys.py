@@ -12,7 +12,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.transactions import SharedTransaction
 from app.store.schema import tables
 
 _k = tables.api_keys.c
@@ -52,7 +52,7 @@ class Verified:
     scopes: tuple[str, ...]
 
 
-async def verify(db: Reading, *, key_id: str, secret_hash: bytes) -> Verified | None:
+async def verify(db: SharedTransaction, *, key_id: str, secret_hash: bytes) -> Verified | None:
     """The key with this id and hash, if it is neither revoked nor expired by the database's clock.
 
     The comparison is made in the database, so that no hash leaves it.
@@ -62,7 +62,7 @@ async def verify(db: Reading, *, key_id: str, secret_hash: bytes) -> Verified | 
     return Verified(key_id, row.user_id, tuple(row.scopes)) if row else None
 
 
-async def add(db: Writing, key: NewKey) -> None:
+async def add(db: SharedTransaction, key: NewKey) -> None:
     """Store a new key."""
     await db.execute(
         sa.insert(tables.api_keys).values(
@@ -76,7 +76,7 @@ async def add(db: Writing, key: NewKey) -> None:
     )
 
 
-async def list_keys(db: Reading, *, user_id: str | None) -> list[Key]:
+async def list_keys(db: SharedTransaction, *, user_id: str | None) -> list[Key]:
     """All keys, or one user's, oldest first."""
     query = sa.select(tables.api_keys).order_by(_k.created_at, _k.key_id)
     if user_id is not None:
@@ -84,14 +84,14 @@ async def list_keys(db: Reading, *, user_id: str | None) -> list[Key]:
     return [_key(row) for row in await db.execute(query)]
 
 
-async def revoke(db: Writing, *, key_id: str) -> str | None:
+async def revoke(db: SharedTransaction, *, key_id: str) -> str | None:
     """Revoke a key from now on; returns its user, None where there is no such key that is not revoked."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id, _k.revoked_at.is_(None))
     found: str | None = await db.scalar(change.values(revoked_at=sa.func.now()).returning(_k.user_id))
     return found
 
 
-async def live(db: Writing, *, key_id: str) -> Key | None:
+async def live(db: SharedTransaction, *, key_id: str) -> Key | None:
     """A key that is neither revoked nor expired, locked until the transaction ends."""
     query = sa.select(tables.api_keys).where(
         _k.key_id == key_id, _k.revoked_at.is_(None), sa.or_(_k.expires_at.is_(None), _k.expires_at > sa.func.now())
@@ -100,7 +100,7 @@ async def live(db: Writing, *, key_id: str) -> Key | None:
     return _key(row) if row else None
 
 
-async def expire(db: Writing, *, key_id: str, at: datetime) -> None:
+async def expire(db: SharedTransaction, *, key_id: str, at: datetime) -> None:
     """Let a key expire at a time, or when it does already if that is earlier."""
     change = sa.update(tables.api_keys).where(_k.key_id == key_id)
     await db.execute(change.values(expires_at=sa.func.least(_k.expires_at, at)))

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
-from app.store.entities import mentions
+from app.store.connection.transactions import SharedTransaction
 from app.store.schema import tables
 
 PARTS = ("documents", "entities", "sources", "keys", "events")
@@ -30,19 +29,19 @@ class User:
     entities: int
 
 
-async def listed(db: Reading) -> list[User]:
+async def listed(db: SharedTransaction) -> list[User]:
     """All users by name."""
     return [User(**row._mapping) for row in await db.execute(sql.statement("users_list"))]
 
 
-async def lines(db: Reading, user_id: str, part: str) -> AsyncIterator[str]:
+async def lines(db: SharedTransaction, user_id: str, part: str) -> AsyncIterator[str]:
     """One of PARTS as JSON lines, read in batches."""
     async with db.stream(sql.statement(f"users_{part}"), {"user_id": user_id}) as rows:
         async for row in rows:
             yield row.line
 
 
-async def counts(db: Reading, user_id: str) -> dict[str, int]:
+async def counts(db: SharedTransaction, user_id: str) -> dict[str, int]:
     """The number of a user's rows in each table except the audit log."""
     row_counts = {}
     for table in _tables():
@@ -51,9 +50,9 @@ async def counts(db: Reading, user_id: str) -> dict[str, int]:
     return row_counts
 
 
-async def delete(db: Writing, user_id: str) -> dict[str, int]:
+async def delete(db: SharedTransaction, user_id: str) -> dict[str, int]:
     """Delete all rows of a user except those of the audit log; returns their number by table."""
-    await mentions.lock(db, user_id)
+    await db.as_user(user_id).lock()
     deleted = {}
     for table in reversed(_tables()):
         deleted[table.name] = (await db.execute(sa.delete(table).where(table.c.user_id == user_id))).rowcount

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import sqlalchemy as sa
@@ -19,10 +19,44 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app import errors
 from app.store.connection import bounded, driver_errors, failures, vector_tables
+from app.store.connection.vector_tables import VectorTables
 
-ENTERED, WRITTEN = "stepwell_entered", "stepwell_written"
-"""Keys in a connection's `info`: what its transaction has read when it began, and the version that it has written."""
 DISPOSE_S = 2.0
+
+
+class Version(NamedTuple):
+    """The number of changes of a user's data, and of the names of the user's entities."""
+
+    data: int = 0
+    names: int = 0
+
+
+NEVER_STORED = Version()
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A transaction that has begun: its connection, and what its first statement has read.
+
+    `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks` and `graph_rows` (an
+    estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included) are those of
+    the user; zeros without a user, or if the user has never stored anything.
+    """
+
+    connection: AsyncConnection
+    vector_tables: VectorTables
+    version: Version = NEVER_STORED
+    has_hidden: bool = False
+    graph_rows: int = 0
+    chunks: int = 0
+
+    @classmethod
+    def of(cls, connection: AsyncConnection, first: sa.Row[Any], tables: VectorTables) -> Entered:
+        """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
+        if not isinstance(first[0], list):
+            return cls(connection, tables)
+        data, names, has_hidden, graph_rows, chunks = first[0]
+        return cls(connection, tables, Version(data, names), bool(has_hidden), int(graph_rows), int(chunks))
 
 
 class _ConnectionClosed(Exception):
@@ -76,7 +110,7 @@ class Pool:
         return self.is_admitted and self.is_reachable
 
     @asynccontextmanager
-    async def transaction(self, entry: Entry) -> AsyncIterator[AsyncConnection]:
+    async def transaction(self, entry: Entry) -> AsyncIterator[Entered]:
         """Open a transaction and run its first statement.
 
         If the server has closed a pooled connection, it is dropped and the next one is tried, up to all pooled
@@ -85,16 +119,16 @@ class Pool:
         async with self._translated(read_only=entry.read_only):
             for left in reversed(range(self.size() + 1)):
                 try:
-                    connection, stack = await self._begun(entry)
+                    entered, stack = await self._begun(entry)
                     break
                 except _ConnectionClosed as died:
                     if not left:
                         raise died.error from None
             self.is_reachable = True
             async with stack:
-                yield connection
+                yield entered
 
-    async def _begun(self, entry: Entry) -> tuple[AsyncConnection, AsyncExitStack]:
+    async def _begun(self, entry: Entry) -> tuple[Entered, AsyncExitStack]:
         """Begin a transaction. Raises _ConnectionClosed if a pooled connection is closed, DatabaseUnavailable."""
         connection = bounded.Connection(self.engine)
         async with AsyncExitStack() as stack:
@@ -107,16 +141,11 @@ class Pool:
                     raise
                 await connection.invalidate()
                 raise _ConnectionClosed(error) from error
-            self._entered(connection.info, first)
+            if "read_only" in first._fields:
+                self.is_read_only = first.read_only == "on"
+            entered = Entered.of(connection, first, vector_tables.locked(first))
             connection.limit_s = entry.limit_s
-            return connection, stack.pop_all()
-
-    def _entered(self, info: dict[str, Any], first: sa.Row[Any]) -> None:
-        """Keep what the first statement has read. Raises ModelReplaced."""
-        info[ENTERED], info[WRITTEN] = first[0], None
-        if "read_only" in first._fields:
-            self.is_read_only = first.read_only == "on"
-        vector_tables.entered(info, first)
+            return entered, stack.pop_all()
 
     async def _check_out(self, connection: AsyncConnection, stack: AsyncExitStack, *, read_only: bool) -> None:
         """Check a connection out of the pool, which may open a new one. Raises DatabaseUnavailable."""

@@ -11,28 +11,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from cachetools import LRUCache
 from sqlalchemy import exc
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app import errors
 from app.store.connection import failures
-from app.store.connection.pools import ENTERED, Entry, Pool
+from app.store.connection.pools import Entered, Entry, Pool
 
 MAX_USERS = 100_000
 Target = Literal["standby", "primary"]
 Reason = Literal["preferred", "older", "unavailable", "unreachable_primary"]
 """Why a read went to its target: the request asked for it, the standby was older or could not be used, or the primary
 could not be reached."""
-
-
-class Version(NamedTuple):
-    """The number of changes of a user's data, and of the names of the user's entities."""
-
-    data: int
-    names: int
 
 
 class SeenVersions:
@@ -85,16 +77,14 @@ class ReadRoute:
         self._targets.seen.note(user_id, version)
 
     @asynccontextmanager
-    async def transaction(
-        self, entry: Entry, user_id: str, *, on_primary: bool = False
-    ) -> AsyncIterator[AsyncConnection]:
+    async def transaction(self, entry: Entry, user_id: str, *, on_primary: bool = False) -> AsyncIterator[Entered]:
         """Open a read transaction. Raises DatabaseUnavailable, StandbyFailed; the next one is then on the primary."""
         target: Target | None = None
         self._prefers_standby = self._prefers_standby and not on_primary
         try:
             async with AsyncExitStack() as stack:
-                connection, target = await self._opened(entry, user_id, stack)
-                yield connection
+                entered, target = await self._opened(entry, user_id, stack)
+                yield entered
         except errors.DatabaseUnavailable as error:
             if target != "standby":
                 raise
@@ -103,45 +93,43 @@ class ReadRoute:
                 raise
             raise failures.StandbyFailed(error.message) from error
 
-    async def _opened(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[AsyncConnection, Target]:
+    async def _opened(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
         targets, seen = self._targets, self._targets.seen.of(user_id)
         reason: Reason = "preferred"
         if self._prefers_standby and targets.standby is not None:
             found = await self._on_standby(entry, user_id, max(seen, self._required), stack)
-            if isinstance(found, AsyncConnection):
+            if isinstance(found, Entered):
                 return self._chosen("standby", "preferred", found)
             reason = found
         try:
             if reason == "older" and not targets.primary.is_reachable:
                 raise errors.ConnectionLost("The primary could not be reached a moment ago.")
-            connection = await stack.enter_async_context(targets.primary.transaction(entry))
+            entered = await stack.enter_async_context(targets.primary.transaction(entry))
         except (errors.ConnectionLost, failures.Unresponsive):
             if reason != "older":
                 raise
             return await self._on_older_standby(entry, user_id, stack)
-        self._check(connection, user_id, seen)
+        self._check(entered, user_id, seen)
         self._prefers_standby = False
-        return self._chosen("primary", reason, connection)
+        return self._chosen("primary", reason, entered)
 
-    async def _on_older_standby(
-        self, entry: Entry, user_id: str, stack: AsyncExitStack
-    ) -> tuple[AsyncConnection, Target]:
+    async def _on_older_standby(self, entry: Entry, user_id: str, stack: AsyncExitStack) -> tuple[Entered, Target]:
         """Read a standby that is older than this process remembers, while the primary cannot be reached.
 
         Raises StandbyBehind if it is also older than the client asks for.
         """
         found = await self._on_standby(entry, user_id, self._required, stack)
-        if isinstance(found, AsyncConnection):
+        if isinstance(found, Entered):
             return self._chosen("standby", "unreachable_primary", found)
         raise failures.StandbyBehind(failures.BEHIND)
 
-    def _chosen(self, target: Target, reason: Reason, connection: AsyncConnection) -> tuple[AsyncConnection, Target]:
+    def _chosen(self, target: Target, reason: Reason, entered: Entered) -> tuple[Entered, Target]:
         self._targets.counts[target, reason] += 1
-        return connection, target
+        return entered, target
 
-    def _check(self, connection: AsyncConnection, user_id: str, seen: int) -> None:
+    def _check(self, entered: Entered, user_id: str, seen: int) -> None:
         """Note the version of the primary. Raises StandbyBehind if it is a standby that is older than required."""
-        version = version_of(connection).data
+        version = entered.version.data
         if version < self._required and self._targets.primary.is_read_only:
             raise failures.StandbyBehind(failures.BEHIND)
         if version < seen:
@@ -150,15 +138,15 @@ class ReadRoute:
 
     async def _on_standby(
         self, entry: Entry, user_id: str, least: int, stack: AsyncExitStack
-    ) -> AsyncConnection | Literal["older", "unavailable"]:
+    ) -> Entered | Literal["older", "unavailable"]:
         """A transaction on the standby, or why it cannot be used."""
         standby = self._targets.standby
         if standby is None or not standby.is_usable:
             return "unavailable"
         try:
             async with AsyncExitStack() as opening:
-                connection = await opening.enter_async_context(standby.transaction(entry))
-                version = version_of(connection).data
+                entered = await opening.enter_async_context(standby.transaction(entry))
+                version = entered.version.data
                 if version < least:
                     return "older"
                 stack.push_async_exit(opening.pop_all())
@@ -167,9 +155,4 @@ class ReadRoute:
         except (errors.StepwellError, exc.DBAPIError):
             return "unavailable"
         self.note(user_id, version)
-        return connection
-
-
-def version_of(connection: AsyncConnection) -> Version:
-    """The user's version in a transaction's snapshot; zeros if the user has never stored anything."""
-    return Version(*connection.info[ENTERED][:2])
+        return entered

@@ -12,29 +12,41 @@ import copy
 import functools
 import logging
 import weakref
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NewType, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, TypeVarTuple, overload
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
-from app.store.connection import bounded, driver_errors, engines, failures, read_routes, vector_tables
-from app.store.connection.pools import DISPOSE_S, ENTERED, WRITTEN, Entry, Pool, ServerHooks
-from app.store.connection.read_routes import ReadRoute, ReadTargets, Version
+from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
+from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
+from app.store.connection.read_routes import ReadRoute, ReadTargets
+from app.store.connection.vector_tables import VectorTables
 
-__all__ = ["DISPOSE_S", "Database", "Reading", "SearchTransaction", "ServerHooks", "TimeLimits", "Version", "Writing"]
+__all__ = [
+    "DISPOSE_S",
+    "Database",
+    "Reading",
+    "SearchTransaction",
+    "ServerHooks",
+    "SharedTransaction",
+    "TimeLimits",
+    "Transaction",
+    "Version",
+    "Writing",
+]
 
 log = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-Reading = NewType("Reading", AsyncConnection)
-SearchTransaction = NewType("SearchTransaction", Reading)
-"""A reading transaction that uses generic plans."""
-Writing = NewType("Writing", Reading)
+Columns = TypeVarTuple("Columns")
+Binds = Mapping[str, Any] | None
+ManyBinds = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+AnyRows = sa.CursorResult[*tuple[Any, ...]]
 
 _ENTER_ARGUMENTS = "(CAST(:user_id AS text), CAST(:timeout_ms AS integer), CAST(:candidates AS integer))"
 _LOCK_TIMEOUT = "set_config('lock_timeout', CAST(CAST(:lock_ms AS integer) AS text), true)"
@@ -50,7 +62,6 @@ _ENTER_WRITING = sa.text(
 _ENTER_SHARED = sa.text(f"SELECT {_STATEMENT_TIMEOUT}, {_LOCK_TIMEOUT}, {_READ_ONLY}")
 _USE_CUSTOM_PLANS = sa.text("SELECT stepwell.plan_each()")
 _PLAN_WRITES = sa.text("SELECT stepwell.plan_writes()")
-_GENERIC_PLANS = "stepwell_generic_plans"
 PLANNED_ABOVE = 6_000
 """Chunks of a user up to which a generic plan of a filtered search costs less than planning it (docs/benchmarks.md)."""
 TURN_S = 2.0
@@ -64,6 +75,152 @@ class TimeLimits:
     read_ms: int = 5_000
     write_ms: int = 60_000
     lock_ms: int = 2_000
+
+
+class Transaction:
+    """A transaction that is open: runs statements on its connection."""
+
+    __slots__ = ("_connection",)
+
+    def __init__(self, entered: Entered) -> None:
+        self._connection = entered.connection
+
+    @overload
+    def execute(
+        self, statement: TypedReturnsRows[*Columns], binds: ManyBinds = None
+    ) -> Coroutine[Any, Any, sa.CursorResult[*Columns]]: ...
+
+    @overload
+    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, AnyRows]: ...
+
+    def execute(self, statement: sa.Executable, binds: ManyBinds = None) -> Coroutine[Any, Any, Any]:
+        """Run a statement; returns its rows."""
+        return self._connection.execute(statement, binds)
+
+    def scalar(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, Any]:
+        """Run a statement; returns the first column of its first row, None without rows."""
+        return self._connection.scalar(statement, binds)
+
+    def scalars(self, statement: sa.Executable, binds: Binds = None) -> Coroutine[Any, Any, sa.ScalarResult[Any]]:
+        """Run a statement; returns the first column of its rows."""
+        return self._connection.scalars(statement, binds)
+
+    def stream(self, statement: sa.Executable, binds: Binds = None) -> AbstractAsyncContextManager[Any]:
+        """Run a statement whose rows are read in batches, in a block."""
+        return self._connection.stream(statement, binds)
+
+    def exec_driver_sql(self, statement: str, binds: tuple[Any, ...] | None = None) -> Coroutine[Any, Any, AnyRows]:
+        """Run a statement as it is written, with the driver's placeholders."""
+        return self._connection.exec_driver_sql(statement, binds)
+
+    def run_sync(
+        self, work: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> Coroutine[Any, Any, T]:
+        """The result of a function that takes a synchronous connection."""
+        return self._connection.run_sync(work, *args, **kwargs)
+
+
+class SharedTransaction(Transaction):
+    """A transaction on the tables that belong to no user, or of the owner, who sees the rows of all users."""
+
+    __slots__ = ("_entered",)
+
+    def __init__(self, entered: Entered) -> None:
+        super().__init__(entered)
+        self._entered = entered
+
+    def as_user(self, user_id: str) -> Writing:
+        """The same transaction for statements about one user's rows; row-level security stays as it is."""
+        return Writing(self._entered, user_id)
+
+
+class Reading(Transaction):
+    """A transaction that sees the rows of one user.
+
+    `version`, `has_hidden`, `graph_rows` and `vector_tables` are those of its snapshot; see `pools.Entered`.
+    """
+
+    __slots__ = ("_entered", "user_id")
+
+    def __init__(self, entered: Entered, user_id: str) -> None:
+        super().__init__(entered)
+        self._entered = entered
+        self.user_id = user_id
+
+    @property
+    def version(self) -> Version:
+        """The user's version; zeros if the user has never stored anything."""
+        return self._entered.version
+
+    @property
+    def has_hidden(self) -> bool:
+        """Whether the user has chunks that readers must not see."""
+        return self._entered.has_hidden
+
+    @property
+    def graph_rows(self) -> int:
+        """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
+        return self._entered.graph_rows
+
+    @property
+    def vector_tables(self) -> VectorTables:
+        """The tables of vectors that the transaction has locked."""
+        return self._entered.vector_tables
+
+    @property
+    def database_key(self) -> Hashable:
+        """A cache key for data about the database of the transaction."""
+        return self._connection.sync_engine
+
+    async def use_custom_plans(self) -> None:
+        """Plan every further statement of a search for its own binds; no effect on transactions that plan anyway."""
+
+
+class SearchTransaction(Reading):
+    """A reading transaction that uses generic plans."""
+
+    __slots__ = ("_plans_each",)
+
+    def __init__(self, entered: Entered, user_id: str) -> None:
+        super().__init__(entered, user_id)
+        self._plans_each = False
+
+    async def use_custom_plans(self) -> None:
+        """Plan every further statement for its own binds, unless that costs more than it saves for so few chunks."""
+        if not self._plans_each and self._entered.chunks > PLANNED_ABOVE:
+            await self.execute(_USE_CUSTOM_PLANS)
+            self._plans_each = True
+
+
+class Writing(Reading):
+    """A transaction that may change the rows of one user."""
+
+    __slots__ = ("_locked_version",)
+
+    def __init__(self, entered: Entered, user_id: str) -> None:
+        super().__init__(entered, user_id)
+        self._locked_version: int | None = None
+
+    @property
+    def written_version(self) -> int:
+        """The user's version of the data once the transaction has committed."""
+        return self._entered.version.data if self._locked_version is None else self._locked_version
+
+    async def lock(self, *, chunks: int = 0) -> int:
+        """Take the user's lock, which every change of documents and entities requires.
+
+        Raises the user's version. Returns the first of the numbers that it allocates for this many new chunks.
+        """
+        row = (await self.execute(sql.statement("lock_tenant"), {"user_id": self.user_id, "chunks": chunks})).one()
+        self._locked_version = row.version
+        return int(row.first_no)
+
+    @asynccontextmanager
+    async def custom_plans(self) -> AsyncIterator[None]:
+        """Plan the statements of the block for their own binds."""
+        await self.execute(_USE_CUSTOM_PLANS)
+        yield
+        await self.execute(_PLAN_WRITES)
 
 
 class WriteTurns:
@@ -85,6 +242,9 @@ class WriteTurns:
             except TimeoutError:
                 raise errors.Busy("Other writes are running; try again shortly.") from None
             yield
+
+
+ReadingKind = TypeVar("ReadingKind", bound=Reading)
 
 
 class Database:
@@ -122,26 +282,27 @@ class Database:
 
         Raises DatabaseUnavailable, DeadlineExceeded.
         """
-        return self._read(_ENTER, user_id, candidates)
+        return self._read(Reading, _ENTER, user_id, candidates)
 
-    @asynccontextmanager
-    async def searching(self, user_id: str, *, candidates: int = 100) -> AsyncIterator[SearchTransaction]:
+    def searching(self, user_id: str, *, candidates: int = 100) -> AbstractAsyncContextManager[SearchTransaction]:
         """Open a transaction like `reading` that uses generic plans.
 
-        Each statement is planned once per connection, which saves a quarter of a search's time; call `use_custom_plans`
-        before a statement with a plan that depends on its binds. Raises DatabaseUnavailable, DeadlineExceeded.
+        Each statement is planned once per connection, which saves a quarter of a search's time; call its
+        `use_custom_plans` before a statement with a plan that depends on its binds.
+
+        Raises DatabaseUnavailable, DeadlineExceeded.
         """
-        async with self._read(_ENTER_SEARCH, user_id, candidates) as reading:
-            yield SearchTransaction(reading)
+        return self._read(SearchTransaction, _ENTER_SEARCH, user_id, candidates)
 
     @asynccontextmanager
-    async def _read(self, first: sa.TextClause, user_id: str, candidates: int) -> AsyncIterator[Reading]:
+    async def _read(
+        self, kind: type[ReadingKind], first: sa.TextClause, user_id: str, candidates: int
+    ) -> AsyncIterator[ReadingKind]:
         timeout_ms = self._limits.read_ms
         values: dict[str, object] = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": candidates}
         entry = Entry(first, values, bounded.limit_s(timeout_ms), read_only=True)
-        async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as connection:
-            connection.info[_GENERIC_PLANS] = first is _ENTER_SEARCH
-            yield Reading(connection)
+        async with self._new_route().transaction(entry, user_id, on_primary=self._on_primary) as entered:
+            yield kind(entered, user_id)
 
     @asynccontextmanager
     async def writing(self, user_id: str) -> AsyncIterator[Writing]:
@@ -171,16 +332,15 @@ class Database:
             raise RuntimeError("This request only reads: it must not open a transaction that writes.")
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         values = {"user_id": user_id, "timeout_ms": timeout_ms, "candidates": 0, "lock_ms": lock_ms}
-        async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as connection:
+        async with self.pool.transaction(Entry(_ENTER_WRITING, values, bounded.limit_s(timeout_ms))) as entered:
             if self.pool.is_read_only:
                 raise errors.ReadOnly(failures.READ_ONLY)
-            connection.info[_GENERIC_PLANS] = False
-            yield Writing(Reading(connection))
-            version = connection.info[WRITTEN] or read_routes.version_of(connection).data
-        self._new_route().note(user_id, version)
+            writing = Writing(entered, user_id)
+            yield writing
+        self._new_route().note(user_id, writing.written_version)
 
     @asynccontextmanager
-    async def shared(self, *, within_s: float | None = None) -> AsyncIterator[Writing]:
+    async def shared(self, *, within_s: float | None = None) -> AsyncIterator[SharedTransaction]:
         """Open a transaction on the tables that belong to no user: keys, jobs, embedding identity.
 
         All of it, the wait for a connection included, is cancelled after `within_s` seconds if given. Raises Busy,
@@ -188,9 +348,8 @@ class Database:
         """
         timeout_ms, lock_ms = self._limits.write_ms, self._limits.lock_ms
         entry = Entry(_ENTER_SHARED, {"timeout_ms": timeout_ms, "lock_ms": lock_ms}, bounded.limit_s(timeout_ms))
-        async with bounded.within(within_s), self.pool.transaction(entry) as connection:
-            connection.info[_GENERIC_PLANS] = False
-            yield Writing(Reading(connection))
+        async with bounded.within(within_s), self.pool.transaction(entry) as entered:
+            yield SharedTransaction(entered)
 
     async def check_writable(self) -> None:
         """Reject a write before any work is done for it. Raises DiskFull, ReadOnly.
@@ -221,49 +380,6 @@ class Database:
     def in_use(self) -> int:
         """The number of connections that are checked out."""
         return self.pool.in_use()
-
-
-def version(db: Reading) -> Version:
-    """The user's version in the transaction's snapshot; zeros if the user has never stored anything."""
-    return read_routes.version_of(db)
-
-
-def wrote(db: Writing, new_version: int) -> None:
-    """Record that the transaction has raised the user's version."""
-    db.info[WRITTEN] = new_version
-
-
-def graph_rows(db: Reading) -> int:
-    """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
-    return int(db.info[ENTERED][3])
-
-
-def has_hidden(db: Reading) -> bool:
-    """Whether the user has hidden chunks in the transaction's snapshot."""
-    return bool(db.info[ENTERED][2])
-
-
-async def use_custom_plans(db: Reading) -> None:
-    """Plan every further statement of a search transaction for its own binds; no effect on other transactions.
-
-    No effect either if the user has so few chunks that planning would cost more than it saves.
-    """
-    if db.info.get(_GENERIC_PLANS) and int(db.info[ENTERED][4]) > PLANNED_ABOVE:
-        await db.execute(_USE_CUSTOM_PLANS)
-        db.info[_GENERIC_PLANS] = False
-
-
-@asynccontextmanager
-async def custom_plans(db: Writing) -> AsyncIterator[None]:
-    """Plan the statements of the block for their own binds, in a transaction of `writing` or `preparing`."""
-    await db.execute(_USE_CUSTOM_PLANS)
-    yield
-    await db.execute(_PLAN_WRITES)
-
-
-def pool_of(db: Reading) -> object:
-    """A cache key for data about the database of a transaction."""
-    return db.sync_engine
 
 
 def retry_read(read: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:

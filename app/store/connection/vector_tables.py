@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from app import errors
 
-INFO = "stepwell_vector_tables"
 READS = "stepwell.vector_tables(false) AS vector_tables"
 WRITES = "stepwell.vector_tables(true) AS vector_tables"
 
@@ -39,16 +38,15 @@ def expecting(table: int) -> Iterator[None]:
         _expected.reset(token)
 
 
-def entered(info: dict[str, Any], first_row: Any) -> None:
-    """Keep the tables that a transaction has read. Raises ModelReplaced if another one is expected."""
+def locked(first_row: Any) -> VectorTables:
+    """The tables that a transaction has locked, by its first row; zeros in one that belongs to no user.
+
+    Raises ModelReplaced if another table is expected.
+    """
     found = getattr(first_row, "vector_tables", None)
-    info[INFO] = tables = VectorTables(*found) if found else VectorTables(0, 0)
-    expected = _expected.get()
-    if found and expected is not None and expected != tables.current:
+    if not found:
+        return VectorTables(0, 0)
+    tables, expected = VectorTables(*found), _expected.get()
+    if expected not in (None, tables.current):
         raise errors.ModelReplaced
-
-
-def of(connection: Any) -> VectorTables:
-    """The tables of vectors that a transaction has locked; zeros in one that belongs to no user."""
-    tables: VectorTables = connection.info[INFO]
     return tables

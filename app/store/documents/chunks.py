@@ -22,11 +22,11 @@ _c = tables.chunks.c
 
 
 async def by_id(
-    db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None
+    db: Reading, chunk_ids: Sequence[UUID], *, vector: Vector | None
 ) -> dict[UUID, tuple[Candidate, float | None]]:
     """Chunks by id with their content, without scores, each with its similarity to the vector."""
     embedding = None if vector is None else vectors.as_text(vector)
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "embedding": embedding}
     rows = await db.execute(sql.statement("chunks_by_id"), binds)
     return {row.chunk_id: _with_similarity(row) for row in rows}
 
@@ -60,20 +60,22 @@ def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
 
 
 async def matching_lexemes(
-    db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
+    db: Reading, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
 ) -> dict[UUID, frozenset[str]]:
     """Those of the lexemes that each chunk contains."""
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
     rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
 
 
-async def configs(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> dict[UUID, str]:
+async def configs(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, str]:
     """The text-search configuration of each chunk."""
     among = _c.chunk_id == sa.any_(sa.literal(list(chunk_ids), sa.ARRAY(sa.Uuid)))
     return {
         chunk_id: config
-        for chunk_id, config in await db.execute(sa.select(_c.chunk_id, _c.config).where(_c.user_id == user_id, among))
+        for chunk_id, config in await db.execute(
+            sa.select(_c.chunk_id, _c.config).where(_c.user_id == db.user_id, among)
+        )
     }
 
 

@@ -31,7 +31,6 @@ class PutDocument:
 
 async def put(
     db: Writing,
-    user_id: str,
     drafts: Sequence[DocumentDraft],
     *,
     vectors_by_key: Mapping[UUID, VectorValue],
@@ -42,24 +41,20 @@ async def put(
     An identical document is left unchanged. `vectors_by_key` must contain the embedding key of every chunk, and
     `names_version` is that of `document_rows.write`.
     """
-    first_no = await document_rows.lock(db, user_id, sum(len(draft.chunks) for draft in drafts))
-    stored = await documents.find_many(db, user_id, identities=[draft.identity for draft in drafts])
+    first_no = await db.lock(chunks=sum(len(draft.chunks) for draft in drafts))
+    stored = await documents.find_many(db, identities=[draft.identity for draft in drafts])
     changed = [draft for draft in drafts if not _is_stored(draft, stored)]
     old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
-    await staging.supersede(
-        db, user_id, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
-    )
+    await staging.supersede(db, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values()))
     for document_id in old_ids.values():
-        await document_rows.clear(db, user_id, document_id)
-    ids = old_ids | await unused_ids(db, user_id, [draft for draft in changed if draft.identity not in old_ids])
+        await document_rows.clear(db, document_id)
+    ids = old_ids | await unused_ids(db, [draft for draft in changed if draft.identity not in old_ids])
     writes: dict[bytes, DocumentWrite] = {}
     for draft in changed:
         is_new = draft.identity not in old_ids
         writes[draft.identity] = DocumentWrite(ids[draft.identity], draft, first_no, is_new)
         first_no += len(draft.chunks)
-    await document_rows.write(
-        db, user_id, list(writes.values()), vectors_by_key=vectors_by_key, names_version=names_version
-    )
+    await document_rows.write(db, list(writes.values()), vectors_by_key=vectors_by_key, names_version=names_version)
     return [_put(draft, stored.get(draft.identity), writes.get(draft.identity)) for draft in drafts]
 
 
@@ -75,11 +70,11 @@ def _put(draft: DocumentDraft, known: StoredVersion | None, write: DocumentWrite
     return PutDocument(draft, known.document_id, "unchanged", 0)
 
 
-async def unused_ids(db: Reading, user_id: str, drafts: Sequence[DocumentDraft]) -> dict[bytes, UUID]:
+async def unused_ids(db: Reading, drafts: Sequence[DocumentDraft]) -> dict[bytes, UUID]:
     """The ids of new documents by identity. One that was replaced under another uri keeps the id of its first one."""
-    new = {draft.identity: draft.new_id(user_id) for draft in drafts}
+    new = {draft.identity: draft.new_id(db.user_id) for draft in drafts}
     if not new:
         return {}
     these = _d.document_id == sa.any_(sa.literal(list(new.values()), sa.ARRAY(sa.Uuid)))
-    used = set(await db.scalars(sa.select(_d.document_id).where(_d.user_id == user_id, these)))
+    used = set(await db.scalars(sa.select(_d.document_id).where(_d.user_id == db.user_id, these)))
     return {identity: uuid4() if new_id in used else new_id for identity, new_id in new.items()}

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from app.shapes import DocumentDraft
 from app.store.connection import sql, vectors
-from app.store.connection.transactions import Writing, wrote
+from app.store.connection.transactions import Writing
 from app.store.entities import mentions
 from app.store.jobs import jobs
 from app.store.schema import tables
@@ -33,44 +33,37 @@ _d = tables.documents.c
 _c = tables.chunks.c
 
 
-async def lock(db: Writing, user_id: str, chunk_count: int) -> int:
-    """Take the user's lock; returns the first of the numbers for this many new chunks."""
-    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": chunk_count})).one()
-    wrote(db, row.version)
-    return int(row.first_no)
-
-
-async def clear(db: Writing, user_id: str, document_id: UUID) -> None:
+async def clear(db: Writing, document_id: UUID) -> None:
     """Delete the chunks of a document with their vectors, postings and mentions.
 
     The postings of a long document are hidden instead, and a job removes them.
     """
-    binds = {"user_id": user_id, "document_id": document_id}
-    own = (_c.user_id == user_id, _c.document_id == document_id)
+    binds = {"user_id": db.user_id, "document_id": document_id}
+    own = (_c.user_id == db.user_id, _c.document_id == document_id)
     numbers = sa.select(sa.func.count(), sa.func.min(_c.chunk_no), sa.func.max(_c.chunk_no)).where(*own)
     count, first, last = (await db.execute(numbers)).one()
     if count > MOST_UNINDEXED or (count and last - first + 1 != count):
-        await hide(db, user_id, document_id, before=last + 1)
-        await jobs.enqueue(db, user_id, CLEAN)
+        await hide(db, document_id, before=last + 1)
+        await jobs.enqueue(db, CLEAN)
         return
-    mentioned = await mentions.of_document(db, user_id, document_id)
+    mentioned = await mentions.of_document(db, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
-    counted = {"user_id": user_id, "document_ids": [document_id], "sign": -1}
+    counted = {"user_id": db.user_id, "document_ids": [document_id], "sign": -1}
     await db.execute(sql.statement("count_documents"), counted)
-    await _delete_chunks(db, user_id, document_id, before=None)
-    await mentions.prune(db, user_id, mentioned)
+    await _delete_chunks(db, document_id, before=None)
+    await mentions.prune(db, mentioned)
 
 
-async def hide(db: Writing, user_id: str, document_id: UUID, *, before: int) -> None:
+async def hide(db: Writing, document_id: UUID, *, before: int) -> None:
     """Delete the chunks of a document with numbers below `before`, and hide their postings."""
-    mentioned = await mentions.of_document(db, user_id, document_id)
-    binds = {"user_id": user_id, "document_id": document_id, "before": before}
+    mentioned = await mentions.of_document(db, document_id)
+    binds = {"user_id": db.user_id, "document_id": document_id, "before": before}
     await db.execute(sql.statement("hide_document"), binds)
-    await _delete_chunks(db, user_id, document_id, before=before)
-    await mentions.prune(db, user_id, mentioned)
+    await _delete_chunks(db, document_id, before=before)
+    await mentions.prune(db, mentioned)
 
 
-async def _delete_chunks(db: Writing, user_id: str, document_id: UUID, *, before: int | None) -> None:
+async def _delete_chunks(db: Writing, document_id: UUID, *, before: int | None) -> None:
     """Delete the chunks of a document, those with numbers below `before` if given.
 
     What refers to them is deleted first, because the foreign keys would delete it row by row.
@@ -78,7 +71,7 @@ async def _delete_chunks(db: Writing, user_id: str, document_id: UUID, *, before
     for table in (tables.headings, tables.mentions, tables.embeddings, tables.chunks):
         c = table.c
         below = [] if before is None else [c.chunk_no < before]
-        await db.execute(sa.delete(table).where(c.user_id == user_id, c.document_id == document_id, *below))
+        await db.execute(sa.delete(table).where(c.user_id == db.user_id, c.document_id == document_id, *below))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +86,6 @@ class DocumentWrite:
 
 async def write(
     db: Writing,
-    user_id: str,
     writes: Sequence[DocumentWrite],
     *,
     vectors_by_key: Mapping[UUID, VectorValue],
@@ -104,17 +96,17 @@ async def write(
     Their chunks are numbered consecutively, in the order of the documents. `names_version` is that of the rules by
     which the caller links the documents to entities in this transaction.
     """
-    await _insert(db, user_id, [one for one in writes if one.is_new], names_version)
+    await _insert(db, [one for one in writes if one.is_new], names_version)
     for one in writes:
         if not one.is_new:
             values = {**attributes(one.draft), **cut(one.draft), "names_version": names_version}
             # A caller that links the document in this transaction has no entities that a model named.
             values |= {"extracted": []} if names_version else {}
-            await update(db, user_id, one.document_id, one.draft, values)
-    await _write_chunks(db, user_id, [one for one in writes if one.draft.chunks], vectors_by_key)
+            await update(db, one.document_id, one.draft, values)
+    await _write_chunks(db, [one for one in writes if one.draft.chunks], vectors_by_key)
 
 
-async def _insert(db: Writing, user_id: str, new: Sequence[DocumentWrite], names_version: int) -> None:
+async def _insert(db: Writing, new: Sequence[DocumentWrite], names_version: int) -> None:
     if not new:
         return
     drafts = [one.draft for one in new]
@@ -138,10 +130,12 @@ async def _insert(db: Writing, user_id: str, new: Sequence[DocumentWrite], names
         "page_starts": [json.dumps(draft.page_starts) for draft in drafts],
         "cleaning_versions": [draft.cleaning_version for draft in drafts],
     }
-    await db.execute(sql.statement("insert_documents"), {"user_id": user_id, "names_version": names_version, **binds})
+    await db.execute(
+        sql.statement("insert_documents"), {"user_id": db.user_id, "names_version": names_version, **binds}
+    )
 
 
-async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
+async def update(db: Writing, document_id: UUID, draft: DocumentDraft, values: Mapping[str, Any]) -> None:
     """Update a document; the time of its last change stays if text and attributes do.
 
     The entities that a model has named in it stay if the text does.
@@ -154,7 +148,7 @@ async def update(db: Writing, user_id: str, document_id: UUID, draft: DocumentDr
     # A distributed table allows no function that is not immutable in CASE, but a subquery with one.
     changed_at = sa.case((same, _d.updated_at), else_=sa.select(sa.func.now()).scalar_subquery())
     extracted = sa.case((_d.content_hash == draft.content_hash, _d.extracted), else_=sa.literal([], JSONB))
-    change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     await db.execute(change.values(**{"extracted": extracted, **values}, updated_at=changed_at))
 
 
@@ -190,19 +184,19 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
 
 
 async def _write_chunks(
-    db: Writing, user_id: str, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
+    db: Writing, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
 ) -> None:
     if not writes:
         return
     first_no, columns = writes[0].first_no, _columns(writes)
-    await db.execute(sql.statement("insert_chunks"), {"user_id": user_id, "first_no": first_no, **columns})
+    await db.execute(sql.statement("insert_chunks"), {"user_id": db.user_id, "first_no": first_no, **columns})
     for start in range(0, len(columns["chunk_ids"]), SLICE):
         some = slice(start, start + SLICE)
         values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
         texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
         binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
-        await db.execute(sql.statement("insert_embeddings"), {"user_id": user_id, **binds})
-    written = {"user_id": user_id, "document_ids": [one.document_id for one in writes]}
+        await db.execute(sql.statement("insert_embeddings"), {"user_id": db.user_id, **binds})
+    written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}
     await db.execute(sql.statement("index_documents"), written)
     await db.execute(sql.statement("count_documents"), {**written, "sign": 1})
 

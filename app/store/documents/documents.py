@@ -72,20 +72,20 @@ class DocumentSource:
         return self.identity, self.attributes_hash, content_hash, self.document.updated_at
 
 
-async def find(db: Reading, user_id: str, *, identity: bytes) -> StoredVersion | None:
+async def find(db: Reading, *, identity: bytes) -> StoredVersion | None:
     """The user's document with this identity."""
-    return (await find_many(db, user_id, identities=[identity])).get(identity)
+    return (await find_many(db, identities=[identity])).get(identity)
 
 
-async def find_many(db: Reading, user_id: str, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
+async def find_many(db: Reading, *, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
     """The user's documents with these identities, by identity."""
     wanted = sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary)))
     query = sa.select(_d.identity, _d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    rows = await db.execute(query.where(_d.user_id == user_id, _d.identity == wanted))
+    rows = await db.execute(query.where(_d.user_id == db.user_id, _d.identity == wanted))
     return {identity: StoredVersion(*rest) for identity, *rest in rows}
 
 
-async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> dict[UUID, str]:
+async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]:
     """The user's stored vectors (as Postgres text) by embedding key, for the keys that exist."""
     query = (
         sa.select(_c.embedding_key, sa.cast(_e.embedding, sa.Text))
@@ -93,43 +93,43 @@ async def known_vectors(db: Reading, user_id: str, *, keys: Sequence[UUID]) -> d
         .join_from(
             tables.chunks,
             tables.embeddings,
-            sa.and_(_e.user_id == user_id, _e.chunk_no == _c.chunk_no),
+            sa.and_(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no),
         )
-        .where(_c.user_id == user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
+        .where(_c.user_id == db.user_id, _c.embedding_key == sa.any_(sa.literal(list(keys), sa.ARRAY(sa.Uuid))))
         .order_by(_c.embedding_key)
     )
     return {key: vector for key, vector in await db.execute(query)}
 
 
 async def replace(
-    db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
+    db: Writing, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
 ) -> Literal["replaced", "unchanged"]:
     """Store `draft` as the new content of one document.
 
     Raises NotFound, and Conflict if another document already has the draft's uri.
     """
-    first_no = await document_rows.lock(db, user_id, len(draft.chunks))
+    first_no = await db.lock(chunks=len(draft.chunks))
     query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
-    row = (await db.execute(query.where(_d.user_id == user_id, _d.document_id == document_id))).one_or_none()
+    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
         raise not_found()
-    other = await find(db, user_id, identity=draft.identity)
+    other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
         return "unchanged"
-    await staging.supersede(db, user_id, identities=[draft.identity], document_ids=[document_id])
-    await document_rows.clear(db, user_id, document_id)
+    await staging.supersede(db, identities=[draft.identity], document_ids=[document_id])
+    await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
-    await document_rows.write(db, user_id, [write], vectors_by_key=vectors_by_key)
+    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
     return "replaced"
 
 
-async def source(db: Reading, user_id: str, document_id: UUID) -> DocumentSource:
+async def source(db: Reading, document_id: UUID) -> DocumentSource:
     """What one document's chunks are made of. Raises NotFound."""
     others = (_d.markdown, _d.identity, _d.attributes_hash, _d.page_starts, _d.cleaning_version)
     query = sa.select(*_LISTED, _d.content, *others)
-    row = (await db.execute(query.where(_d.user_id == user_id, _d.document_id == document_id))).one_or_none()
+    row = (await db.execute(query.where(_d.user_id == db.user_id, _d.document_id == document_id))).one_or_none()
     if row is None:
         raise not_found()
     fields = dict(row._mapping)
@@ -139,7 +139,6 @@ async def source(db: Reading, user_id: str, document_id: UUID) -> DocumentSource
 
 async def change(
     db: Writing,
-    user_id: str,
     source: DocumentSource,
     draft: DocumentDraft,
     *,
@@ -151,89 +150,87 @@ async def change(
     another document already has the draft's uri.
     """
     document_id = source.document.document_id
-    first_no = await document_rows.lock(db, user_id, 0 if vectors_by_key is None else len(draft.chunks))
-    if not await is_current(db, user_id, source):
+    first_no = await db.lock(chunks=0 if vectors_by_key is None else len(draft.chunks))
+    if not await is_current(db, source):
         return False
-    await check_change(db, user_id, source, draft)
+    await check_change(db, source, draft)
     if vectors_by_key is None:
-        await document_rows.update(db, user_id, document_id, draft, document_rows.attributes(draft))
+        await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
         return True
-    await document_rows.clear(db, user_id, document_id)
+    await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
-    await document_rows.write(db, user_id, [write], vectors_by_key=vectors_by_key)
+    await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
     return True
 
 
-async def is_current(db: Reading, user_id: str, source: DocumentSource) -> bool:
+async def is_current(db: Reading, source: DocumentSource) -> bool:
     """Whether the stored version of a document is still `source`. Raises NotFound."""
     columns = (_d.identity, _d.attributes_hash, _d.content_hash, _d.updated_at)
-    of_document = sa.and_(_d.user_id == user_id, _d.document_id == source.document.document_id)
+    of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == source.document.document_id)
     row = (await db.execute(sa.select(*columns).where(of_document))).first()
     if row is None:
         raise not_found()
     return tuple(row) == source.version
 
 
-async def check_change(db: Reading, user_id: str, source: DocumentSource, draft: DocumentDraft) -> None:
+async def check_change(db: Reading, source: DocumentSource, draft: DocumentDraft) -> None:
     """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri."""
     document_id = source.document.document_id
-    if await staging.pending(db, user_id, identities=[draft.identity], document_ids=[document_id]):
+    if await staging.pending(db, identities=[draft.identity], document_ids=[document_id]):
         raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
-    other = await find(db, user_id, identity=draft.identity)
+    other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
 
 
-async def delete(db: Writing, user_id: str, document_id: UUID) -> tuple[RowCounts, str]:
+async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
     """Remove a document with its chunks, vectors, postings and mentions. Raises NotFound.
 
     A job that stores a version of it is cancelled, also if no other version is stored. Returns the numbers of rows, and
     the numbers of the chunks as the text of a multirange. The postings of a long document are hidden, and a job
     removes them.
     """
-    await document_rows.lock(db, user_id, 0)
-    found, numbers = await selections.count(db, user_id, [document_id])
-    if not await staging.supersede(db, user_id, document_ids=[document_id]) and not found.documents:
+    await db.lock()
+    found, numbers = await selections.count(db, [document_id])
+    if not await staging.supersede(db, document_ids=[document_id]) and not found.documents:
         raise not_found()
-    await document_rows.clear(db, user_id, document_id)
-    await db.execute(sa.delete(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id))
+    await document_rows.clear(db, document_id)
+    await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
     return found, numbers
 
 
-async def get(db: Reading, user_id: str, document_id: UUID) -> Document:
+async def get(db: Reading, document_id: UUID) -> Document:
     """One document with its text. Raises NotFound."""
-    query = sa.select(*_LISTED, _d.content).where(_d.user_id == user_id, _d.document_id == document_id)
+    query = sa.select(*_LISTED, _d.content).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(query)).one_or_none()
     if row is None:
         raise not_found()
     return _document(row._mapping)
 
 
-async def of_chunk(db: Reading, user_id: str, chunk_id: UUID) -> UUID | None:
+async def of_chunk(db: Reading, chunk_id: UUID) -> UUID | None:
     """The id of the document that contains a chunk; None if the user has no such chunk."""
-    query = sa.select(_c.document_id).where(_c.user_id == user_id, _c.chunk_id == chunk_id)
+    query = sa.select(_c.document_id).where(_c.user_id == db.user_id, _c.chunk_id == chunk_id)
     document_id: UUID | None = await db.scalar(query)
     return document_id
 
 
-async def exists(db: Reading, user_id: str, document_id: UUID) -> bool:
+async def exists(db: Reading, document_id: UUID) -> bool:
     """Whether the user has this document."""
-    query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.document_id == document_id)
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.document_id == document_id)
     return await db.scalar(query) is not None
 
 
-async def changed_at(db: Reading, user_id: str, document_id: UUID) -> datetime | None:
+async def changed_at(db: Reading, document_id: UUID) -> datetime | None:
     """The time of a document's last change; None if the user has no such document."""
-    query = sa.select(_d.updated_at).where(_d.user_id == user_id, _d.document_id == document_id)
+    query = sa.select(_d.updated_at).where(_d.user_id == db.user_id, _d.document_id == document_id)
     changed: datetime | None = await db.scalar(query)
     return changed
 
 
-async def page(
-    db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None, uri: str | None
-) -> list[Document]:
+async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, uri: str | None) -> list[Document]:
     """The user's documents without their text, newest first, continuing after the position `after`."""
-    query = sa.select(*_LISTED).where(_d.user_id == user_id)
+    query = sa.select(*_LISTED).where(_d.user_id == db.user_id)
     if after is not None:
         query = query.where(sa.tuple_(_d.created_at, _d.document_id) < sa.tuple_(*map(sa.literal, after)))
     if uri is not None:
@@ -242,17 +239,17 @@ async def page(
     return [_document(row._mapping) for row in await db.execute(query)]
 
 
-async def chunks(db: Reading, user_id: str, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:
+async def chunks(db: Reading, document_id: UUID, *, limit: int, offset: int) -> list[Chunk]:
     """A document's chunks in order. Raises NotFound."""
-    if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id)):
+    if not await db.scalar(sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)):
         raise not_found()
     listed = (_c.chunk_id, _c.document_id, _c.chunk_index, _c.content, _c.start_offset, _c.end_offset, _c.heading_path)
     page = sa.func.nullif(sa.func.width_bucket(_c.start_offset, _d.page_starts), 0).label("page")
-    of_document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
+    of_document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
     query = (
         sa.select(*listed, page)
         .join_from(tables.chunks, tables.documents, of_document)
-        .where(_c.user_id == user_id, _c.document_id == document_id)
+        .where(_c.user_id == db.user_id, _c.document_id == document_id)
         .order_by(_c.chunk_index)
         .limit(limit)
         .offset(offset)
@@ -260,13 +257,13 @@ async def chunks(db: Reading, user_id: str, document_id: UUID, *, limit: int, of
     return [Chunk(**{**row._mapping, "heading_path": tuple(row.heading_path)}) for row in await db.execute(query)]
 
 
-async def stats(db: Reading, user_id: str) -> Stats:
+async def stats(db: Reading) -> Stats:
     """The user's row counts, and the embedding model."""
     counted = {
-        table.name: int(await db.scalar(_count(table, {"user_id": user_id})) or 0)
+        table.name: int(await db.scalar(_count(table, {"user_id": db.user_id})) or 0)
         for table in (tables.documents, tables.embeddings, tables.lexemes, tables.sources)
     }
-    rows = (await db.execute(sql.statement("visible_statistics"), {"user_id": user_id})).all()
+    rows = (await db.execute(sql.statement("visible_statistics"), {"user_id": db.user_id})).all()
     identity = tables.embedding_identity.c
     model = (await db.execute(sa.select(identity.model, identity.dimension))).one()
     return Stats(
@@ -279,7 +276,7 @@ async def stats(db: Reading, user_id: str) -> Stats:
         languages={row.config: row.chunks for row in rows},
         embedding_model=model.model,
         embedding_dimension=model.dimension,
-        cache=await embedding_cache.use(db, user_id),
+        cache=await embedding_cache.use(db),
     )
 
 

@@ -32,35 +32,35 @@ class CachedModel:
     task: str = "passage"
 
 
-async def find(db: Reading, user_id: str, of: CachedModel, hashes: Sequence[UUID]) -> dict[UUID, str]:
+async def find(db: Reading, of: CachedModel, hashes: Sequence[UUID]) -> dict[UUID, str]:
     """The user's cached vectors (as Postgres text) by the hash of their text, for those that exist."""
     wanted = _v.text_hash == sa.any_(sa.literal(list(hashes), sa.ARRAY(sa.Uuid)))
     same = (_v.model == of.model, _v.dimension == of.dimension, _v.task == of.task)
-    query = sa.select(_v.text_hash, sa.cast(_v.embedding, sa.Text)).where(_v.user_id == user_id, *same, wanted)
+    query = sa.select(_v.text_hash, sa.cast(_v.embedding, sa.Text)).where(_v.user_id == db.user_id, *same, wanted)
     return {text_hash: vector for text_hash, vector in await db.execute(query)}
 
 
-async def record_hits(db: Writing, user_id: str, of: CachedModel, hashes: Sequence[UUID]) -> None:
+async def record_hits(db: Writing, of: CachedModel, hashes: Sequence[UUID]) -> None:
     """Count a use of some entries."""
-    binds = {"user_id": user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
+    binds = {"user_id": db.user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
     await db.execute(sql.statement("use_cached_vectors"), {**binds, "hashes": list(hashes)})
 
 
-async def add(db: Writing, user_id: str, of: CachedModel, new: Mapping[UUID, VectorValue]) -> None:
+async def add(db: Writing, of: CachedModel, new: Mapping[UUID, VectorValue]) -> None:
     """Store vectors by the hash of their text; those that exist are left unchanged."""
     texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in new.values()]
-    binds = {"user_id": user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
+    binds = {"user_id": db.user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
     await db.execute(sql.statement("add_cached_vectors"), {**binds, "hashes": list(new), "vectors": texts})
 
 
-async def evict(db: Writing, user_id: str, *, most: int) -> int:
+async def evict(db: Writing, *, most: int) -> int:
     """Delete the user's least recently used entries beyond `most`, up to EVICTED; returns their number."""
-    binds = {"user_id": user_id, "most": most, "evicted": EVICTED}
+    binds = {"user_id": db.user_id, "most": most, "evicted": EVICTED}
     return (await db.execute(sql.statement("evict_cached_vectors"), binds)).rowcount
 
 
-async def use(db: Reading, user_id: str) -> CacheUse:
+async def use(db: Reading) -> CacheUse:
     """The number of the user's entries, and how often they were used."""
-    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_v.hits), 0)).where(_v.user_id == user_id)
+    query = sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_v.hits), 0)).where(_v.user_id == db.user_id)
     entries, hits = (await db.execute(query)).one()
     return CacheUse(int(entries), int(hits))

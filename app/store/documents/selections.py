@@ -22,16 +22,16 @@ class BlockKey(NamedTuple):
     first_no: int = -1
 
 
-async def page(db: Reading, user_id: str, filters: Filters, *, after: UUID | None, limit: int) -> list[UUID]:
+async def page(db: Reading, filters: Filters, *, after: UUID | None, limit: int) -> list[UUID]:
     """The next documents by id that pass the filters."""
     filtering = conditions.binds(filters)
-    binds = {"user_id": user_id, "after": after, "limit": limit, **filtering}
+    binds = {"user_id": db.user_id, "after": after, "limit": limit, **filtering}
     return list((await db.execute(sql.statement("documents_by_filter", *filtering), binds)).scalars())
 
 
-async def count(db: Reading, user_id: str, document_ids: Sequence[UUID]) -> tuple[RowCounts, str]:
+async def count(db: Reading, document_ids: Sequence[UUID]) -> tuple[RowCounts, str]:
     """The numbers of rows of some documents, and the numbers of their chunks as the text of a multirange."""
-    binds = {"user_id": user_id, "ids": list(document_ids)}
+    binds = {"user_id": db.user_id, "ids": list(document_ids)}
     row = (await db.execute(sql.statement("count_rows_of_documents"), binds)).one()
     counts = RowCounts(row.documents, row.chunks, row.vectors, int(row.postings), row.mentions)
     return counts, row.numbers
@@ -42,8 +42,8 @@ async def merged(db: Reading, numbers: Sequence[str]) -> str:
     return str(await db.scalar(sql.statement("merge_ranges"), {"numbers": list(numbers)}))
 
 
-async def count_postings(db: Reading, user_id: str, numbers: str, *, after: BlockKey) -> tuple[int, BlockKey | None]:
+async def count_postings(db: Reading, numbers: str, *, after: BlockKey) -> tuple[int, BlockKey | None]:
     """The postings of these chunks in the next BLOCKS blocks, and the place of the last one; None after the last."""
-    binds = {"user_id": user_id, "numbers": numbers, **after._asdict(), "limit": BLOCKS}
+    binds = {"user_id": db.user_id, "numbers": numbers, **after._asdict(), "limit": BLOCKS}
     row = (await db.execute(sql.statement("count_postings_of_chunks"), binds)).one()
     return int(row.postings), None if row.lexeme is None else BlockKey(row.lexeme, row.first_no)

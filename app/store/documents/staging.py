@@ -71,19 +71,19 @@ class Slice:
     last: int
 
 
-async def add(db: Writing, user_id: str, document_id: UUID, draft: DocumentDraft) -> UUID:
+async def add(db: Writing, document_id: UUID, draft: DocumentDraft) -> UUID:
     """Queue a job that stores a document; returns its id. Under the user's lock."""
     payload = {"document_id": str(document_id), "on_failure": CLEAN}
-    job_id = await jobs.add(db, user_id, STORE, payload)
+    job_id = await jobs.add(db, STORE, payload)
     cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
     values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
-    ids = {"user_id": user_id, "job_id": job_id, "document_id": document_id}
+    ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
     await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
     return job_id
 
 
 async def pending(
-    db: Reading, user_id: str, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
+    db: Reading, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
 ) -> list[PendingVersion]:
     """The versions that jobs are to store of the documents with these identities or ids."""
     if not (identities or document_ids):
@@ -93,51 +93,49 @@ async def pending(
         _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
     )
     columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
-    query = sa.select(*columns).where(_s.user_id == user_id, sa.or_(*same))
+    query = sa.select(*columns).where(_s.user_id == db.user_id, sa.or_(*same))
     found = [PendingVersion(*row) for row in await db.execute(query)]
-    are_open = await jobs.open_among(db, user_id, [version.job_id for version in found])
+    are_open = await jobs.open_among(db, [version.job_id for version in found])
     return [version for version in found if version.job_id in are_open]
 
 
-async def cancel_of_source(db: Writing, user_id: str, source_id: UUID) -> None:
+async def cancel_of_source(db: Writing, source_id: UUID) -> None:
     """Cancel the jobs that store documents of a source. Under the user's lock."""
-    query = sa.select(_s.job_id).where(_s.user_id == user_id, _s.source_id == source_id)
-    for job_id in await jobs.open_among(db, user_id, list(await db.scalars(query))):
-        await cancel(db, user_id, job_id)
+    query = sa.select(_s.job_id).where(_s.user_id == db.user_id, _s.source_id == source_id)
+    for job_id in await jobs.open_among(db, list(await db.scalars(query))):
+        await cancel(db, job_id)
 
 
-async def cancel_selected(db: Writing, user_id: str, filters: Filters) -> None:
+async def cancel_selected(db: Writing, filters: Filters) -> None:
     """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
-    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == user_id))
-    are_open = await jobs.open_among(db, user_id, list(staged))
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
+    are_open = await jobs.open_among(db, list(staged))
     filtering = conditions.binds(filters)
-    binds = {"user_id": user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
+    binds = {"user_id": db.user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
     for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
-        await cancel(db, user_id, job_id)
+        await cancel(db, job_id)
 
 
-async def supersede(
-    db: Writing, user_id: str, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
-) -> list[UUID]:
+async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
     """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
-    superseded = await pending(db, user_id, identities=identities, document_ids=document_ids)
+    superseded = await pending(db, identities=identities, document_ids=document_ids)
     for version in superseded:
-        await cancel(db, user_id, version.job_id)
+        await cancel(db, version.job_id)
     return [version.document_id for version in superseded]
 
 
-async def cancel(db: Writing, user_id: str, job_id: UUID) -> bool:
+async def cancel(db: Writing, job_id: UUID) -> bool:
     """Cancel a job that stores a document; false if it has ended."""
-    if not await jobs.cancel(db, user_id, job_id):
+    if not await jobs.cancel(db, job_id):
         return False
-    await jobs.enqueue(db, user_id, CLEAN)
+    await jobs.enqueue(db, CLEAN)
     return True
 
 
-async def get(db: Reading, user_id: str, job_id: UUID) -> StagedDocument | None:
+async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
     """The document that a job stores."""
     row = (
-        await db.execute(sa.select(tables.staged_documents).where(_s.user_id == user_id, _s.job_id == job_id))
+        await db.execute(sa.select(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == job_id))
     ).one_or_none()
     if row is None:
         return None
@@ -150,9 +148,7 @@ async def get(db: Reading, user_id: str, job_id: UUID) -> StagedDocument | None:
     return StagedDocument(job_id, document_id, DocumentDraft(**fields))
 
 
-async def stage_chunks(
-    db: Writing, user_id: str, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int
-) -> None:
+async def stage_chunks(db: Writing, staged: StagedDocument, chunks: Sequence[ChunkDraft], *, first_index: int) -> None:
     """Store some chunks of a document, from this index on."""
     columns = {
         "chunk_ids": [_chunk_id(staged, first_index + place, chunk) for place, chunk in enumerate(chunks)],
@@ -163,41 +159,39 @@ async def stage_chunks(
         "indexed": [chunk.indexed for chunk in chunks],
         "embedding_keys": [chunk.embedding_key for chunk in chunks],
     }
-    binds = {"user_id": user_id, "job_id": staged.job_id, "config": staged.draft.config, "first_index": first_index}
+    binds = {"user_id": db.user_id, "job_id": staged.job_id, "config": staged.draft.config, "first_index": first_index}
     await db.execute(sql.statement("stage_chunks"), {**binds, **columns})
 
 
-async def count(db: Reading, user_id: str, job_id: UUID) -> tuple[int, int]:
+async def count(db: Reading, job_id: UUID) -> tuple[int, int]:
     """How many chunks a job has staged, and how many of them are numbered."""
-    query = sa.select(sa.func.count(), sa.func.count(_k.chunk_no)).where(_k.user_id == user_id, _k.job_id == job_id)
+    query = sa.select(sa.func.count(), sa.func.count(_k.chunk_no)).where(_k.user_id == db.user_id, _k.job_id == job_id)
     staged, numbered = (await db.execute(query)).one()
     return int(staged), int(numbered)
 
 
-async def texts(db: Reading, user_id: str, job_id: UUID, *, first: int, limit: int) -> list[StagedText]:
+async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[StagedText]:
     """The chunks from this index on that have no vector yet, in order."""
     query = (
         sa.select(_k.chunk_index, _k.embedding_key, _k.heading_path, _k.content)
-        .where(_k.user_id == user_id, _k.job_id == job_id, _k.chunk_index >= first, _k.embedding.is_(None))
+        .where(_k.user_id == db.user_id, _k.job_id == job_id, _k.chunk_index >= first, _k.embedding.is_(None))
         .order_by(_k.chunk_index)
         .limit(limit)
     )
     return [StagedText(row[0], row[1], tuple(row[2]), row[3]) for row in await db.execute(query)]
 
 
-async def stage_vectors(
-    db: Writing, user_id: str, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]
-) -> None:
+async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]) -> None:
     """Store the vectors of some chunks by embedding key."""
     texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in by_key.values()]
-    binds = {"user_id": user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
+    binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
     await db.execute(sql.statement("stage_vectors"), {**binds, "first_index": some.first, "last_index": some.last})
 
 
-async def index(db: Writing, user_id: str, staged: StagedDocument, some: Slice) -> None:
+async def index(db: Writing, staged: StagedDocument, some: Slice) -> None:
     """Number some chunks and store their postings, hidden. Takes the user's lock."""
-    first_no = await _allocate(db, user_id, some.last - some.first + 1)
-    binds = {"user_id": user_id, "job_id": staged.job_id, "first_no": first_no}
+    first_no = await _allocate(db, some.last - some.first + 1)
+    binds = {"user_id": db.user_id, "job_id": staged.job_id, "first_no": first_no}
     await db.execute(
         sql.statement("index_staged_chunks"), {**binds, "first_index": some.first, "last_index": some.last}
     )
@@ -205,105 +199,105 @@ async def index(db: Writing, user_id: str, staged: StagedDocument, some: Slice) 
     await db.execute(sql.statement("hide_staged_chunks"), hidden)
 
 
-async def begin_publishing(db: Writing, user_id: str, staged: StagedDocument, *, lock_s: int) -> None:
+async def begin_publishing(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
     """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet."""
     await db.execute(sa.text("SET CONSTRAINTS stepwell.uq_chunks_user_id_document_id_chunk_index DEFERRED"))
     await db.execute(sa.text(f"SET LOCAL lock_timeout = '{int(lock_s)}s'"))
     d = tables.documents.c
-    known = sa.select(d.document_id).where(d.user_id == user_id, d.document_id == staged.document_id)
+    known = sa.select(d.document_id).where(d.user_id == db.user_id, d.document_id == staged.document_id)
     if await db.scalar(known) is None:
         values = {**document_rows.attributes(staged.draft), "identity": hashlib.sha256(staged.job_id.bytes).digest()}
-        ids = {"user_id": user_id, "document_id": staged.document_id, "chunk_count": 0}
+        ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
         await db.execute(sa.insert(tables.documents).values(**ids, **values))
 
 
-async def try_lock(db: Writing, user_id: str) -> bool:
+async def try_lock(db: Writing) -> bool:
     """Take the user's lock if no other transaction has it; returns whether it was taken."""
     t = tables.tenants.c
-    free = sa.select(t.user_id).where(t.user_id == user_id).with_for_update(skip_locked=True)
+    free = sa.select(t.user_id).where(t.user_id == db.user_id).with_for_update(skip_locked=True)
     return await db.scalar(free) is not None
 
 
-async def publish(db: Writing, user_id: str, staged: StagedDocument, some: Slice) -> None:
+async def publish(db: Writing, staged: StagedDocument, some: Slice) -> None:
     """Copy some chunks with their vectors to their document."""
-    binds = {"user_id": user_id, "job_id": staged.job_id, "document_id": staged.document_id}
+    binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
     binds |= {"first_index": some.first, "last_index": some.last}
     await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
     await db.execute(sql.statement("publish_embeddings"), binds)
 
 
-async def finish_publishing(
-    db: Writing, user_id: str, staged: StagedDocument, draft: DocumentDraft, *, names_version: int
-) -> None:
+async def finish_publishing(db: Writing, staged: StagedDocument, draft: DocumentDraft, *, names_version: int) -> None:
     """Make the copied chunks those of the document, and hide and delete the previous ones. Under the user's lock.
 
     `draft` has the document's attributes and how it was cut, but no chunks. A job links the chunks afterwards.
     """
-    own = (_k.user_id == user_id, _k.job_id == staged.job_id)
+    own = (_k.user_id == db.user_id, _k.job_id == staged.job_id)
     first_no, chunk_count = (await db.execute(sa.select(sa.func.min(_k.chunk_no), sa.func.count()).where(*own))).one()
-    await document_rows.hide(db, user_id, staged.document_id, before=int(first_no))
+    await document_rows.hide(db, staged.document_id, before=int(first_no))
     values = {**document_rows.attributes(draft), **document_rows.cut(draft)}
     values |= {"chunk_count": int(chunk_count), "names_version": names_version}
-    await document_rows.update(db, user_id, staged.document_id, draft, values)
-    await db.execute(sa.delete(tables.hidden_chunks).where(_h.user_id == user_id, _h.job_id == staged.job_id))
-    await jobs.enqueue(db, user_id, CLEAN)
-    await jobs.add(db, user_id, LINK, {"document_id": str(staged.document_id)})
+    await document_rows.update(db, staged.document_id, draft, values)
+    await db.execute(sa.delete(tables.hidden_chunks).where(_h.user_id == db.user_id, _h.job_id == staged.job_id))
+    await jobs.enqueue(db, CLEAN)
+    await jobs.add(db, LINK, {"document_id": str(staged.document_id)})
 
 
-async def take_hidden(db: Writing, user_id: str, job_id: UUID) -> int:
+async def take_hidden(db: Writing, job_id: UUID) -> int:
     """Assign the hidden chunks that belong to no open job to a job that removes their postings; returns their number.
 
     Under the user's lock.
     """
-    hiding = sa.select(_h.job_id).where(_h.user_id == user_id, _h.job_id.is_not(None)).distinct()
-    ended = await _ended(db, user_id, list(await db.scalars(hiding)))
+    hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
+    ended = await _ended(db, list(await db.scalars(hiding)))
     change = sa.update(tables.hidden_chunks).where(
-        _h.user_id == user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
+        _h.user_id == db.user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
     )
     await db.execute(change.values(job_id=job_id))
     numbers = sa.func.sum(_h.last_no - _h.first_no + 1)
-    return int(await db.scalar(sa.select(numbers).where(_h.user_id == user_id, _h.job_id == job_id)) or 0)
+    return int(await db.scalar(sa.select(numbers).where(_h.user_id == db.user_id, _h.job_id == job_id)) or 0)
 
 
-async def unindex(db: Writing, user_id: str, job_id: UUID, *, after: str, limit: int) -> str | None:
+async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
     """Remove the postings of a job's hidden chunks of some lexemes; returns the last one. Takes the user's lock."""
-    await _allocate(db, user_id, 0)
-    binds = {"user_id": user_id, "job_id": job_id, "after": after, "limit": limit}
+    await _allocate(db, 0)
+    binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
     last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
     return last
 
 
-async def forget_hidden(db: Writing, user_id: str, job_id: UUID) -> None:
+async def forget_hidden(db: Writing, job_id: UUID) -> None:
     """Delete the rows of a job's hidden chunks, which have no postings any more. Takes the user's lock."""
-    await _allocate(db, user_id, 0)
-    await db.execute(sql.statement("forget_hidden"), {"user_id": user_id, "job_id": job_id})
+    await _allocate(db, 0)
+    await db.execute(sql.statement("forget_hidden"), {"user_id": db.user_id, "job_id": job_id})
 
 
-async def delete_staged(db: Writing, user_id: str, *, limit: int) -> int:
+async def delete_staged(db: Writing, *, limit: int) -> int:
     """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
-    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == user_id))
-    ended = sa.any_(await _ended(db, user_id, list(staged)))
-    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == user_id, _k.job_id == ended).limit(limit)
-    gone = sa.delete(tables.staged_chunks).where(_k.user_id == user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys))
+    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
+    ended = sa.any_(await _ended(db, list(staged)))
+    keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == db.user_id, _k.job_id == ended).limit(limit)
+    gone = sa.delete(tables.staged_chunks).where(
+        _k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys)
+    )
     deleted = (await db.execute(gone)).rowcount
     if not deleted:
-        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == user_id, _s.job_id == ended))
+        await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
     return int(deleted)
 
 
-async def has_hidden(db: Reading, user_id: str) -> bool:
+async def has_hidden(db: Reading) -> bool:
     """Whether the user has hidden chunks."""
-    return await db.scalar(sa.select(_h.first_no).where(_h.user_id == user_id).limit(1)) is not None
+    return await db.scalar(sa.select(_h.first_no).where(_h.user_id == db.user_id).limit(1)) is not None
 
 
-async def _allocate(db: Writing, user_id: str, chunks: int) -> int:
-    row = await db.execute(sql.statement("allocate_chunk_numbers"), {"user_id": user_id, "chunks": chunks})
+async def _allocate(db: Writing, chunks: int) -> int:
+    row = await db.execute(sql.statement("allocate_chunk_numbers"), {"user_id": db.user_id, "chunks": chunks})
     return int(row.scalar_one())
 
 
-async def _ended(db: Reading, user_id: str, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
+async def _ended(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
     """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
-    are_open = await jobs.open_among(db, user_id, job_ids)
+    are_open = await jobs.open_among(db, job_ids)
     return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
 
 

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from app import errors
 from app.shapes import Entity, EntityDraft, EntityFilter, LinkedDocument
-from app.store.connection import sql, vector_tables
+from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.schema import tables
 
@@ -57,27 +57,26 @@ def not_found() -> errors.NotFound:
     return errors.NotFound("No such entity.")
 
 
-async def get(db: Reading, user_id: str, entity_id: UUID) -> Entity:
+async def get(db: Reading, entity_id: UUID) -> Entity:
     """One entity. Raises NotFound."""
-    matches = await of_ids(db, user_id, [entity_id])
+    matches = await of_ids(db, [entity_id])
     if not matches:
         raise not_found()
     return matches[0]
 
 
-async def of_ids(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[Entity]:
+async def of_ids(db: Reading, entity_ids: Sequence[UUID]) -> list[Entity]:
     """The existing entities among these, in the order of the ids."""
     found: list[Entity] = []
     for wanted in _slices(list(dict.fromkeys(entity_ids))):
-        rows = await db.execute(_selected(user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
+        rows = await db.execute(_selected(db.user_id).where(_e.entity_id == _any(wanted, sa.Uuid)))
         by_id = {row.entity_id: row for row in rows}
-        found += await _whole(db, user_id, [by_id[entity] for entity in wanted if entity in by_id])
+        found += await _whole(db, [by_id[entity] for entity in wanted if entity in by_id])
     return found
 
 
 async def page(
     db: Reading,
-    user_id: str,
     *,
     limit: int,
     after: tuple[str, UUID] | None = None,
@@ -94,54 +93,56 @@ async def page(
     parts = [part for part, value in restrictions.items() if value is not None]
     statement = sql.statement("list_entities", *parts)
     used = {bind: value for bind, value in binds.items() if value is not None}
-    rows = await db.execute(statement, {"user_id": user_id, "limit": limit, **used})
-    return await of_ids(db, user_id, list(rows.scalars()))
+    rows = await db.execute(statement, {"user_id": db.user_id, "limit": limit, **used})
+    return await of_ids(db, list(rows.scalars()))
 
 
-async def named(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
+async def named(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The listable entities by key of a name or alias, the user's own entities first."""
     found: dict[str, list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
-        binds = {"user_id": user_id, "keys": [key.encode() for key in wanted]}
+        binds = {"user_id": db.user_id, "keys": [key.encode() for key in wanted]}
         for key, entity in await db.execute(sql.statement("entities_by_name"), binds):
             found.setdefault(key.decode(), []).append(entity)
     return found
 
 
-async def own(db: Reading, user_id: str, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[UUID]]:
+async def own(db: Reading, keys: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[UUID]]:
     """The user's own entities by type and key of their name, for the pairs that exist; namesakes by id."""
     found: dict[tuple[str, str], list[UUID]] = {}
     for wanted in _slices(list(dict.fromkeys(keys))):
         binds = {"types": [kind for kind, _key in wanted], "keys": [key.encode() for _kind, key in wanted]}
-        rows = await db.execute(sql.statement("own_entities_by_name"), {"user_id": user_id, **binds})
+        rows = await db.execute(sql.statement("own_entities_by_name"), {"user_id": db.user_id, **binds})
         for row in rows:
             found.setdefault((row.type, row.name_key.decode()), []).append(row.entity_id)
     return {pair: sorted(ids) for pair, ids in found.items()}
 
 
-async def existing(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> set[UUID]:
+async def existing(db: Reading, entity_ids: Iterable[UUID]) -> set[UUID]:
     """The ids among these that belong to an entity."""
     found: set[UUID] = set()
     for wanted in _slices(list(entity_ids)):
         among = _e.entity_id == _any(wanted, sa.Uuid)
-        known = await db.scalars(sa.select(_e.entity_id).where(_e.user_id == user_id, among, _e.origin != "text"))
+        known = await db.scalars(sa.select(_e.entity_id).where(_e.user_id == db.user_id, among, _e.origin != "text"))
         found.update(known)
     return found
 
 
-async def origins(db: Reading, user_id: str, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
+async def origins(db: Reading, entity_ids: Iterable[UUID]) -> dict[UUID, str]:
     """The origins of the entities that exist, of every origin."""
     found: dict[UUID, str] = {}
     for wanted in _slices(list(entity_ids)):
-        query = sa.select(_e.entity_id, _e.origin).where(_e.user_id == user_id, _e.entity_id == _any(wanted, sa.Uuid))
+        query = sa.select(_e.entity_id, _e.origin).where(
+            _e.user_id == db.user_id, _e.entity_id == _any(wanted, sa.Uuid)
+        )
         found |= {row.entity_id: row.origin for row in await db.execute(query)}
     return found
 
 
-async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
+async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
     """Names and aliases of entities by key, as they are written."""
     query = sa.select(_n.entity_id, _n.name_key, _n.name).where(
-        _n.user_id == user_id, _n.entity_id == _any(entity_ids, sa.Uuid)
+        _n.user_id == db.user_id, _n.entity_id == _any(entity_ids, sa.Uuid)
     )
     found: dict[UUID, dict[str, str]] = {entity: {} for entity in entity_ids}
     for entity, key, name in await db.execute(query.order_by(_n.place)):
@@ -149,28 +150,28 @@ async def names_of(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> dic
     return found
 
 
-async def save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
+async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store entities of origin `user`, inserting or replacing them; their members must be stored or among them."""
     for some in _slices(written):
-        await _save(db, user_id, some)
+        await _save(db, some)
     members = [(one.entity_id, member) for one in written for member in dict.fromkeys(one.draft.members)]
     for pairs in _slices(members):
         ids, member_ids = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         binds = {"entity_ids": ids, "member_ids": member_ids}
-        await db.execute(sql.statement("write_entity_members"), {"user_id": user_id, **binds})
+        await db.execute(sql.statement("write_entity_members"), {"user_id": db.user_id, **binds})
 
 
-async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
+async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store everything except the members, which may be entities in a later slice."""
-    await db.execute(sql.statement("write_entities"), {"user_id": user_id, **_columns(written)})
+    await db.execute(sql.statement("write_entities"), {"user_id": db.user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
-        await db.execute(sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(ids, sa.Uuid)))
+        await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(ids, sa.Uuid)))
     names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
     await db.execute(
         sql.statement("write_entity_names"),
         {
-            "user_id": user_id,
+            "user_id": db.user_id,
             "entity_ids": [entity for entity, *_rest in names],
             "places": [place for _entity, place, *_rest in names],
             "keys": [key.encode() for *_rest, key, _name in names],
@@ -179,41 +180,43 @@ async def _save(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> N
     )
     roles = [ROLE + one.role_key if one.role_key else "" for one in written]
     facts = {"entity_ids": ids, "texts": [one.facts_text for one in written], "roles": roles}
-    await db.execute(sql.statement("write_entity_words"), {"user_id": user_id, **facts})
-    await _save_vectors(db, user_id, written)
+    await db.execute(sql.statement("write_entity_words"), {"user_id": db.user_id, **facts})
+    await _save_vectors(db, written)
 
 
-async def delete(db: Writing, user_id: str, entity_id: UUID) -> int:
+async def delete(db: Writing, entity_id: UUID) -> int:
     """Delete one of the user's own entities with its dependent rows; returns the number of deleted mentions."""
-    mentions = await db.scalar(sa.select(sa.func.count()).where(_m.user_id == user_id, _m.entity_id == entity_id))
-    await db.execute(sa.delete(tables.entities).where(_e.user_id == user_id, _e.entity_id == entity_id))
+    mentions = await db.scalar(sa.select(sa.func.count()).where(_m.user_id == db.user_id, _m.entity_id == entity_id))
+    await db.execute(sa.delete(tables.entities).where(_e.user_id == db.user_id, _e.entity_id == entity_id))
     return int(mentions or 0)
 
 
 async def documents(
-    db: Reading, user_id: str, entity_id: UUID, *, limit: int, after: tuple[float, UUID] | None
+    db: Reading, entity_id: UUID, *, limit: int, after: tuple[float, UUID] | None
 ) -> list[LinkedDocument]:
     """The documents linked to an entity, the strongest first (`linked_documents.sql` has the formula)."""
     strength, document_id = after or (None, None)
     binds = {"entity_id": entity_id, "limit": limit, "after_strength": strength, "after_id": document_id}
-    rows = await db.execute(sql.statement("linked_documents"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("linked_documents"), {"user_id": db.user_id, **binds})
     return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _loaded(r.mentions), r.strength) for r in rows]
 
 
-async def _save_vectors(db: Writing, user_id: str, written: Sequence[EntityRecord]) -> None:
-    await delete_vectors(db, user_id, [one.entity_id for one in written if not one.keeps_vector])
+async def _save_vectors(db: Writing, written: Sequence[EntityRecord]) -> None:
+    await delete_vectors(db, [one.entity_id for one in written if not one.keeps_vector])
     new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
     if new:
         binds = {"entity_ids": list(new), "vectors": list(new.values())}
-        await db.execute(sql.statement("write_entity_vectors"), {"user_id": user_id, **binds})
+        await db.execute(sql.statement("write_entity_vectors"), {"user_id": db.user_id, **binds})
 
 
-async def delete_vectors(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
+async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the vectors of entities, of every model."""
     table = tables.entity_vectors
-    await db.execute(sa.delete(table).where(table.c.user_id == user_id, table.c.entity_id == _any(entity_ids, sa.Uuid)))
-    if vector_tables.of(db).next:
-        binds = {"user_id": user_id, "entity_ids": list(entity_ids)}
+    await db.execute(
+        sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(entity_ids, sa.Uuid))
+    )
+    if db.vector_tables.next:
+        binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
         await db.execute(sql.statement("delete_next_entity_vectors"), binds)
 
 
@@ -244,13 +247,13 @@ def _selected(user_id: str) -> sa.Select[Any]:
     )
 
 
-async def _whole(db: Reading, user_id: str, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
+async def _whole(db: Reading, rows: Sequence[sa.Row[Any]]) -> list[Entity]:
     """The entities of some rows, with their aliases and members."""
     ids = [row.entity_id for row in rows]
     if not ids:
         return []
-    names = await names_of(db, user_id, ids)
-    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == user_id, _g.entity_id == _any(ids, sa.Uuid))
+    names = await names_of(db, ids)
+    query = sa.select(_g.entity_id, _g.member_id).where(_g.user_id == db.user_id, _g.entity_id == _any(ids, sa.Uuid))
     members: dict[UUID, list[UUID]] = {}
     for entity, member in await db.execute(query.order_by(_g.member_id)):
         members.setdefault(entity, []).append(member)

@@ -21,28 +21,28 @@ _n = tables.entity_names.c
 _w = tables.entity_words.c
 
 
-async def content_hash(db: Reading, user_id: str, document_id: UUID) -> bytes | None:
+async def content_hash(db: Reading, document_id: UUID) -> bytes | None:
     """The hash of a document's text; None if there is no such document."""
-    return await db.scalar(sa.select(_d.content_hash).where(_d.user_id == user_id, _d.document_id == document_id))
+    own = (_d.user_id == db.user_id, _d.document_id == document_id)
+    found: bytes | None = await db.scalar(sa.select(_d.content_hash).where(*own))
+    return found
 
 
-async def save(
-    db: Writing, user_id: str, document_id: UUID, *, content_hash: bytes, extracted: Sequence[Mapping[str, Any]]
-) -> bool:
+async def save(db: Writing, document_id: UUID, *, content_hash: bytes, extracted: Sequence[Mapping[str, Any]]) -> bool:
     """Store the entities of a document's text; false if they are stored already or the document has another text."""
-    same = (_d.user_id == user_id, _d.document_id == document_id, _d.content_hash == content_hash)
+    same = (_d.user_id == db.user_id, _d.document_id == document_id, _d.content_hash == content_hash)
     new = [dict(one) for one in extracted]
     change = sa.update(tables.documents).where(*same, _d.extracted != sa.literal(new, JSONB)).values(extracted=new)
     return await db.scalar(change.returning(_d.document_id)) is not None
 
 
-async def enqueue(db: Writing, user_id: str, document_ids: Sequence[UUID]) -> None:
+async def enqueue(db: Writing, document_ids: Sequence[UUID]) -> None:
     """Queue a job to ask the model about each of these documents, unless one waits already."""
     binds = {"kind": JOB, "document_ids": list(document_ids)}
-    await db.execute(sql.statement("queue_extraction"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("queue_extraction"), {"user_id": db.user_id, **binds})
 
 
-async def add_aliases(db: Writing, user_id: str, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:
+async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:
     """Add aliases (entity, key, name) of entities of origin `metadata`; returns the new ones by key."""
     if not aliases:
         return {}
@@ -51,24 +51,26 @@ async def add_aliases(db: Writing, user_id: str, aliases: Sequence[tuple[UUID, s
         "keys": [key.encode() for _entity, key, _name in aliases],
         "names": [name for *_rest, name in aliases],
     }
-    rows = await db.execute(sql.statement("add_extracted_aliases"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("add_extracted_aliases"), {"user_id": db.user_id, **binds})
     return {row.name_key.decode(): row.name for row in rows}
 
 
-async def add_roles(db: Writing, user_id: str, roles: Mapping[UUID, tuple[str, str]]) -> None:
+async def add_roles(db: Writing, roles: Mapping[UUID, tuple[str, str]]) -> None:
     """Add the roles (text and look-up key) of entities of origin `metadata` that have none."""
     if roles:
         texts, keys = [text for text, _key in roles.values()], [key for _text, key in roles.values()]
         binds = {"entity_ids": list(roles), "roles": texts, "keys": keys}
-        await db.execute(sql.statement("add_extracted_roles"), {"user_id": user_id, **binds})
+        await db.execute(sql.statement("add_extracted_roles"), {"user_id": db.user_id, **binds})
 
 
-async def delete_details(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
+async def delete_details(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the aliases of extracted entities, and the keys and vectors of their roles."""
     if not entity_ids:
         return
     these = sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))
-    aliases = sa.delete(tables.entity_names).where(_n.user_id == user_id, _n.entity_id == sa.any_(these), _n.place > 0)
+    aliases = sa.delete(tables.entity_names).where(
+        _n.user_id == db.user_id, _n.entity_id == sa.any_(these), _n.place > 0
+    )
     await db.execute(aliases)
-    await db.execute(sa.delete(tables.entity_words).where(_w.user_id == user_id, _w.entity_id == sa.any_(these)))
-    await entities.delete_vectors(db, user_id, entity_ids)
+    await db.execute(sa.delete(tables.entity_words).where(_w.user_id == db.user_id, _w.entity_id == sa.any_(these)))
+    await entities.delete_vectors(db, entity_ids)

@@ -29,16 +29,16 @@ class HeadingChunk:
     document_id: UUID
 
 
-async def delete(db: Writing, user_id: str, document_id: UUID) -> None:
+async def delete(db: Writing, document_id: UUID) -> None:
     """Delete the headings of a document."""
-    await db.execute(sa.delete(tables.headings).where(_h.user_id == user_id, _h.document_id == document_id))
+    await db.execute(sa.delete(tables.headings).where(_h.user_id == db.user_id, _h.document_id == document_id))
 
 
-async def add(db: Writing, user_id: str, found: Iterable[HeadingChunk]) -> None:
+async def add(db: Writing, found: Iterable[HeadingChunk]) -> None:
     """Store the headings of a document; their entities must exist."""
     rows = [
         {
-            "user_id": user_id,
+            "user_id": db.user_id,
             "entity_id": one.entity_id,
             "section_no": one.section_no,
             "chunk_no": one.chunk_no,
@@ -50,18 +50,18 @@ async def add(db: Writing, user_id: str, found: Iterable[HeadingChunk]) -> None:
         await db.execute(sa.insert(tables.headings), rows)
 
 
-async def of_document(db: Reading, user_id: str, document_id: UUID) -> set[UUID]:
+async def of_document(db: Reading, document_id: UUID) -> set[UUID]:
     """The entities whose names are headings of a document."""
-    query = sa.select(_h.entity_id).distinct().where(_h.user_id == user_id, _h.document_id == document_id)
+    query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, _h.document_id == document_id)
     return set(await db.scalars(query))
 
 
-async def heading_entities(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
+async def heading_entities(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
     """The entities among these whose names are headings."""
     if not entity_ids:
         return set()
     wanted = _h.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
-    return set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == user_id, wanted)))
+    return set(await db.scalars(sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, wanted)))
 
 
 def is_heading(user_id: str) -> sa.Exists:

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONPATH
 
 from app.shapes import IndexText
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing, wrote
+from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.entities import entities, extracted_names, headings, name_changes
 from app.store.schema import tables
 
@@ -72,52 +72,44 @@ class ChunkText:
     heading_path: tuple[str, ...] = ()
 
 
-async def lock(db: Writing, user_id: str) -> None:
-    """Take the user's lock, which every change of documents and entities requires."""
-    row = (await db.execute(sql.statement("lock_tenant"), {"user_id": user_id, "chunks": 0})).one()
-    wrote(db, row.version)
-
-
-async def begin(db: Writing, user_id: str, document_id: UUID, *, version: int) -> DocumentHead:
+async def begin(db: Writing, document_id: UUID, *, version: int) -> DocumentHead:
     """Delete the mentions and headings of a document, set its names_version, and return title and metadata."""
-    old = sa.delete(tables.mentions).where(_m.user_id == user_id, _m.document_id == document_id)
+    old = sa.delete(tables.mentions).where(_m.user_id == db.user_id, _m.document_id == document_id)
     await db.execute(old)
-    await headings.delete(db, user_id, document_id)
-    note = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    await headings.delete(db, document_id)
+    note = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     row = (await db.execute(note.values(names_version=version).returning(_d.title, _d.metadata, _d.extracted))).one()
     return _opening(row)
 
 
-async def chunk_texts(
-    db: Reading, user_id: str, document_id: UUID, *, first: int = 0, limit: int | None = None
-) -> list[ChunkText]:
+async def chunk_texts(db: Reading, document_id: UUID, *, first: int = 0, limit: int | None = None) -> list[ChunkText]:
     """A document's chunks in order, from an index on."""
-    query = _placed(user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
+    query = _placed(db.user_id).where(_c.document_id == document_id, _c.chunk_index >= first).order_by(_c.chunk_index)
     return [_place(row) for row in await db.execute(query.limit(limit))]
 
 
-async def chunk_texts_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[ChunkText]:
+async def chunk_texts_of(db: Reading, chunk_nos: Sequence[int]) -> list[ChunkText]:
     """The chunks among these that still exist."""
     wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
-    return [_place(row) for row in await db.execute(_placed(user_id).where(wanted).order_by(_c.chunk_no))]
+    return [_place(row) for row in await db.execute(_placed(db.user_id).where(wanted).order_by(_c.chunk_no))]
 
 
-async def metadata_with_ids(db: Reading, user_id: str, document_ids: Iterable[UUID]) -> dict[UUID, Mapping[str, Any]]:
+async def metadata_with_ids(db: Reading, document_ids: Iterable[UUID]) -> dict[UUID, Mapping[str, Any]]:
     """The metadata of those of the documents whose metadata gives an `entity_id` beside a name."""
     wanted = _d.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid)))
     has_id = sa.func.jsonb_path_exists(_d.metadata, sa.cast("$.*.entity_id", JSONPATH))
-    query = sa.select(_d.document_id, _d.metadata).where(_d.user_id == user_id, wanted, has_id)
+    query = sa.select(_d.document_id, _d.metadata).where(_d.user_id == db.user_id, wanted, has_id)
     return {row.document_id: row.metadata for row in await db.execute(query)}
 
 
-async def matched(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> set[UUID]:
+async def matched(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:
     """The entities among these with an origin other than `text`; texts that contain their names are linked to them."""
     wanted = _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_e.entity_id).where(_e.user_id == user_id, wanted, _e.origin != "text")
+    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, wanted, _e.origin != "text")
     return set(await db.scalars(query))
 
 
-async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
+async def ensure(db: Writing, named: Sequence[NameEntity], *, origin: str) -> set[UUID]:
     """Ensure that every name has an entity; returns those that did not have this origin before.
 
     An origin is only raised, in the order text, title, metadata. The user's own entities are not changed.
@@ -130,21 +122,21 @@ async def ensure(db: Writing, user_id: str, named: Sequence[NameEntity], *, orig
         "keys": [name.key.encode() for name in named],
         "names": [name.text for name in named],
     }
-    rows = await db.execute(sql.statement("ensure_named_entities"), {"user_id": user_id, "origin": origin, **binds})
+    rows = await db.execute(sql.statement("ensure_named_entities"), {"user_id": db.user_id, "origin": origin, **binds})
     return set(rows.scalars())
 
 
-async def known_openings(db: Reading, user_id: str, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
+async def known_openings(db: Reading, words: Iterable[str], pairs: Iterable[str]) -> set[str]:
     """Those of the words that are names, and those pairs of words that are names or begin longer ones."""
     binds = {"words": "\n".join(sorted(words)), "pairs": "\n".join(sorted(pairs))}
-    rows = await db.execute(sql.statement("openings_of_names"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("openings_of_names"), {"user_id": db.user_id, **binds})
     return set(rows.scalars())
 
 
-async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[UUID]]:
+async def known_titles(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]]:
     """The entities of the keys that are titles or multi-word headings, which match in any case."""
     rows = await db.execute(
-        sql.statement("any_case_names"), {"user_id": user_id, "keys": [key.encode() for key in keys]}
+        sql.statement("any_case_names"), {"user_id": db.user_id, "keys": [key.encode() for key in keys]}
     )
     found: dict[str, list[UUID]] = {}
     for row in rows:
@@ -153,7 +145,7 @@ async def known_titles(db: Reading, user_id: str, keys: Iterable[str]) -> dict[s
 
 
 async def chunks_with_phrases(
-    db: Reading, user_id: str, phrases: Sequence[IndexText], *, besides: Sequence[UUID]
+    db: Reading, phrases: Sequence[IndexText], *, besides: Sequence[UUID]
 ) -> list[tuple[int, ChunkText]]:
     """Up to MAX_CHUNKS chunks with each phrase in the text index, with the phrase's place from 0 on.
 
@@ -165,11 +157,11 @@ async def chunks_with_phrases(
         "document_ids": list(besides),
         "limit": MAX_CHUNKS,
     }
-    rows = await db.execute(sql.statement("chunks_containing_phrases"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("chunks_containing_phrases"), {"user_id": db.user_id, **binds})
     return [(row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content)) for row in rows]
 
 
-async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
+async def add(db: Writing, found: Sequence[Mention]) -> None:
     """Store mentions; an existing mention keeps the larger count."""
     if not found:
         return
@@ -180,16 +172,16 @@ async def add(db: Writing, user_id: str, found: Sequence[Mention]) -> None:
         "kinds": [mention.kind for mention in found],
         "counts": [mention.count for mention in found],
     }
-    await db.execute(sql.statement("insert_mentions"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("insert_mentions"), {"user_id": db.user_id, **binds})
 
 
-async def of_document(db: Reading, user_id: str, document_id: UUID) -> list[UUID]:
+async def of_document(db: Reading, document_id: UUID) -> list[UUID]:
     """The entities that a document mentions, or whose names are its title or its headings."""
-    query = sa.select(_m.entity_id).distinct().where(_m.user_id == user_id, _m.document_id == document_id)
-    return list({*await db.scalars(query), *await headings.of_document(db, user_id, document_id)})
+    query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, _m.document_id == document_id)
+    return list({*await db.scalars(query), *await headings.of_document(db, document_id)})
 
 
-async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
+async def prune(db: Writing, entity_ids: Sequence[UUID]) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
     An entity without mentions in metadata becomes a title; one that is no title either gets the origin `text`.
@@ -197,47 +189,47 @@ async def prune(db: Writing, user_id: str, entity_ids: Sequence[UUID]) -> None:
     if not entity_ids:
         return
     ours = (
-        _e.user_id == user_id,
+        _e.user_id == db.user_id,
         _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))),
         _e.origin.in_(_AUTOMATIC),
     )
-    mentioned = sa.select(_m.entity_id).where(_m.user_id == user_id, _m.entity_id == _e.entity_id)
+    mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
     tagged = mentioned.where(_m.kind.in_(("attendee", "metadata")))
     untagged = list(await db.scalars(sa.select(_e.entity_id).where(*ours, _e.origin == "metadata", ~tagged.exists())))
-    names = await entities.names_of(db, user_id, untagged)
-    await extracted_names.delete_details(db, user_id, untagged)
+    names = await entities.names_of(db, untagged)
+    await extracted_names.delete_details(db, untagged)
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "metadata", ~tagged.exists())
     await db.execute(lowered.values(origin="title", type="name", role=None))
-    unsaid = (~mentioned.exists(), ~headings.is_heading(user_id))
+    unsaid = (~mentioned.exists(), ~headings.is_heading(db.user_id))
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     titled = mentioned.where(_m.kind == "title")
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
     await db.execute(lowered.values(origin="text"))
     gone = {key: name for known in names.values() for key, name in known.items()}
-    await name_changes.record(db, user_id, gone, lowered=True)
+    await name_changes.record(db, gone, lowered=True)
 
 
-async def count_chunks(db: Reading, user_id: str, document_id: UUID) -> int:
+async def count_chunks(db: Reading, document_id: UUID) -> int:
     """The number of a document's chunks; 0 if there is no such document."""
-    query = sa.select(_d.chunk_count).where(_d.user_id == user_id, _d.document_id == document_id)
+    query = sa.select(_d.chunk_count).where(_d.user_id == db.user_id, _d.document_id == document_id)
     return int(await db.scalar(query) or 0)
 
 
-async def mark_read(db: Writing, user_id: str, document_id: UUID, *, version: int) -> None:
+async def mark_read(db: Writing, document_id: UUID, *, version: int) -> None:
     """Set the names_version of a document whose mentions a queued job stores."""
-    change = sa.update(tables.documents).where(_d.user_id == user_id, _d.document_id == document_id)
+    change = sa.update(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id)
     await db.execute(change.values(names_version=version))
 
 
-async def unread(db: Reading, *, version: int, limit: int) -> list[tuple[str, UUID]]:
+async def unread(db: SharedTransaction, *, version: int, limit: int) -> list[tuple[str, UUID]]:
     """Documents of any user with a names_version below `version`; requires the database's owner."""
     query = sa.select(_d.user_id, _d.document_id).where(_d.names_version < version)
     return [(row.user_id, row.document_id) for row in await db.execute(query.limit(limit))]
 
 
-async def is_unread(db: Reading, user_id: str, document_id: UUID, *, version: int) -> bool:
+async def is_unread(db: Reading, document_id: UUID, *, version: int) -> bool:
     """Whether the document exists and its names_version is below `version`."""
-    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == user_id, _d.document_id == document_id))
+    read = await db.scalar(sa.select(_d.names_version).where(_d.user_id == db.user_id, _d.document_id == document_id))
     return read is not None and read < version
 
 

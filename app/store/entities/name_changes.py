@@ -38,62 +38,62 @@ class NameChange:
     lowered: bool
 
 
-async def version(db: Reading, user_id: str) -> int:
+async def version(db: Reading) -> int:
     """The user's names_version; 0 before anything was named."""
-    return await db.scalar(sa.select(_t.names_version).where(_t.user_id == user_id)) or 0
+    return await db.scalar(sa.select(_t.names_version).where(_t.user_id == db.user_id)) or 0
 
 
-async def record(db: Writing, user_id: str, names: Mapping[str, str], *, lowered: bool = False) -> None:
+async def record(db: Writing, names: Mapping[str, str], *, lowered: bool = False) -> None:
     """Record that these names (by key) changed, and enqueue relinking the stored texts. Under the user's lock.
 
     `lowered` marks names that were removed from metadata.
     """
     if not names:
         return
-    change = sa.update(tables.tenants).where(_t.user_id == user_id).values(names_version=_t.names_version + 1)
+    change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(names_version=_t.names_version + 1)
     new = await db.scalar(change.returning(_t.names_version))
     changed = list(names.items())
     for start in range(0, len(changed), SLICE):
         some = changed[start : start + SLICE]
         binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
-        await db.execute(sql.statement("record_name_changes"), {"user_id": user_id, "lowered": lowered, **binds})
-    await jobs.enqueue(db, user_id, JOB)
+        await db.execute(sql.statement("record_name_changes"), {"user_id": db.user_id, "lowered": lowered, **binds})
+    await jobs.enqueue(db, JOB)
 
 
-async def entries(db: Reading, user_id: str) -> list[tuple[str, UUID]]:
+async def entries(db: Reading) -> list[tuple[str, UUID]]:
     """Every name and alias that is matched in texts, with its entity."""
-    rows = await db.execute(sql.statement("all_gazetteer_names"), {"user_id": user_id})
+    rows = await db.execute(sql.statement("all_gazetteer_names"), {"user_id": db.user_id})
     found: list[tuple[str, UUID]] = []
     for row in rows:
         found += zip(row.names, row.entity_ids, strict=True)
     return found
 
 
-async def entries_of(db: Reading, user_id: str, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
+async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[str, UUID]]]:
     """The names and aliases with some keys; the list of an unknown key is empty."""
     found: dict[str, list[tuple[str, UUID]]] = {key: [] for key in keys}
     for start in range(0, len(wanted := list(found)), SLICE):
-        binds = {"user_id": user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
+        binds = {"user_id": db.user_id, "keys": [key.encode() for key in wanted[start : start + SLICE]]}
         for row in await db.execute(sql.statement("gazetteer_names"), binds):
             found[row.name_key.decode()].append((row.name, row.entity_id))
     return found
 
 
-async def since(db: Reading, user_id: str, version: int, *, limit: int) -> list[NameChange]:
+async def since(db: Reading, version: int, *, limit: int) -> list[NameChange]:
     """Up to `limit` changes after a version, pending or not."""
-    rows = await db.execute(_changed(user_id).where(_c.version > version).order_by(_c.version).limit(limit))
+    rows = await db.execute(_changed(db.user_id).where(_c.version > version).order_by(_c.version).limit(limit))
     return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
-async def pending(db: Reading, user_id: str, version: int) -> list[NameChange]:
+async def pending(db: Reading, version: int) -> list[NameChange]:
     """The pending changes up to a version."""
-    rows = await db.execute(_changed(user_id).where(_c.pending, _c.version <= version))
+    rows = await db.execute(_changed(db.user_id).where(_c.pending, _c.version <= version))
     return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
 
 
-async def mark_followed(db: Writing, user_id: str, version: int) -> None:
+async def mark_followed(db: Writing, version: int) -> None:
     """Mark all changes up to a version as processed, and delete old ones."""
-    of_user = _c.user_id == user_id
+    of_user = _c.user_id == db.user_id
     done = sa.update(tables.entity_changes).where(of_user, _c.pending, _c.version <= version)
     await db.execute(done.values(pending=False))
     await db.execute(sa.delete(tables.entity_changes).where(of_user, ~_c.pending, _c.version <= version - MAX_KEPT))

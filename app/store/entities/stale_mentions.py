@@ -18,43 +18,41 @@ _c = tables.chunks.c
 _m = tables.mentions.c
 
 
-async def chunks_with_names(db: Reading, user_id: str, names: Sequence[str]) -> list[int] | None:
+async def chunks_with_names(db: Reading, names: Sequence[str]) -> list[int] | None:
     """The chunks that may contain one of these names (words as indexed); None if any chunk may."""
     if not names:
         return []
-    rows = await db.execute(sql.statement("chunks_containing_words"), {"user_id": user_id, "names": list(names)})
+    rows = await db.execute(sql.statement("chunks_containing_words"), {"user_id": db.user_id, "names": list(names)})
     chunk_nos = list(rows.scalars())
     return None if None in chunk_nos else chunk_nos
 
 
-async def linked_chunks(db: Reading, user_id: str, entity_ids: Sequence[UUID]) -> list[int]:
+async def linked_chunks(db: Reading, entity_ids: Sequence[UUID]) -> list[int]:
     """The chunks that are linked to one of these entities by metadata or title."""
     query = (
         sa.select(_m.chunk_no)
         .distinct()
-        .where(_m.user_id == user_id, _m.entity_id == _any(entity_ids, sa.Uuid), _m.kind != "text")
+        .where(_m.user_id == db.user_id, _m.entity_id == _any(entity_ids, sa.Uuid), _m.kind != "text")
     )
     return list(await db.scalars(query))
 
 
-async def chunks(db: Reading, user_id: str) -> list[int]:
+async def chunks(db: Reading) -> list[int]:
     """The numbers of all of the user's chunks."""
-    return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == user_id)))
+    return list(await db.scalars(sa.select(_c.chunk_no).where(_c.user_id == db.user_id)))
 
 
-async def stored_mentions(
-    db: Reading, user_id: str, chunk_nos: Sequence[int], *, besides: Iterable[UUID]
-) -> dict[Mention, str]:
+async def stored_mentions(db: Reading, chunk_nos: Sequence[int], *, besides: Iterable[UUID]) -> dict[Mention, str]:
     """The mentions in the chunks of entities that are matched in texts, and of those in `besides`, with origin.
 
     Mentions of every kind for the user's own entities, of the kind text for the others.
     """
     binds = {"chunk_nos": list(chunk_nos), "besides": list(besides)}
-    rows = await db.execute(sql.statement("stored_mentions"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("stored_mentions"), {"user_id": db.user_id, **binds})
     return {Mention(*row[:5]): row.origin for row in rows}
 
 
-async def replace_mentions(db: Writing, user_id: str, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
+async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
     """Delete old mentions and add new ones."""
     if old:
         binds = {
@@ -62,8 +60,8 @@ async def replace_mentions(db: Writing, user_id: str, *, old: Sequence[Mention],
             "chunk_nos": [mention.chunk_no for mention in old],
             "kinds": [mention.kind for mention in old],
         }
-        await db.execute(sql.statement("delete_mentions"), {"user_id": user_id, **binds})
-    await mentions.add(db, user_id, new)
+        await db.execute(sql.statement("delete_mentions"), {"user_id": db.user_id, **binds})
+    await mentions.add(db, new)
 
 
 def _any(values: Sequence[Any], kind: Any) -> Any:

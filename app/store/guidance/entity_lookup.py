@@ -86,23 +86,21 @@ class Namesake:
     similarity: float | None
 
 
-async def namesakes(
-    db: Reading, user_id: str, entity_ids: Collection[UUID], vector: Vector | None
-) -> dict[UUID, Namesake]:
+async def namesakes(db: Reading, entity_ids: Collection[UUID], vector: Vector | None) -> dict[UUID, Namesake]:
     """What tells entities of one name apart."""
     embedding = None if vector is None else vectors.as_text(vector)
     binds = {"entity_ids": list(entity_ids), "embedding": embedding, "most": MAX_MATCHES}
-    rows = await db.execute(sql.statement("namesakes"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("namesakes"), {"user_id": db.user_id, **binds})
     return {r.entity_id: Namesake(r.entity_id, r.role, r.description, tuple(r.teams), r.similarity) for r in rows}
 
 
-async def covered(db: Reading, user_id: str, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
+async def covered(db: Reading, words: str, texts: Mapping[UUID, str]) -> dict[UUID, float]:
     """The share of the words' idf, 0 to 1, that the facts of entities, or these texts about them, cover.
 
     Words and texts are as the English text index reads them.
     """
     binds = {"words": words, "entity_ids": list(texts), "texts": list(texts.values())}
-    rows = await db.execute(sql.statement("covered_words"), {"user_id": user_id, **binds})
+    rows = await db.execute(sql.statement("covered_words"), {"user_id": db.user_id, **binds})
     return {row.entity_id: row.covered for row in rows}
 
 
@@ -135,7 +133,7 @@ class ChunkLinks:
 
 
 async def links(
-    db: Reading, user_id: str, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int | None
+    db: Reading, matches: Sequence[EntityMatch], chunks: Mapping[UUID, UUID], *, documents: int | None
 ) -> ChunkLinks:
     """The links of the matched entities, or of their members, to the documents of the chunks.
 
@@ -143,7 +141,7 @@ async def links(
     entity, at most MAX_DOCUMENTS; with None neither they nor their number are read.
     """
     binds = {
-        "user_id": user_id,
+        "user_id": db.user_id,
         "entity_ids": [match.entity_id for match in matches],
         "given_ids": [match.entity_id for match in matches if match.origin in ("user", "metadata")],
         "chunk_ids": list(chunks),

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from app.shapes import JobState, JobStatus
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.transactions import Reading, SharedTransaction, Transaction, Writing
 from app.store.schema import tables
 
 _j = tables.jobs.c
@@ -54,7 +54,7 @@ class Job:
     failures: int = 0
 
 
-async def open_among(db: Reading, user_id: str, job_ids: Sequence[UUID]) -> dict[UUID, datetime]:
+async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetime]:
     """The jobs among these that wait or run, with the times of their creation.
 
     A statement of its own, because a distributed table cannot be joined to this one.
@@ -62,36 +62,38 @@ async def open_among(db: Reading, user_id: str, job_ids: Sequence[UUID]) -> dict
     if not job_ids:
         return {}
     some = _j.job_id == sa.any_(sa.cast(list(job_ids), sa.ARRAY(sa.Uuid)))
-    query = sa.select(_j.job_id, _j.created_at).where(_j.user_id == user_id, some, _j.status.in_(("queued", "running")))
+    query = sa.select(_j.job_id, _j.created_at).where(
+        _j.user_id == db.user_id, some, _j.status.in_(("queued", "running"))
+    )
     return {row.job_id: row.created_at for row in await db.execute(query)}
 
 
-async def enqueue(db: Writing, user_id: str, kind: str) -> None:
+async def enqueue(db: Writing, kind: str) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
-    waiting = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, _j.status == "queued")
+    waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")
     if await db.scalar(waiting.limit(1)) is None:
-        await add(db, user_id, kind, {})
+        await add(db, kind, {})
 
 
-async def add(db: Writing, user_id: str, kind: str, payload: Mapping[str, Any]) -> UUID:
+async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
     """Queue a job, in the transaction that records its work; returns its id."""
     job_id = uuid4()
-    values = {"job_id": job_id, "user_id": user_id, "kind": kind, "payload": dict(payload)}
+    values = {"job_id": job_id, "user_id": db.user_id, "kind": kind, "payload": dict(payload)}
     await db.execute(sa.insert(tables.jobs).values(**values))
     return job_id
 
 
-async def get(db: Reading, user_id: str, job_id: UUID) -> JobState | None:
+async def get(db: Reading, job_id: UUID) -> JobState | None:
     """One of the user's jobs."""
-    row = (await db.execute(sa.select(*_LISTED).where(_j.user_id == user_id, _j.job_id == job_id))).one_or_none()
+    row = (await db.execute(sa.select(*_LISTED).where(_j.user_id == db.user_id, _j.job_id == job_id))).one_or_none()
     return None if row is None else JobState(**row._mapping)
 
 
 async def page(
-    db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None, status: JobStatus | None
+    db: Reading, *, limit: int, after: tuple[datetime, UUID] | None, status: JobStatus | None
 ) -> list[JobState]:
     """The user's jobs, newest first, continuing after the position `after`."""
-    query = sa.select(*_LISTED).where(_j.user_id == user_id)
+    query = sa.select(*_LISTED).where(_j.user_id == db.user_id)
     if after is not None:
         query = query.where(sa.tuple_(_j.created_at, _j.job_id) < sa.tuple_(*map(sa.literal, after)))
     if status is not None:
@@ -100,16 +102,18 @@ async def page(
     return [JobState(**row._mapping) for row in await db.execute(query)]
 
 
-async def cancel(db: Writing, user_id: str, job_id: UUID) -> bool:
+async def cancel(db: Writing, job_id: UUID) -> bool:
     """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal."""
     change = sa.update(tables.jobs).where(
-        _j.user_id == user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
+        _j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
     )
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
     return await db.scalar(ended.returning(_j.job_id)) is not None
 
 
-async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None) -> Job | None:
+async def claim(
+    db: SharedTransaction, *, kinds: Sequence[str], lease_s: float, user_id: str | None = None
+) -> Job | None:
     """Claim the job with the earliest run_at, of one user if given; a job with an expired lease counts as waiting."""
     binds = {"kinds": list(kinds), "lease_s": lease_s, "of_user": user_id}
     row = (await db.execute(sql.statement("claim_job"), binds)).one_or_none()
@@ -119,7 +123,7 @@ async def claim(db: Writing, *, kinds: Sequence[str], lease_s: float, user_id: s
     return Job(row.job_id, row.user_id, row.kind, payload, progress, row.attempts, row.failures)
 
 
-async def renew(db: Writing, job: Job, *, lease_s: float) -> bool:
+async def renew(db: SharedTransaction, job: Job, *, lease_s: float) -> bool:
     """Extend the lease of a job; false if it was cancelled or claimed again, not if this claim has just finished it."""
     if await _change(db, job, leased_until=_after(lease_s)):
         return True
@@ -127,73 +131,71 @@ async def renew(db: Writing, job: Job, *, lease_s: float) -> bool:
     return await db.scalar(sa.select(_j.job_id).where(_j.job_id == job.job_id, lost)) is None
 
 
-async def advance(db: Writing, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
+async def advance(db: Transaction, job: Job, *, progress: Mapping[str, Any], lease_s: float) -> bool:
     """Store the progress of a job and extend its lease; false if the claim was lost."""
     return await _change(db, job, progress=dict(progress), failures=0, leased_until=_after(lease_s))
 
 
-async def limit_lock_wait(db: Writing, milliseconds: int) -> None:
+async def limit_lock_wait(db: SharedTransaction, milliseconds: int) -> None:
     """Limit how long this transaction waits for a job that another one changes; then Busy is raised."""
     await db.execute(sa.select(sa.func.set_config("lock_timeout", str(milliseconds), True)))
 
 
-async def finish(db: Writing, job: Job, *, result: Mapping[str, Any] | None = None) -> bool:
+async def finish(db: Transaction, job: Job, *, result: Mapping[str, Any] | None = None) -> bool:
     """Mark a job as done; false if the claim was lost."""
     ended = {"status": "done", "error": None, "leased_until": None, "finished_at": sa.func.now()}
     return await _change(db, job, **ended, result=dict(result or {}))
 
 
-async def fail(db: Writing, job: Job, *, error: str) -> bool:
+async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:
     """Mark a job as failed, and queue the kind of job that its payload names for this; false if the claim was lost."""
     failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
     if failed and (kind := job.payload.get("on_failure")):
-        await enqueue(db, job.user_id, kind)
+        await enqueue(db.as_user(job.user_id), kind)
     return failed
 
 
-async def release(db: Writing, job: Job) -> bool:
+async def release(db: SharedTransaction, job: Job) -> bool:
     """Return a job to the queue at once, without counting the attempt."""
     return await _change(db, job, status="queued", leased_until=None, attempts=job.attempts - 1)
 
 
-async def retry_later(db: Writing, job: Job, *, error: str, after_s: float) -> bool:
+async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: float) -> bool:
     """Queue a job for its next attempt after a failure; false if the claim was lost."""
     changed = {"status": "queued", "error": error, "leased_until": None, "failures": _j.failures + 1}
     return await _change(db, job, **changed, run_at=_after(after_s))
 
 
-async def delete_finished(db: Writing, user_id: str, kind: str) -> None:
+async def delete_finished(db: Writing, kind: str) -> None:
     """Delete the user's finished jobs of a kind."""
-    await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.kind == kind, _j.status == "done"))
+    await db.execute(sa.delete(tables.jobs).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "done"))
 
 
-async def open_of_source(
-    db: Reading, user_id: str, kind: str, source_id: UUID, *, only_queued: bool = False
-) -> list[UUID]:
+async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
     """The jobs of a source that wait or run, oldest first."""
     states = ("queued",) if only_queued else ("queued", "running")
     of_source = _j.payload["source_id"].astext == str(source_id)
-    query = sa.select(_j.job_id).where(_j.user_id == user_id, _j.kind == kind, of_source, _j.status.in_(states))
+    query = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, of_source, _j.status.in_(states))
     return list(await db.scalars(query.order_by(_j.created_at)))
 
 
-async def prune(db: Writing, user_id: str, kind: str, *, source_id: UUID, kept: int) -> None:
+async def prune(db: Writing, kind: str, *, source_id: UUID, kept: int) -> None:
     """Delete the finished jobs of a source except the latest."""
-    done = (_j.user_id == user_id, _j.kind == kind, _j.status == "done")
+    done = (_j.user_id == db.user_id, _j.kind == kind, _j.status == "done")
     of_source = _j.payload["source_id"].astext == str(source_id)
     ended = sa.select(_j.job_id).where(*done, of_source).order_by(_j.finished_at.desc()).offset(kept)
-    await db.execute(sa.delete(tables.jobs).where(_j.user_id == user_id, _j.job_id.in_(ended)))
+    await db.execute(sa.delete(tables.jobs).where(_j.user_id == db.user_id, _j.job_id.in_(ended)))
 
 
-async def count(db: Reading, user_id: str, kind: str) -> int:
+async def count(db: Reading, kind: str) -> int:
     """How many of the user's jobs of a kind wait or run."""
     open_ = sa.select(sa.func.count()).where(
-        _j.user_id == user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
+        _j.user_id == db.user_id, _j.kind == kind, _j.status.in_(("queued", "running"))
     )
     return int(await db.scalar(open_) or 0)
 
 
-async def _change(db: Writing, job: Job, **values: Any) -> bool:
+async def _change(db: Transaction, job: Job, **values: Any) -> bool:
     change = sa.update(tables.jobs).where(_j.job_id == job.job_id, _j.status == "running", _j.attempts == job.attempts)
     return await db.scalar(change.values(**values).returning(_j.job_id)) is not None
 

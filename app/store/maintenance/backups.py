@@ -207,7 +207,7 @@ async def vacuum(dsn: str) -> None:
         await engine.dispose()
 
 
-async def _count(connection: transactions.Reading, table: str) -> int:
+async def _count(connection: transactions.SharedTransaction, table: str) -> int:
     """The number of rows of a table; 0 if the table does not exist."""
     if not await connection.scalar(sa.text(f"SELECT to_regclass('{tables.SCHEMA}.{table}') IS NOT NULL")):
         return 0

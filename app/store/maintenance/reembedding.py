@@ -12,7 +12,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.store.connection import sql, vector_tables, vectors
-from app.store.connection.transactions import Database, Reading, Writing
+from app.store.connection.transactions import Database, Reading, SharedTransaction, Transaction, Writing
 from app.store.connection.vector_tables import VectorTables
 from app.store.documents.document_rows import VectorValue
 from app.store.jobs import jobs
@@ -109,58 +109,58 @@ async def stored(db: Database) -> StoredModel:
     return StoredModel(row.model, row.dimension, found.current, row.keyed_by or row.model)
 
 
-async def target(db: Reading) -> StoredModel | None:
+async def target(db: Transaction) -> StoredModel | None:
     """The other model whose vectors are being computed, as a user's or the owner's transaction sees it."""
     found = await _lock(db)
     row = (await db.execute(sa.select(_t.model, _t.dimension))).one_or_none()
     return StoredModel(row.model, row.dimension, found.next) if row is not None and found.next else None
 
 
-async def _lock(db: Reading) -> VectorTables:
+async def _lock(db: Transaction) -> VectorTables:
     return VectorTables(*await db.scalar(sa.text(f"SELECT {vector_tables.READS}")))
 
 
-async def texts(db: Reading, user_id: str, *, after: int, limit: int) -> list[ChunkToEmbed]:
+async def texts(db: Reading, *, after: int, limit: int) -> list[ChunkToEmbed]:
     """Some chunks without a vector of the other model, in the order of their numbers, after a number."""
-    rows = await db.execute(sql.statement("reembed_texts"), {"user_id": user_id, "after": after, "limit": limit})
+    rows = await db.execute(sql.statement("reembed_texts"), {"user_id": db.user_id, "after": after, "limit": limit})
     return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
 
 
-async def descriptions(db: Reading, user_id: str, *, limit: int) -> list[EntityToEmbed]:
+async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
     """Some entities without a vector of the other model."""
-    rows = await db.execute(sql.statement("reembed_descriptions"), {"user_id": user_id, "limit": limit})
+    rows = await db.execute(sql.statement("reembed_descriptions"), {"user_id": db.user_id, "limit": limit})
     return [EntityToEmbed(row.entity_id, row.text) for row in rows]
 
 
-async def count(db: Reading, user_id: str) -> tuple[int, int]:
+async def count(db: Reading) -> tuple[int, int]:
     """How many chunks of the user have a vector of the other model, and how many chunks there are."""
-    row = (await db.execute(sql.statement("reembed_count"), {"user_id": user_id})).one()
+    row = (await db.execute(sql.statement("reembed_count"), {"user_id": db.user_id})).one()
     return row.done, row.total
 
 
-async def add(db: Writing, user_id: str, by_chunk: Mapping[int, VectorValue]) -> None:
+async def add(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
     """Store vectors of the other model; chunks that no longer exist are skipped. Under the user's lock."""
-    binds = {"user_id": user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
+    binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
     await db.execute(sql.statement("reembed_chunks"), binds)
 
 
-async def add_descriptions(db: Writing, user_id: str, found: Mapping[EntityToEmbed, VectorValue]) -> None:
+async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValue]) -> None:
     """Store vectors of the other model; entities with another description by now are skipped. Under the user's lock."""
     binds = {
         "entity_ids": [one.entity_id for one in found],
         "texts": [one.text for one in found],
         "vectors": _texts(found.values()),
     }
-    await db.execute(sql.statement("reembed_entities"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("reembed_entities"), {"user_id": db.user_id, **binds})
 
 
 async def add_documents(
-    db: Writing, user_id: str, document_ids: Sequence[UUID], by_key: Mapping[UUID, VectorValue], *, table: int
+    db: Writing, document_ids: Sequence[UUID], by_key: Mapping[UUID, VectorValue], *, table: int
 ) -> None:
     """Store vectors of the other model with the chunks of documents, unless `table` is not the one being filled."""
-    if not by_key or vector_tables.of(db).next != table:
+    if not by_key or db.vector_tables.next != table:
         return
-    binds = {"user_id": user_id, "document_ids": list(document_ids)}
+    binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
     binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
     await db.execute(sql.statement("reembed_documents"), binds)
 
@@ -179,23 +179,23 @@ async def begin(owner: Database, model: str, dimension: int) -> None:
         await connection.execute(sa.insert(tables.embedding_target).values(model=model, dimension=dimension))
 
 
-async def gaps(db: Reading) -> list[Gap]:
+async def gaps(db: SharedTransaction) -> list[Gap]:
     """The users with chunks or entities without a vector of the other model. `db` is the owner's."""
     return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
 
 
-async def corpus(db: Reading) -> Corpus:
+async def corpus(db: SharedTransaction) -> Corpus:
     """The size of what all users have stored. `db` is the owner's."""
     return Corpus(**(await db.execute(sql.statement("reembed_corpus"))).one()._mapping)
 
 
-async def sample(db: Reading, *, limit: int) -> list[str]:
+async def sample(db: SharedTransaction, *, limit: int) -> list[str]:
     """The texts of some chunks. `db` is the owner's."""
     c = tables.chunks.c
     return list(await db.scalars(sa.select(c.content).order_by(c.chunk_id).limit(limit)))
 
 
-async def open_jobs(db: Reading) -> OpenJobs:
+async def open_jobs(db: SharedTransaction) -> OpenJobs:
     """The jobs of all users that wait or run, and the sums of their progress."""
     j = tables.jobs.c
     done, total = (sa.func.coalesce(sa.func.sum(j.progress[name].as_integer()), 0) for name in ("done", "total"))
@@ -203,10 +203,11 @@ async def open_jobs(db: Reading) -> OpenJobs:
     return OpenJobs(*(await db.execute(query)).one())
 
 
-async def enqueue(owner: Writing, user_id: str) -> None:
+async def enqueue(owner: SharedTransaction, user_id: str) -> None:
     """Queue a job that fills the gaps of a user, unless one waits or runs."""
-    if not await jobs.count(owner, user_id, JOB):
-        await jobs.add(owner, user_id, JOB, {})
+    own = owner.as_user(user_id)
+    if not await jobs.count(own, JOB):
+        await jobs.add(own, JOB, {})
 
 
 async def analyze(owner: Database) -> None:

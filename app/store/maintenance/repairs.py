@@ -15,7 +15,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import Mention
 from app.store.schema import tables
@@ -67,137 +67,135 @@ class Sample:
     mentions: int
 
 
-async def users(db: Reading) -> list[str]:
+async def users(db: SharedTransaction) -> list[str]:
     """Every user who has ever stored anything. Requires the database's owner."""
     return list(await db.scalars(sa.select(_t.user_id).order_by(_t.user_id)))
 
 
-async def next_chunk_no(db: Reading, user_id: str) -> int:
+async def next_chunk_no(db: Reading) -> int:
     """The number of the user's next chunk; 1 for a user who never stored anything."""
-    return await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == user_id)) or 1
+    return await db.scalar(sa.select(_t.next_chunk_no).where(_t.user_id == db.user_id)) or 1
 
 
-async def count_chunks(db: Reading, user_id: str, *, most: int) -> int:
+async def count_chunks(db: Reading, *, most: int) -> int:
     """How many chunks the user has, counted up to `most`."""
-    some = sa.select(_c.chunk_no).where(_c.user_id == user_id).limit(most).subquery()
+    some = sa.select(_c.chunk_no).where(_c.user_id == db.user_id).limit(most).subquery()
     return await db.scalar(sa.select(sa.func.count()).select_from(some)) or 0
 
 
-async def texts(db: Reading, user_id: str, *, after: int, limit: int) -> list[Text]:
+async def texts(db: Reading, *, after: int, limit: int) -> list[Text]:
     """Chunks with numbers above `after`, in ascending order."""
-    query = _texts(user_id).where(_c.chunk_no > after).order_by(_c.chunk_no).limit(limit)
+    query = _texts(db.user_id).where(_c.chunk_no > after).order_by(_c.chunk_no).limit(limit)
     return [_text(row) for row in await db.execute(query)]
 
 
-async def texts_without_vector(db: Reading, user_id: str, *, after: int, limit: int) -> list[Text]:
+async def texts_without_vector(db: Reading, *, after: int, limit: int) -> list[Text]:
     """Chunks without a vector and with numbers above `after`, in ascending order."""
-    vector = sa.select(_e.chunk_no).where(_e.user_id == user_id, _e.chunk_no == _c.chunk_no)
-    query = _texts(user_id).where(_c.chunk_no > after, ~vector.exists()).order_by(_c.chunk_no).limit(limit)
+    vector = sa.select(_e.chunk_no).where(_e.user_id == db.user_id, _e.chunk_no == _c.chunk_no)
+    query = _texts(db.user_id).where(_c.chunk_no > after, ~vector.exists()).order_by(_c.chunk_no).limit(limit)
     return [_text(row) for row in await db.execute(query)]
 
 
-async def wrong_texts(db: Reading, user_id: str, indexed: Mapping[int, str]) -> list[int]:
+async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
     """The numbers of the chunks whose tsvector or length differs from that of the text to index."""
-    binds = {"user_id": user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
+    binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
     return list(await db.scalars(sql.statement("repair_wrong_texts"), binds))
 
 
-async def rewrite_texts(db: Writing, user_id: str, indexed: Mapping[int, str]) -> None:
+async def rewrite_texts(db: Writing, indexed: Mapping[int, str]) -> None:
     """Rewrite the tsvector and the length of chunks. Under the user's lock."""
-    binds = {"user_id": user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
+    binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
     await db.execute(sql.statement("repair_texts"), binds)
 
 
-async def wrong_postings(db: Reading, user_id: str, *, slice_no: int, slices: int) -> list[Postings]:
+async def wrong_postings(db: Reading, *, slice_no: int, slices: int) -> list[Postings]:
     """The lexemes of a slice (by hash) whose postings or frequency disagree with the chunks' tsvectors."""
-    binds = {"user_id": user_id, "slice": slice_no, "slices": slices}
+    binds = {"user_id": db.user_id, "slice": slice_no, "slices": slices}
     rows = await db.execute(sql.statement("repair_wrong_postings"), binds)
     return [Postings(row.lexeme, row.items) for row in rows]
 
 
-async def rewrite_postings(db: Writing, user_id: str, wrong: Sequence[Postings], *, since: int) -> None:
+async def rewrite_postings(db: Writing, wrong: Sequence[Postings], *, since: int) -> None:
     """Replace the postings of lexemes. Under the user's lock; chunks from `since` on may be newer than `wrong`."""
     lexemes = [one.lexeme for one in wrong]
     p = tables.postings.c
     named = p.lexeme == sa.any_(sa.literal(lexemes, sa.ARRAY(sa.Text)))
-    await db.execute(sa.delete(tables.postings).where(p.user_id == user_id, named))
+    await db.execute(sa.delete(tables.postings).where(p.user_id == db.user_id, named))
     binds = {
         "lexemes": lexemes,
         "owners": [one.lexeme for one in wrong for _ in one.items],
         "items": list(itertools.chain.from_iterable(one.items for one in wrong)),
         "since": since,
     }
-    await db.execute(sql.statement("repair_postings"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("repair_postings"), {"user_id": db.user_id, **binds})
 
 
-async def drift(db: Reading, user_id: str) -> list[Drift]:
+async def drift(db: Reading) -> list[Drift]:
     """The differences between the user's text statistics and the chunks, by configuration."""
-    rows = await db.execute(sql.statement("repair_drift"), {"user_id": user_id})
+    rows = await db.execute(sql.statement("repair_drift"), {"user_id": db.user_id})
     return [Drift(**row._mapping) for row in rows]
 
 
-async def add_drift(db: Writing, user_id: str, found: Sequence[Drift]) -> None:
+async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
     """Add differences to the user's text statistics. Under the user's lock."""
     binds = {
         "configs": [one.config for one in found],
         "chunks": [one.chunks for one in found],
         "tokens": [one.tokens for one in found],
     }
-    await db.execute(sql.statement("repair_statistics"), {"user_id": user_id, **binds})
+    await db.execute(sql.statement("repair_statistics"), {"user_id": db.user_id, **binds})
 
 
-async def add_vectors(db: Writing, user_id: str, vectors: Mapping[int, str]) -> None:
+async def add_vectors(db: Writing, vectors: Mapping[int, str]) -> None:
     """Store the vectors (as Postgres text) of chunks that have none. Under the user's lock."""
-    binds = {"user_id": user_id, "chunk_nos": list(vectors), "vectors": list(vectors.values())}
+    binds = {"user_id": db.user_id, "chunk_nos": list(vectors), "vectors": list(vectors.values())}
     await db.execute(sql.statement("repair_vectors"), binds)
 
 
-async def dangling(db: Reading, user_id: str) -> list[tuple[str, UUID, int]]:
+async def dangling(db: Reading) -> list[tuple[str, UUID, int]]:
     """Mentions and headings whose entity or chunk does not exist, as table, entity and number of the chunk."""
-    rows = await db.execute(sql.statement("repair_dangling"), {"user_id": user_id})
+    rows = await db.execute(sql.statement("repair_dangling"), {"user_id": db.user_id})
     return [(row.source, row.entity_id, row.chunk_no) for row in rows]
 
 
-async def delete_dangling(db: Writing, user_id: str, found: Sequence[tuple[str, UUID, int]]) -> None:
+async def delete_dangling(db: Writing, found: Sequence[tuple[str, UUID, int]]) -> None:
     """Delete mentions and headings by table, entity and number of the chunk. Under the user's lock."""
     for table in (tables.mentions, tables.headings):
         pairs = [(entity, chunk) for source, entity, chunk in found if source == table.name]
         if pairs:
             key = sa.tuple_(table.c.entity_id, table.c.chunk_no)
-            await db.execute(sa.delete(table).where(table.c.user_id == user_id, key.in_(pairs)))
+            await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, key.in_(pairs)))
 
 
-async def document_ids(db: Reading, user_id: str) -> list[UUID]:
+async def document_ids(db: Reading) -> list[UUID]:
     """The user's documents."""
-    return list(await db.scalars(sa.select(_d.document_id).where(_d.user_id == user_id).order_by(_d.document_id)))
+    return list(await db.scalars(sa.select(_d.document_id).where(_d.user_id == db.user_id).order_by(_d.document_id)))
 
 
-async def documents_of(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> list[UUID]:
+async def documents_of(db: Reading, chunk_nos: Sequence[int]) -> list[UUID]:
     """The documents of chunks."""
     wanted = _c.chunk_no == sa.any_(sa.literal(list(chunk_nos), sa.ARRAY(sa.BigInteger)))
-    return list(await db.scalars(sa.select(_c.document_id).distinct().where(_c.user_id == user_id, wanted)))
+    return list(await db.scalars(sa.select(_c.document_id).distinct().where(_c.user_id == db.user_id, wanted)))
 
 
-async def stored_names(db: Reading, user_id: str, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
+async def stored_names(db: Reading, document_id: UUID) -> tuple[set[Mention], set[HeadingChunk]]:
     """The stored mentions and headings of a document."""
     mentions = sa.select(_m.entity_id, _m.chunk_no, _m.document_id, _m.kind, _m.count)
     headings = sa.select(_h.entity_id, _h.section_no, _h.chunk_no, _h.document_id)
-    mentioned = await db.execute(mentions.where(_m.user_id == user_id, _m.document_id == document_id))
-    headed = await db.execute(headings.where(_h.user_id == user_id, _h.document_id == document_id))
+    mentioned = await db.execute(mentions.where(_m.user_id == db.user_id, _m.document_id == document_id))
+    headed = await db.execute(headings.where(_h.user_id == db.user_id, _h.document_id == document_id))
     return {Mention(*row) for row in mentioned}, {HeadingChunk(*row) for row in headed}
 
 
-async def sample(db: Reading, user_id: str, chunk_nos: Sequence[int]) -> Sample:
+async def sample(db: Reading, chunk_nos: Sequence[int]) -> Sample:
     """Errors in the postings, vectors and mentions of a sample of chunks."""
-    binds = {"user_id": user_id, "chunk_nos": list(chunk_nos)}
+    binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos)}
     return Sample(**(await db.execute(sql.statement("health_sample"), binds)).one()._mapping)
 
 
-async def sample_lexemes(
-    db: Reading, user_id: str, chunk_nos: Sequence[int], *, most: int, limit: int
-) -> tuple[int, int]:
+async def sample_lexemes(db: Reading, chunk_nos: Sequence[int], *, most: int, limit: int) -> tuple[int, int]:
     """Compare up to `limit` lexemes of some chunks, each in at most `most` chunks; returns (compared, wrong)."""
-    binds = {"user_id": user_id, "chunk_nos": list(chunk_nos), "most": most, "sample": limit}
+    binds = {"user_id": db.user_id, "chunk_nos": list(chunk_nos), "most": most, "sample": limit}
     row = (await db.execute(sql.statement("health_lexemes"), binds)).one()
     return row.sampled, row.wrong
 

@@ -116,8 +116,8 @@ def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
     return max(MIN_CHUNKS, min(MAX_CHUNKS, int(corpus_chunks ** (1 / 3))))
 
 
-async def names(db: Reading, user_id: str, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
+async def names(db: Reading, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that contain each."""
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
     rows = await db.execute(sql.statement("names_of_chunks"), binds)
     return row_records.of(ChunkName, rows.all())

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights
 from app.store.connection import sql, vectors
-from app.store.connection.transactions import Reading, graph_rows, has_hidden, use_custom_plans
+from app.store.connection.transactions import Reading
 from app.store.documents import filters
 
 EXACT_FLOOR = 4_000
@@ -40,10 +40,10 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
 
     Chunks that are not visible are skipped in a search transaction only.
     """
-    hidden = ("hidden",) if has_hidden(db) else ()
+    hidden = ("hidden",) if db.has_hidden else ()
     if hidden or not PLAIN.issuperset(needed_parts(request)):
-        await use_custom_plans(db)
-    statement, binds = prepared(request, *hidden, stored=graph_rows(db))
+        await db.use_custom_plans()
+    statement, binds = prepared(request, *hidden, stored=db.graph_rows)
     return _result(list(await db.execute(statement, binds)), request)
 
 
@@ -57,19 +57,21 @@ def prepared(request: HybridRequest, *parts: str, stored: int = 0) -> tuple[sa.T
     return statement, {**_binds(request, stored), **filtering}
 
 
-async def vector_of(db: Reading, user_id: str, chunk_id: UUID) -> Vector:
+async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
     """The stored vector of one chunk. Raises NotFound."""
-    row = (await db.execute(sql.statement("vector_of_chunk"), {"user_id": user_id, "chunk_id": chunk_id})).one_or_none()
+    row = (
+        await db.execute(sql.statement("vector_of_chunk"), {"user_id": db.user_id, "chunk_id": chunk_id})
+    ).one_or_none()
     if row is None:
         raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
     return [float(number) for number in json.loads(row.embedding)]
 
 
-async def containing_excluded(db: Reading, user_id: str, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+async def containing_excluded(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
     """The chunks among these that contain an excluded word or phrase."""
     names = ("excluded_folded", "excluded_plain")
     excluded = {name: value for name, value in _lexical_binds(lexical).items() if name in names}
-    binds = {"user_id": user_id, "chunk_ids": list(chunk_ids), **excluded}
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **excluded}
     return set(await db.scalars(sql.statement("chunks_containing_excluded"), binds))
 
 

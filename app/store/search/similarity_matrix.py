@@ -19,12 +19,10 @@ class Near:
     alike: Mapping[UUID, float] = field(default_factory=dict)
 
 
-async def of(
-    db: Reading, user_id: str, chunk_ids: Sequence[UUID], *, vector: Vector | None, among: bool
-) -> dict[UUID, Near]:
+async def of(db: Reading, chunk_ids: Sequence[UUID], *, vector: Vector | None, among: bool) -> dict[UUID, Near]:
     """Similarities of the user's chunks that have a vector; `among` adds those to each other, quadratic in number."""
     binds = {
-        "user_id": user_id,
+        "user_id": db.user_id,
         "chunk_ids": list(chunk_ids),
         "embedding": None if vector is None else vectors.as_text(vector),
     }

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.shapes import HybridRequest, IndexText
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, graph_rows, has_hidden, use_custom_plans
+from app.store.connection.transactions import Reading
 from app.store.documents import filters
 from app.store.schema import tables
 from app.store.search import recall
@@ -50,25 +50,25 @@ class TestedConditions:
 
 
 async def chunk_ids(
-    db: Reading, user_id: str, *, chunk_id: UUID | None, document_id: UUID | None, identity: bytes | None
+    db: Reading, *, chunk_id: UUID | None, document_id: UUID | None, identity: bytes | None
 ) -> list[UUID]:
     """The chunks of a document by its id or identity in their order, or the one chunk if it is stored."""
-    query = sa.select(_c.chunk_id).where(_c.user_id == user_id)
+    query = sa.select(_c.chunk_id).where(_c.user_id == db.user_id)
     if chunk_id is not None:
         query = query.where(_c.chunk_id == chunk_id)
     elif document_id is not None:
         query = query.where(_c.document_id == document_id)
     else:
-        of_identity = sa.select(_d.document_id).where(_d.user_id == user_id, _d.identity == identity)
+        of_identity = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.identity == identity)
         query = query.where(_c.document_id == of_identity.scalar_subquery())
     return list(await db.scalars(query.order_by(_c.chunk_index)))
 
 
 async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Standing:
     """The chunk's standing among the chunks in the request's scope; the chunk itself need not be in it."""
-    parts = ("standing", "hidden") if has_hidden(db) else ("standing",)
-    statement, binds = recall.prepared(request, *parts, stored=graph_rows(db))
-    await use_custom_plans(db)
+    parts = ("standing", "hidden") if db.has_hidden else ("standing",)
+    statement, binds = recall.prepared(request, *parts, stored=db.graph_rows)
+    await db.use_custom_plans()
     row = (await db.execute(statement, {**binds, "chunk_id": chunk_id, "most_compared": MOST_COMPARED})).one()
     return Standing(
         vector_score=row.vector_score,
@@ -80,22 +80,22 @@ async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Stand
 
 
 async def conditions(
-    db: Reading, user_id: str, document_id: UUID, conditions: Sequence[filters.NamedCondition]
+    db: Reading, document_id: UUID, conditions: Sequence[filters.NamedCondition]
 ) -> TestedConditions | None:
     """Test conditions on a document; None if there are none or it is not stored."""
-    binds = {"user_id": user_id, "document_id": document_id, "paths": [each.path for each in conditions]}
+    binds = {"user_id": db.user_id, "document_id": document_id, "paths": [each.path for each in conditions]}
     rows = list(await db.execute(sql.statement("conditions_of_document"), binds))
     if not rows:
         return None
     return TestedConditions(tuple(row.passes for row in rows), rows[0].created_at)
 
 
-async def contained(db: Reading, user_id: str, chunk_id: UUID, phrases: Sequence[IndexText]) -> list[bool | None]:
+async def contained(db: Reading, chunk_id: UUID, phrases: Sequence[IndexText]) -> list[bool | None]:
     """Whether a chunk contains each word or phrase; None for one that its language does not index."""
     if not phrases:
         return []
     binds: dict[str, Any] = {
-        "user_id": user_id,
+        "user_id": db.user_id,
         "chunk_id": chunk_id,
         "folded": [text.folded for text in phrases],
         "plain": [text.plain for text in phrases],

@@ -11,14 +11,14 @@ MAX_LEXEMES = 2_000
 PREFIX = 2
 
 
-async def starting_like(db: Reading, user_id: str, words: Collection[str]) -> dict[str, list[str]]:
+async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[str]]:
     """For each word up to 2,000 stored lexemes with its first two letters, by descending document frequency.
 
     The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
     security.
     """
     firsts = list(dict.fromkeys(word[:PREFIX] for word in words))
-    binds = {"user_id": user_id, "firsts": firsts, "ends": [_after(first) for first in firsts], "limit": MAX_LEXEMES}
+    binds = {"user_id": db.user_id, "firsts": firsts, "ends": [_after(first) for first in firsts], "limit": MAX_LEXEMES}
     lexemes = {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
     return {word: lexemes.get(word[:PREFIX], []) for word in words}
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import FileFailure, KnownFile, Source, SourceDraft, SourceNumbers
 from app.store.connection import sql
-from app.store.connection.transactions import Reading, Writing
+from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.schema import tables
 
 JOB = "sync_source"
@@ -27,49 +27,49 @@ _f = tables.source_files.c
 _d = tables.documents.c
 
 
-async def add(db: Writing, user_id: str, draft: SourceDraft) -> UUID:
+async def add(db: Writing, draft: SourceDraft) -> UUID:
     """Store a source; returns its id."""
     source_id = uuid4()
-    values = {"user_id": user_id, "source_id": source_id, **_values(draft)}
+    values = {"user_id": db.user_id, "source_id": source_id, **_values(draft)}
     await db.execute(sa.insert(tables.sources).values(**values))
     return source_id
 
 
-async def change(db: Writing, user_id: str, source_id: UUID, draft: SourceDraft, *, reread: bool) -> None:
+async def change(db: Writing, source_id: UUID, draft: SourceDraft, *, reread: bool) -> None:
     """Store other options of a source; with `reread` all of its files are read again."""
-    own = (_s.user_id == user_id, _s.source_id == source_id)
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
     await db.execute(sa.update(tables.sources).where(*own).values(**_values(draft)))
     if reread:
-        files = sa.update(tables.source_files).where(_f.user_id == user_id, _f.source_id == source_id)
+        files = sa.update(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id)
         await db.execute(files.values(size=None, mtime_ns=None, content_hash=None))
 
 
-async def get(db: Reading, user_id: str, source_id: UUID) -> Source:
+async def get(db: Reading, source_id: UUID) -> Source:
     """One source. Raises NotFound."""
-    query = sa.select(tables.sources).where(_s.user_id == user_id, _s.source_id == source_id)
+    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id)
     row = (await db.execute(query)).one_or_none()
     if row is None:
         raise errors.NotFound("No such source.")
     return _source(row._mapping)
 
 
-async def find(db: Reading, user_id: str, *, path: str, globs: Sequence[str]) -> Source | None:
+async def find(db: Reading, *, path: str, globs: Sequence[str]) -> Source | None:
     """The user's source of this folder with these patterns."""
-    query = sa.select(tables.sources).where(_s.user_id == user_id, _s.path == path, _s.glob == "\n".join(globs))
+    query = sa.select(tables.sources).where(_s.user_id == db.user_id, _s.path == path, _s.glob == "\n".join(globs))
     row = (await db.execute(query.order_by(_s.created_at).limit(1))).one_or_none()
     return None if row is None else _source(row._mapping)
 
 
-async def page(db: Reading, user_id: str, *, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
+async def page(db: Reading, *, limit: int, after: tuple[datetime, UUID] | None = None) -> list[Source]:
     """The user's sources, newest first, continuing after the position `after`."""
-    query = sa.select(tables.sources).where(_s.user_id == user_id)
+    query = sa.select(tables.sources).where(_s.user_id == db.user_id)
     if after is not None:
         query = query.where(sa.tuple_(_s.created_at, _s.source_id) < sa.tuple_(*map(sa.literal, after)))
     query = query.order_by(_s.created_at.desc(), _s.source_id.desc()).limit(limit)
     return [_source(row._mapping) for row in await db.execute(query)]
 
 
-async def numbers(db: Reading, user_id: str, source_ids: Sequence[UUID]) -> dict[UUID, SourceNumbers]:
+async def numbers(db: Reading, source_ids: Sequence[UUID]) -> dict[UUID, SourceNumbers]:
     """How many files and documents some sources have."""
     these = sa.literal(list(source_ids), sa.ARRAY(sa.Uuid))
     files = (
@@ -78,13 +78,13 @@ async def numbers(db: Reading, user_id: str, source_ids: Sequence[UUID]) -> dict
             sa.func.count().filter(_f.content_hash.is_not(None)),
             sa.func.count().filter(_f.error.is_not(None)),
         )
-        .where(_f.user_id == user_id, _f.source_id == sa.any_(these))
+        .where(_f.user_id == db.user_id, _f.source_id == sa.any_(these))
         .group_by(_f.source_id)
     )
     found = {row[0]: SourceNumbers(row[1], row[2]) for row in await db.execute(files)}
     documents = (
         sa.select(_d.source_id, sa.func.count())
-        .where(_d.user_id == user_id, _d.source_id == sa.any_(these))
+        .where(_d.user_id == db.user_id, _d.source_id == sa.any_(these))
         .group_by(_d.source_id)
     )
     for source_id, count in await db.execute(documents):
@@ -92,53 +92,53 @@ async def numbers(db: Reading, user_id: str, source_ids: Sequence[UUID]) -> dict
     return {source_id: found.get(source_id, SourceNumbers()) for source_id in source_ids}
 
 
-async def set_job(db: Writing, user_id: str, source_id: UUID, job_id: UUID) -> None:
+async def set_job(db: Writing, source_id: UUID, job_id: UUID) -> None:
     """Store the latest job that synchronises a source."""
-    own = (_s.user_id == user_id, _s.source_id == source_id)
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
     await db.execute(sa.update(tables.sources).where(*own).values(job_id=job_id))
 
 
-async def finish(db: Writing, user_id: str, source_id: UUID, result: Mapping[str, Any]) -> None:
+async def finish(db: Writing, source_id: UUID, result: Mapping[str, Any]) -> None:
     """Store the result of a job that has synchronised a source."""
-    own = (_s.user_id == user_id, _s.source_id == source_id)
+    own = (_s.user_id == db.user_id, _s.source_id == source_id)
     ended = {"synced_at": sa.func.now(), "result": dict(result)}
     await db.execute(sa.update(tables.sources).where(*own).values(**ended))
 
 
-async def delete(db: Writing, user_id: str, source_id: UUID) -> None:
+async def delete(db: Writing, source_id: UUID) -> None:
     """Delete a source without documents, and what is recorded of its files."""
-    await db.execute(sa.delete(tables.sources).where(_s.user_id == user_id, _s.source_id == source_id))
+    await db.execute(sa.delete(tables.sources).where(_s.user_id == db.user_id, _s.source_id == source_id))
 
 
-async def files(db: Reading, user_id: str, source_id: UUID) -> list[KnownFile]:
+async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
     """The recorded files of a source, by path."""
-    rows = await db.execute(sql.statement("files_of_source"), {"user_id": user_id, "source_id": source_id})
+    rows = await db.execute(sql.statement("files_of_source"), {"user_id": db.user_id, "source_id": source_id})
     return [KnownFile(**row._mapping) for row in rows]
 
 
-async def folders(db: Reading, user_id: str) -> dict[UUID, str]:
+async def folders(db: Reading) -> dict[UUID, str]:
     """The folders of all of the user's sources."""
-    query = sa.select(_s.source_id, _s.path).where(_s.user_id == user_id)
+    query = sa.select(_s.source_id, _s.path).where(_s.user_id == db.user_id)
     return {source_id: path for source_id, path in await db.execute(query)}
 
 
-async def stored_paths(db: Reading, user_id: str, source_id: UUID) -> list[str]:
+async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
     """The paths of the files of a source that are stored."""
-    own = (_f.user_id == user_id, _f.source_id == source_id)
+    own = (_f.user_id == db.user_id, _f.source_id == source_id)
     return list(await db.scalars(sa.select(_f.path).where(*own, _f.content_hash.is_not(None))))
 
 
 async def failures(
-    db: Reading, user_id: str, *, limit: int, source_id: UUID | None = None, job_id: UUID | None = None
+    db: Reading, *, limit: int, source_id: UUID | None = None, job_id: UUID | None = None
 ) -> list[FileFailure]:
     """The files that could not be stored as they are, of a source or by a job, by path."""
     of = _f.job_id == job_id if source_id is None else _f.source_id == source_id
-    query = sa.select(_f.path, _f.error).where(_f.user_id == user_id, of, _f.error.is_not(None))
+    query = sa.select(_f.path, _f.error).where(_f.user_id == db.user_id, of, _f.error.is_not(None))
     failed = query.order_by(_f.path).limit(limit)
     return [FileFailure(path, reason) for path, reason in await db.execute(failed)]
 
 
-async def record(db: Writing, user_id: str, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
+async def record(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
     """Record files as a job has found and stored them; of a file that comes twice, the last record."""
     if not recorded:
         return
@@ -152,35 +152,35 @@ async def record(db: Writing, user_id: str, source_id: UUID, recorded: Sequence[
         "errors": [file.error for file in files],
         "job_ids": [file.job_id for file in files],
     }
-    await db.execute(sql.statement("record_files"), {"user_id": user_id, "source_id": source_id, **binds})
+    await db.execute(sql.statement("record_files"), {"user_id": db.user_id, "source_id": source_id, **binds})
 
 
-async def forget(db: Writing, user_id: str, source_id: UUID, paths: Sequence[str]) -> None:
+async def forget(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
     """Delete what is recorded of some files."""
     these = _f.path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    await db.execute(sa.delete(tables.source_files).where(_f.user_id == user_id, _f.source_id == source_id, these))
+    await db.execute(sa.delete(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id, these))
 
 
-async def link(db: Writing, user_id: str, source_id: UUID, paths: Mapping[UUID, str]) -> None:
+async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
     """Make documents those of files of a source, by the paths of their files."""
-    binds = {"user_id": user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
+    binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
     await db.execute(sql.statement("link_files"), binds)
 
 
-async def has_documents(db: Reading, user_id: str, source_id: UUID) -> bool:
+async def has_documents(db: Reading, source_id: UUID) -> bool:
     """Whether documents come from a source."""
-    query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.source_id == source_id).limit(1)
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.source_id == source_id).limit(1)
     return await db.scalar(query) is not None
 
 
-async def document_ids(db: Reading, user_id: str, source_id: UUID, *, paths: Sequence[str]) -> list[UUID]:
+async def document_ids(db: Reading, source_id: UUID, *, paths: Sequence[str]) -> list[UUID]:
     """The documents of some files of a source."""
     these = _d.source_path == sa.any_(sa.literal(list(paths), sa.ARRAY(sa.Text)))
-    query = sa.select(_d.document_id).where(_d.user_id == user_id, _d.source_id == source_id, these)
+    query = sa.select(_d.document_id).where(_d.user_id == db.user_id, _d.source_id == source_id, these)
     return list(await db.scalars(query.order_by(_d.document_id)))
 
 
-async def watched(db: Reading) -> list[tuple[str, UUID, str]]:
+async def watched(db: SharedTransaction) -> list[tuple[str, UUID, str]]:
     """The user, the id and the folder of each watched source of all users."""
     return [tuple(row) for row in await db.execute(sql.statement("watched_sources"))]
 

@@ -18,7 +18,7 @@ from app import errors
 from app.config import Settings
 from app.pipelines.maintenance import audit
 from app.store.accounts import audit as stored
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
 
 Newcomer = Callable[..., Awaitable[Caller]]
@@ -119,7 +119,8 @@ async def test_a_service_that_stops_writes_its_last_uses(
 async def test_uses_are_kept_after_a_failed_flush(
     caller: Caller, database: Database, owner: asyncpg.Connection
 ) -> None:
-    counted, away = audit.KeyUses(), store_db.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
+    counted = audit.KeyUses()
+    away = transactions.connect("postgresql://stepwell_service@127.0.0.1:9/db", pool_wait_s=0.1)
     counted.add(key_id(caller), "search", 5)
     with pytest.raises(errors.DatabaseUnavailable):
         await audit.flush(counted, db=away)

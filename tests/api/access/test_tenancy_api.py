@@ -80,8 +80,8 @@ async def alice(new_caller: Newcomer, database: Database) -> Caller:
     """Somebody with a secret, with a job that no worker runs, and with a source."""
     caller = await new_caller()
     async with database.writing(caller.user_id) as writing:
-        await jobs.add(writing, caller.user_id, "unknown_to_workers", {})
-        await sources.add(writing, caller.user_id, SourceDraft("/nowhere/alices-own"))
+        await jobs.add(writing, "unknown_to_workers", {})
+        await sources.add(writing, SourceDraft("/nowhere/alices-own"))
     await caller.add(SECRET, "alices-own", metadata={"secret": True})
     quibble = {"type": "person", "name": "Quibble Wort", "facts": [SECRET], "description": SECRET}
     assert (await caller.client.post("/api/rag/entities", json=quibble)).status_code == 201

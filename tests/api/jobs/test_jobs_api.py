@@ -18,7 +18,7 @@ JOBS = "/api/rag/jobs"
 
 async def _queue(database: Database, caller: Caller, kind: str = "unknown_to_workers") -> UUID:
     async with database.writing(caller.user_id) as writing:
-        return await jobs.add(writing, caller.user_id, kind, {"document_id": str(uuid4())})
+        return await jobs.add(writing, kind, {"document_id": str(uuid4())})
 
 
 async def test_a_job_is_listed_read_and_cancelled(caller: Caller, database: Database) -> None:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 async def _queue(data_dir: Path) -> UUID:
     async with runtime.open_database(Settings(data_dir=data_dir), pool_size=1) as db, db.writing("local") as writing:
-        return await jobs.add(writing, "local", "unknown_to_workers", {})
+        return await jobs.add(writing, "unknown_to_workers", {})
 
 
 def test_jobs_are_listed_shown_and_cancelled(stepwell: Any, data_dir: Path) -> None:

@@ -122,7 +122,7 @@ def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
 
 
 def test_the_bridge_imports_neither_the_search_core_nor_the_protocol_library() -> None:
-    report = "import sys; from app.cli import mcp, mcp_bridge; print(*sys.modules)"
+    report = "import sys; from app.cli.mcp import mcp, mcp_bridge; print(*sys.modules)"
     ran = subprocess.run([sys.executable, "-c", report], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = {name.partition(".")[0] for name in ran.stdout.split()}
     assert not imported & {"sqlalchemy", "asyncpg", "onnxruntime", "fastapi", "numpy", "mcp", "mcp_types"}

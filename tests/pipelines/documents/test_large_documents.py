@@ -63,7 +63,7 @@ async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]
 
 async def _assert_sound(tenant: Tenant) -> None:
     async with tenant.db.reading(tenant.user_id) as reading:
-        assert not await staging.has_hidden(reading, tenant.user_id)
+        assert not await staging.has_hidden(reading)
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
 
 
@@ -227,7 +227,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
 async def _is_locked(tenant: Tenant) -> bool:
     """Whether another transaction has the user's lock."""
     async with tenant.db.preparing(tenant.user_id) as preparing:
-        return not await staging.try_lock(preparing, tenant.user_id)
+        return not await staging.try_lock(preparing)
 
 
 @pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])
@@ -289,7 +289,7 @@ async def test_a_change_of_a_document_that_is_being_replaced_is_a_conflict(tenan
 async def test_a_large_change_of_a_version_that_is_no_longer_stored_is_not_queued(tenant: Tenant) -> None:
     stored = await tenant.add("The stair before.", "stair")
     async with tenant.db.reading(tenant.user_id) as reading:
-        source = await store_documents.source(reading, tenant.user_id, stored.document_id)
+        source = await store_documents.source(reading, stored.document_id)
     await _change(tenant, stored, metadata={"n": 1})
     draft = document_drafts.hashed(document_drafts.clean(Upload(NEW, uri="stair")))
     assert await large_documents.queue_change(draft, tenant.user_id, tenant.services(), source=source) is None

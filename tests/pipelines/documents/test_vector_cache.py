@@ -9,14 +9,14 @@ from typing import Any
 import asyncpg
 import pytest
 import sqlalchemy as sa
-from harness import Tenant, as_owner, new_user
+from harness import Tenant, as_owner, new_user, posing_as
 
 from app.pipelines.documents import documents, large_documents
 from app.pipelines.maintenance import users
 from app.pipelines.running.services import Services, VectorCache
 from app.providers.fake import FakeEmbedder
 from app.shapes import CacheUse, Upload
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 from app.store.connection.transactions import Database, TimeLimits
 from app.store.documents import embedding_cache
 from app.store.documents.embedding_cache import CachedModel
@@ -70,10 +70,11 @@ async def test_entries_belong_to_one_user_one_model_and_one_dimension(tenant: Ca
     assert (await tenant.use()).entries == 2
     async with tenant.db.reading(tenant.user_id) as reading:
         hashes = list(await reading.scalars(_hashes(tenant.user_id)))
-        assert len(await embedding_cache.find(reading, tenant.user_id, CachedModel("fake", 384), hashes)) == 1
-        assert await embedding_cache.find(reading, tenant.user_id, CachedModel("fake", 64), hashes) == {}
-        assert await embedding_cache.find(reading, tenant.user_id, CachedModel("fake", 384, "query"), hashes) == {}
-        assert await embedding_cache.find(reading, other.user_id, CachedModel("fake", 384), hashes) == {}
+        assert len(await embedding_cache.find(reading, CachedModel("fake", 384), hashes)) == 1
+        assert await embedding_cache.find(reading, CachedModel("fake", 64), hashes) == {}
+        assert await embedding_cache.find(reading, CachedModel("fake", 384, "query"), hashes) == {}
+        posing = posing_as(reading, other.user_id)
+        assert await embedding_cache.find(posing, CachedModel("fake", 384), hashes) == {}
 
 
 def _hashes(user_id: str) -> Any:
@@ -141,7 +142,7 @@ async def test_deleting_a_user_deletes_the_entries(tenant: CachingTenant) -> Non
 async def test_a_cache_that_cannot_be_written_does_not_fail_the_ingest(
     address: Any, owner: asyncpg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
-    database = store_db.connect(address.service_dsn, limits=TimeLimits(lock_ms=100))
+    database = transactions.connect(address.service_dsn, limits=TimeLimits(lock_ms=100))
     try:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.embedding_cache IN SHARE MODE")

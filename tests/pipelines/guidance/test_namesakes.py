@@ -66,7 +66,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(
     assert await links(owner, tenant) == expected, "linked when stored"
     (wall,) = await documents.page(tenant.user_id, db=tenant.db, limit=1, after=None, uri="wall")
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, tenant.user_id, wall.document_id, keys=tags.KEYS)
+        checked = await mention_extraction.expected(reading, wall.document_id, keys=tags.KEYS)
     assert checked is not None
     assert {mention.entity_id for mention in checked[0]} & {*johns} == {mason}, "by the check of stored mentions"
     await entities.remove(mason, tenant.user_id, db=tenant.db)

@@ -22,7 +22,7 @@ KIND = "test"
 
 async def _queue(tenant: Tenant, **payload: Any) -> UUID:
     async with tenant.db.writing(tenant.user_id) as writing:
-        return await store.add(writing, tenant.user_id, KIND, payload)
+        return await store.add(writing, KIND, payload)
 
 
 async def _run(tenant: Tenant, handler: Callable[[Run], Awaitable[int]]) -> tuple[str, int] | None:

@@ -28,7 +28,7 @@ async def elsewhere(address: Any) -> AsyncIterator[Database]:
 
 async def _current(database: Database, tenant: Tenant) -> UserNames:
     async with database.reading(tenant.user_id) as reading:
-        return await gazetteers.current(reading, tenant.user_id)
+        return await gazetteers.current(reading)
 
 
 def _found(names: UserNames, text: str) -> list[str]:
@@ -79,11 +79,11 @@ async def test_names_of_a_failed_transaction_are_not_cached(tenant: Tenant) -> N
 
     async def failing() -> None:
         async with tenant.db.writing(tenant.user_id) as writing:
-            await mentions.lock(writing, tenant.user_id)
+            await writing.lock()
             named = mentions.NameEntity(Name("ben", "Ben").entity_id, "ben", "Ben", "person")
-            await mentions.ensure(writing, tenant.user_id, [named], origin="metadata")
-            await name_changes.record(writing, tenant.user_id, {"ben": "Ben"})
-            assert _found(await gazetteers.uncommitted(writing, tenant.user_id), "Ana, Ben") == ["ana", "ben"]
+            await mentions.ensure(writing, [named], origin="metadata")
+            await name_changes.record(writing, {"ben": "Ben"})
+            assert _found(await gazetteers.uncommitted(writing), "Ana, Ben") == ["ana", "ben"]
             raise RuntimeError("fails")
 
     with pytest.raises(RuntimeError, match="fails"):

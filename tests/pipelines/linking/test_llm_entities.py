@@ -101,7 +101,7 @@ async def test_names_that_occur_in_the_text_are_stored_and_linked_and_go_with_th
     assert (await tenant.add(TEXT, "note", title="Minutes")).status == "unchanged"
     assert await _run_job(tenant, services) is None, "an unchanged document is not asked about again"
     async with tenant.db.reading(tenant.user_id) as reading:
-        checked = await mention_extraction.expected(reading, tenant.user_id, stored.document_id, keys=tags.KEYS)
+        checked = await mention_extraction.expected(reading, stored.document_id, keys=tags.KEYS)
     assert checked is not None
     expected = {(mention.entity_id, mention.kind, mention.count) for mention in checked[0]}
     assert expected == set(await _mentions(owner, tenant, stored.document_id))
@@ -187,7 +187,7 @@ async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_
 ) -> None:
     documents_of_jobs = [uuid4() for _ in range(QUEUED)]
     async with tenant.db.writing(tenant.user_id) as writing:
-        await extracted_names.enqueue(writing, tenant.user_id, documents_of_jobs)
+        await extracted_names.enqueue(writing, documents_of_jobs)
     # Autovacuum may have analysed the table when it was nearly empty, or do so now.
     await owner.execute("ALTER TABLE stepwell.jobs SET (autovacuum_enabled = false)")
     for statistics in (NEVER_ANALYSED, "ANALYZE stepwell.jobs"):
@@ -195,9 +195,9 @@ async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_
         new = uuid4()
         async with tenant.db.writing(tenant.user_id) as writing:
             before = await _jobs_read(writing)
-            await extracted_names.enqueue(writing, tenant.user_id, [new, documents_of_jobs[0]])
-            await jobs.enqueue(writing, tenant.user_id, "relink")
-            await jobs.delete_finished(writing, tenant.user_id, extracted_names.JOB)
+            await extracted_names.enqueue(writing, [new, documents_of_jobs[0]])
+            await jobs.enqueue(writing, "relink")
+            await jobs.delete_finished(writing, extracted_names.JOB)
             assert await _jobs_read(writing) - before < QUEUED / 4
         documents_of_jobs.append(new)
         async with tenant.db.shared() as shared:

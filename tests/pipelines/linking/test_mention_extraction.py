@@ -18,7 +18,7 @@ from app.config import Settings
 from app.pipelines.documents import documents
 from app.pipelines.linking import mention_extraction
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 from app.store.entities import mentions
 from app.text.names import tags
 
@@ -140,7 +140,7 @@ async def test_documents_of_an_older_version_are_linked_once_by_the_backfill(
     assert expected
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
-    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
         assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 4
         assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 0
@@ -163,7 +163,7 @@ async def test_a_document_that_is_deleted_during_a_backfill_is_skipped(
         return found
 
     monkeypatch.setattr(mentions, "unread", then_one_goes)
-    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
         assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 3
     finally:
@@ -187,7 +187,7 @@ async def test_a_background_backfill_continues_after_a_failure(
         await whole(*given, **told)
 
     monkeypatch.setattr(mention_extraction, "link", failing_twice)
-    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
         await mention_extraction.backfill_with_retries(as_owner, keys=tags.KEYS)
     finally:
@@ -214,7 +214,7 @@ async def test_a_service_answers_during_a_backfill(
         return read
 
     monkeypatch.setattr(mention_extraction, "backfill", told)
-    as_owner = store_db.connect(address.owner_dsn, pool_size=1)
+    as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     services = replace(await harness.services(database), owner=as_owner)
     try:
         async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as client:

@@ -16,7 +16,7 @@ from app.pipelines.entities import entities
 from app.pipelines.jobs import workers
 from app.pipelines.linking import mention_extraction, mention_refresh
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.store.entities import mentions, name_changes
+from app.store.entities import name_changes
 from app.store.jobs import jobs
 from app.text.names import tags
 
@@ -62,8 +62,8 @@ async def _fresh(database: Any, owner: Any, people: dict[str, tuple[str, ...]]) 
     await _store(tenant, *"abcd")
     for document in await documents.page(tenant.user_id, db=database, limit=9, after=None, uri=None):
         async with database.writing(tenant.user_id) as writing:
-            await mentions.lock(writing, tenant.user_id)
-            await mention_extraction.link(writing, tenant.user_id, document.document_id, keys=tags.KEYS)
+            await writing.lock()
+            await mention_extraction.link(writing, document.document_id, keys=tags.KEYS)
     return await linking.of_tenant(owner, tenant)
 
 
@@ -163,7 +163,7 @@ async def test_several_changes_make_one_job(tenant: Tenant, database: Any) -> No
     for name in PEOPLE:
         await linking.add_entity(tenant, name)
     async with database.shared() as shared:
-        assert await jobs.count(shared, tenant.user_id, name_changes.JOB) == 1
+        assert await jobs.count(shared.as_user(tenant.user_id), name_changes.JOB) == 1
 
 
 async def test_a_job_whose_worker_died_is_resumed_after_its_lease(

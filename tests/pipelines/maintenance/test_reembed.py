@@ -23,7 +23,7 @@ from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.pipelines.running.services import Services, VectorCache
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, Upload
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.documents import staging
 from app.store.maintenance import migration, reembedding
@@ -44,7 +44,7 @@ async def database(address: Any) -> AsyncIterator[Database]:
     owner = await address.connect()
     await owner.execute("UPDATE stepwell.embedding_identity SET model = 'fake', keyed_by = 'fake'")
     await owner.close()
-    opened = store_db.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0)
+    opened = transactions.connect(address.service_dsn, pool_size=6, pool_wait_s=30.0)
     yield opened
     await opened.close()
 
@@ -60,7 +60,7 @@ async def owner(address: Any) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture
 async def owning(address: Any) -> AsyncIterator[Database]:
     """The database as its owner."""
-    opened = store_db.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0)
+    opened = transactions.connect(address.owner_dsn, pool_size=2, pool_wait_s=30.0)
     yield opened
     await opened.close()
 

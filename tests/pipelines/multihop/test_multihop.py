@@ -16,7 +16,7 @@ from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Filters, Guidance, Query, Vector
-from app.store.connection import transactions as store_db
+from app.store.connection import transactions
 
 QUESTION = "Where was the director of Silent Harbour born?"
 LIBRARY = {
@@ -302,7 +302,7 @@ async def test_a_hanging_embedder_leaves_words_and_names(library: Tenant) -> Non
 async def test_a_database_failure_in_hop_2_leaves_hop_1_and_is_reported(
     library: Tenant, address: Any, owner: Any
 ) -> None:
-    hurried = store_db.connect(address.service_dsn, pool_size=2, limits=store_db.TimeLimits(read_ms=1_000))
+    hurried = transactions.connect(address.service_dsn, pool_size=2, limits=transactions.TimeLimits(read_ms=1_000))
     try:
         async with owner.transaction():
             await owner.execute("LOCK TABLE stepwell.mentions IN ACCESS EXCLUSIVE MODE")

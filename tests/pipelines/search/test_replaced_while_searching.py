@@ -21,8 +21,7 @@ from app.pipelines.search import search
 from app.providers.base import Proposal
 from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Query, Vector
-from app.store.connection import bounded
-from app.store.connection import transactions as store_db
+from app.store.connection import bounded, transactions
 
 Change = Callable[[], Awaitable[object]]
 QUESTION = "what did Ana Torres renew on the pilot boat"
@@ -72,14 +71,14 @@ class Fleet:
 
 
 @pytest.fixture
-async def fleet(database: store_db.Database, address: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
+async def fleet(database: transactions.Database, address: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
     # A change that an Interruption runs counts towards the time limit of the statement.
     monkeypatch.setattr(bounded.Connection, "limit_s", 60.0)
     options = ChunkingOptions(target=24, overlap=0)
     tenant = Tenant(database, chunking_options=options)
     await tenant.add_all({"log": log_of(1), **NOTES})
     await linking.add_entities(tenant, linking.person("Ana Torres"))
-    writer = store_db.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
+    writer = transactions.connect(address.service_dsn, pool_size=1, pool_wait_s=30.0)
     yield Fleet(tenant, Tenant(writer, user_id=tenant.user_id, chunking_options=options))
     await writer.close()
 
@@ -99,7 +98,7 @@ class Interruption:
             await_only(self.change())
 
     @contextmanager
-    def of(self, database: store_db.Database) -> Iterator[Self]:
+    def of(self, database: transactions.Database) -> Iterator[Self]:
         """Count the statements of a database."""
         engine = database.pool.engine.sync_engine
         sa.event.listen(engine, "before_cursor_execute", self)

@@ -12,7 +12,7 @@ import pytest
 from app.store.connection import sql, transactions
 from app.store.connection.read_routes import ReadRoute
 
-STORE = Path(transactions.__file__).parent
+STORE = Path(transactions.__file__).parents[1]
 READS = {"Reading", "SearchTransaction"}
 WRITES = ("sa.insert", "sa.update", "sa.delete", "insert", "pg_insert", "with_for_update")
 WRITING = re.compile(
@@ -23,7 +23,7 @@ WRITING = re.compile(
 
 
 def _reading_functions() -> Iterator[tuple[str, ast.AsyncFunctionDef]]:
-    for path in sorted(STORE.glob("*.py")):
+    for path in sorted(STORE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.AsyncFunctionDef) and any(
                 isinstance(one.annotation, ast.Name) and one.annotation.id in READS for one in node.args.args
@@ -36,7 +36,7 @@ def _statements(node: ast.AST) -> Iterator[str]:
     for call in ast.walk(node):
         if isinstance(call, ast.Call) and ast.unparse(call.func) == "sql.statement":
             names = (one.value for one in ast.walk(call.args[0]) if isinstance(one, ast.Constant))
-            yield from (path.stem for name in names for path in STORE.glob(f"sql/{name}*.sql"))
+            yield from (path.stem for name in names for path in STORE.rglob(f"{name}*.sql"))
 
 
 FUNCTIONS = dict(_reading_functions())

@@ -6,6 +6,7 @@ from contextlib import suppress
 from uuid import UUID, uuid4
 
 import asyncpg
+import harness
 import hybrid
 import pytest
 import sqlalchemy as sa
@@ -14,7 +15,7 @@ from app import errors
 from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft, Filters
 from app.store.connection import transactions, vectors
-from app.store.connection.transactions import Database
+from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
 from app.store.schema import tables
 from app.store.search import recall, vocabulary
@@ -88,28 +89,28 @@ async def test_documents_of_other_users_are_not_found(database, twins, owner) ->
     chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", two)
     async with database.reading(one) as reading:
         for call in (
-            documents.get(reading, one, foreign),
-            documents.chunks(reading, one, foreign, limit=10, offset=0),
-            recall.vector_of(reading, one, chunk_id),
+            documents.get(reading, foreign),
+            documents.chunks(reading, foreign, limit=10, offset=0),
+            recall.vector_of(reading, chunk_id),
         ):
             with pytest.raises(errors.NotFound):
                 await call
-        page = await documents.page(reading, one, limit=10, after=None, uri="shared.md")
+        page = await documents.page(reading, limit=10, after=None, uri="shared.md")
         assert [document.document_id for document in page] == [await _id(owner, one)]
-        known = await documents.find(reading, one, identity=_draft().identity)
+        known = await documents.find(reading, identity=_draft().identity)
         assert known is not None
         assert known.document_id == await _id(owner, one)
-        stats = await documents.stats(reading, one)
+        stats = await documents.stats(reading)
         assert (stats.documents, stats.chunks, stats.vectors) == (1, 2, 2)
-        assert await vocabulary.starting_like(reading, one, ["copper"]) == {"copper": ["copper"]}
+        assert await vocabulary.starting_like(reading, ["copper"]) == {"copper": ["copper"]}
 
 
 async def test_another_users_document_is_neither_deleted_nor_replaced(database, twins, owner) -> None:
     one, two = twins
     foreign = await _id(owner, two)
     for change in (
-        lambda writing: documents.delete(writing, one, foreign),
-        lambda writing: documents.replace(writing, one, foreign, _draft(), vectors_by_key={}),
+        lambda writing: documents.delete(writing, foreign),
+        lambda writing: documents.replace(writing, foreign, _draft(), vectors_by_key={}),
     ):
         with pytest.raises(errors.NotFound):
             async with database.writing(one) as writing:
@@ -122,10 +123,10 @@ async def test_vectors_are_reused_within_a_user_and_never_across(database, twins
     keys = [chunk.embedding_key for chunk in _draft().chunks]
     stranger = f"stranger-{uuid4().hex}"
     async with database.reading(one) as reading:
-        assert set(await documents.known_vectors(reading, one, keys=keys)) == set(keys)
-        assert await documents.known_vectors(reading, two, keys=keys) == {}
+        assert set(await documents.known_vectors(reading, keys=keys)) == set(keys)
+        assert await documents.known_vectors(harness.posing_as(reading, two), keys=keys) == {}
     async with database.reading(stranger) as reading:
-        assert await documents.known_vectors(reading, stranger, keys=keys) == {}
+        assert await documents.known_vectors(reading, keys=keys) == {}
 
 
 async def test_deleting_a_users_document_leaves_the_same_document_of_another_user(database, owner, embedder) -> None:
@@ -133,7 +134,7 @@ async def test_deleting_a_users_document_leaves_the_same_document_of_another_use
     for user in users:
         await hybrid.store(database, user, _draft(), embedder=embedder)
     async with database.writing(users[0]) as writing:
-        await documents.delete(writing, users[0], await _id(owner, users[0]))
+        await documents.delete(writing, await _id(owner, users[0]))
     query = await embedder.embed_query("copper")
     found = await hybrid.run(database, hybrid.request(users[1], "copper", query))
     assert len(found.candidates) == found.corpus_chunks == 2
@@ -214,10 +215,10 @@ async def test_a_function_called_for_another_user_finds_nothing(database, twins,
     async with database.reading(one) as reading:
         found = await recall.hybrid(reading, hybrid.request(two, "copper", query))
         assert (found.candidates, found.corpus_chunks) == ((), 0)
-        assert await documents.page(reading, two, limit=10, after=None, uri=None) == []
+        assert await documents.page(harness.posing_as(reading, two), limit=10, after=None, uri=None) == []
     with pytest.raises(Exception, match="row-level security"):
         async with database.writing(one) as writing:
-            await document_puts.put(writing, two, [_draft()], vectors_by_key={})
+            await document_puts.put(harness.posing_as(writing, two), [_draft()], vectors_by_key={})
 
 
 SETTING = sa.text("SELECT coalesce(current_setting('stepwell.user_id', true), '')")
@@ -261,9 +262,9 @@ async def test_negative_control_a_session_setting_is_kept_on_the_connection(alon
 async def test_reading_writes_nothing(database, user) -> None:
     with pytest.raises(Exception, match="read-only transaction"):
         async with database.reading(user) as reading:
-            await document_puts.put(reading, user, [hybrid.draft()], vectors_by_key={})
+            await document_puts.put(Writing(reading._entered, user), [hybrid.draft()], vectors_by_key={})
     async with database.writing(user) as writing:
-        await document_puts.put(writing, user, [hybrid.draft()], vectors_by_key={})
+        await document_puts.put(writing, [hybrid.draft()], vectors_by_key={})
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
@@ -285,6 +286,6 @@ async def test_vectors_are_stored_with_16_bits_a_number(database, user, embedder
     await hybrid.store(database, user, hybrid.draft("copper"), embedded=[vector], embedder=embedder)
     found = await hybrid.run(database, hybrid.request(user, "copper"))
     async with database.reading(user) as reading:
-        stored = await recall.vector_of(reading, user, found.candidates[0].chunk_id)
+        stored = await recall.vector_of(reading, found.candidates[0].chunk_id)
     assert stored == pytest.approx(vector, rel=2**-11, abs=2**-25)
     assert vectors.as_text(vector).startswith("[1,-0.5,1e-07,")

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
 from app.store.connection import vectors
-from app.store.connection.transactions import Database, Writing, custom_plans
+from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
 from app.store.entities import mentions
 from app.store.entities.mentions import Mention, NameEntity
@@ -55,17 +55,17 @@ async def _put(writing: Writing, user: str, embedder: FakeEmbedder) -> None:
     new = _draft(-1)
     embedded = await embedder.embed_documents([chunk.embedded for chunk in new.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(new.chunks, embedded, strict=True)}
-    await document_puts.put(writing, user, [new], vectors_by_key=by_key)
+    await document_puts.put(writing, [new], vectors_by_key=by_key)
 
 
 async def _mention(writing: Writing, user: str) -> float:
     """Store mentions of some entities in each of 40 chunks; the chunks that were read for each mention."""
     found = [NameEntity(uuid4(), f"name {uuid4().hex}", "Name") for _ in range(ENTITIES)]
-    await mentions.ensure(writing, user, found, origin="text")
+    await mentions.ensure(writing, found, origin="text")
     chunks = (await writing.execute(sa.text(LAST_CHUNKS))).all()
     new = [Mention(entity.entity_id, *chunk, "text", 1) for entity in found for chunk in chunks]
     before = await _read(writing, "chunks")
-    await mentions.add(writing, user, new)
+    await mentions.add(writing, new)
     return (await _read(writing, "chunks") - before) / len(new)
 
 
@@ -82,7 +82,7 @@ async def test_checking_a_foreign_key_reads_one_row(unknown, database) -> None:
 
 
 async def test_with_custom_plans_it_reads_the_chunks_of_a_user_without_statistics(unknown, database) -> None:
-    async with database.writing(NEW) as writing, custom_plans(writing):
+    async with database.writing(NEW) as writing, writing.custom_plans():
         assert await _mention(writing, NEW) > DOCUMENTS * CHUNKS / 10
 
 
@@ -90,14 +90,14 @@ async def test_storing_and_deleting_a_document_reads_its_own_rows(unknown, datab
     async with database.writing(NEW) as writing:
         before = {table: await _read(writing, table) for table in TABLES}
         await _put(writing, NEW, embedder)
-        await documents.delete(writing, NEW, unknown[3])
+        await documents.delete(writing, unknown[3])
         read = {table: await _read(writing, table) - before[table] for table in TABLES}
     assert max(read.values()) <= 10 * CHUNKS, read
 
 
 async def test_custom_plans_end_with_their_block(unknown, database) -> None:
     async with database.writing(NEW) as writing:
-        async with custom_plans(writing):
+        async with writing.custom_plans():
             assert await _mode(writing) == "force_custom_plan"
         assert await _mode(writing) == "force_generic_plan"
 

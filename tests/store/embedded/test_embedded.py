@@ -29,10 +29,10 @@ IS_ROOT = os.geteuid() == 0
 CLIENT = """
 import asyncio, sys
 from pathlib import Path
-from app.store import embedded
+from app.store.embedded import postgres
 
 async def main():
-    async with embedded.EmbeddedPostgres(Path(sys.argv[1]), tuning=embedded.SMALL) as server:
+    async with postgres.EmbeddedPostgres(Path(sys.argv[1]), tuning=postgres.SMALL) as server:
         print(server.postmaster_pid, flush=True)
         await asyncio.to_thread(sys.stdin.readline)
 

@@ -47,14 +47,12 @@ async def test_a_frequent_entity_is_sampled_and_its_candidates_are_exact(
         (first, first_id), (_, second_id), *others = [(row.chunk_no, row.chunk_id) for row in rows]
         found = [Mention(ana.entity_id, no, _document(n), "text", 1 + n % 3) for n, (no, _id) in enumerate(others)]
         found += [Mention(ana.entity_id, first, stored, kind, 5) for kind in ("text", "title")]
-        await mentions.add(writing, user, found)
+        await mentions.add(writing, found)
 
     async def links() -> ChunkLinks:
         async with database.searching(user) as reading:
             chunks = dict.fromkeys((first_id, second_id), stored)
-            return await entity_lookup.links(
-                reading, user, [match, team], chunks, documents=entity_lookup.MAX_DOCUMENTS
-            )
+            return await entity_lookup.links(reading, [match, team], chunks, documents=entity_lookup.MAX_DOCUMENTS)
 
     whole = await links()
     monkeypatch.setattr(entity_lookup, "SAMPLE", 100)

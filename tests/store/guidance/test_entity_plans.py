@@ -64,9 +64,9 @@ async def _store_many(database: Database, embedder: FakeEmbedder) -> Many:
         chunk_nos = list(await writing.scalars(sa.text("SELECT chunk_no FROM stepwell.chunks ORDER BY 1")))
         found = [Mention(e, chunk_nos[n % 40], document, "text", 1) for n, e in enumerate(ids)]
         found += [Mention(e, chunk_nos[0], document, "attendee", 1) for e in ids[:1_000]]
-        await mentions.add(writing, user, found)
+        await mentions.add(writing, found)
         heading_chunks = [HeadingChunk(e, chunk_nos[n % 40], chunk_nos[n % 40], document) for n, e in enumerate(ids)]
-        await headings.add(writing, user, heading_chunks)
+        await headings.add(writing, heading_chunks)
         chunks = list(await writing.scalars(sa.text("SELECT chunk_id FROM stepwell.chunks ORDER BY chunk_no LIMIT 3")))
     return user, ids, dict.fromkeys(chunks[1:], document)
 
@@ -161,7 +161,7 @@ async def test_mentions_in_chunks_are_read_by_key_however_many_an_entity_has(
         )
         chunk_nos = {row.chunk_id: row.chunk_no for row in rows}
         (document,) = set(documents.values())
-        await mentions.add(writing, user, [Mention(ids[-1], no, document, "text", 1) for no in chunk_nos.values()])
+        await mentions.add(writing, [Mention(ids[-1], no, document, "text", 1) for no in chunk_nos.values()])
     await owner.execute(ANALYZE)
     parts, binds = _binds(ids, documents)["links_of_entities"]
     binds |= {"chunk_ids": list(chunk_nos), "document_ids": [document] * len(chunk_nos)}

@@ -49,7 +49,7 @@ class TitledDocuments:
         """Stores one document with its names."""
         document_id = await hybrid.store(self.db, self.user, hybrid.draft(text, title=title), embedder=self.embedder)
         async with self.db.writing(self.user) as writing:
-            await mention_extraction.link(writing, self.user, document_id, keys=())
+            await mention_extraction.link(writing, document_id, keys=())
         self.documents[title] = document_id
         self.chunks[title] = await owner.fetchval(
             "SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 AND document_id = $2", self.user, document_id
@@ -185,7 +185,7 @@ async def test_names_of_another_user_link_nothing(titled: TitledDocuments, owner
 
 async def test_names_are_returned_with_the_chunks_that_contain_them(titled: TitledDocuments) -> None:
     async with titled.db.reading(titled.user) as reading:
-        found = await links.names(reading, titled.user, [titled.chunks["Silent Harbour"]])
+        found = await links.names(reading, [titled.chunks["Silent Harbour"]])
     assert {name.name: name.chunks for name in found} == {
         "Silent Harbour": 1,
         "Ilse Brandt": 3,

@@ -13,7 +13,6 @@ from query_vectors import WORDS, at, ids
 
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
-from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.search import recall
 
@@ -112,7 +111,7 @@ async def test_the_exact_scan_limit_of_a_filtered_scope_grows_with_the_square_ro
 ) -> None:
     monkeypatch.setattr(recall, "EXACT_FLOOR", 0)
     async with database.reading(large) as reading:
-        rows = transactions.graph_rows(reading)
+        rows = reading.graph_rows
     scope = 30
     for above, plan in ((1.0, "exact"), (-1.0, "hnsw")):
         monkeypatch.setattr(recall, "EXACT_FACTOR", (scope + above) ** 2 / (100 * rows))
@@ -126,6 +125,6 @@ async def test_the_graph_s_rows_are_estimated_with_those_of_other_users_and_with
 ) -> None:
     stored = await owner.fetchval("SELECT count(*) FROM stepwell.embeddings")
     async with database.reading(large) as reading:
-        assert stored <= transactions.graph_rows(reading) <= 1.3 * stored
+        assert stored <= reading.graph_rows <= 1.3 * stored
     async with database.reading(user) as reading:
-        assert transactions.graph_rows(reading) == 0
+        assert reading.graph_rows == 0

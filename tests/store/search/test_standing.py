@@ -100,7 +100,7 @@ async def test_each_condition_is_tested_alone(database: Database, put: Any, user
     )
     named = list(filters.named_conditions(given))
     async with database.reading(user) as reading:
-        tested = await standing.conditions(reading, user, document_id, named)
+        tested = await standing.conditions(reading, document_id, named)
     assert tested is not None
     passed = {one.key or one.field: result for one, result in zip(named, tested.passed, strict=True)}
     assert passed == {"team": True, "year": False, "absent": True, "document_ids": True, "negated": False}
@@ -114,4 +114,4 @@ async def test_words_that_the_language_drops_are_neither_contained_nor_missing(
     phrases = hybrid.request(user, "", strict=["lime", "the", "old lime"]).lexical
     assert phrases is not None
     async with database.reading(user) as reading:
-        assert await standing.contained(reading, user, chunk.chunk_id, phrases.strict) == [True, None, False]
+        assert await standing.contained(reading, chunk.chunk_id, phrases.strict) == [True, None, False]

@@ -41,7 +41,7 @@ def put(database: Database, embedder: FakeEmbedder, user: str):
 def delete(database: Database, user: str):
     async def deleted(document_id: UUID):
         async with database.writing(user) as writing:
-            return (await documents.delete(writing, user, document_id))[0]
+            return (await documents.delete(writing, document_id))[0]
 
     return deleted
 
@@ -154,12 +154,12 @@ async def _remove_hidden(database: Database, user: str) -> None:
     """Remove the postings of hidden chunks in pages of three lexemes, each in a transaction of its own."""
     job_id, last = uuid4(), ""
     async with database.writing(user) as writing:
-        await staging.take_hidden(writing, user, job_id)
+        await staging.take_hidden(writing, job_id)
     while last is not None:
         async with database.writing(user) as writing:
-            last = await staging.unindex(writing, user, job_id, after=last, limit=3)
+            last = await staging.unindex(writing, job_id, after=last, limit=3)
     async with database.writing(user) as writing:
-        await staging.forget_hidden(writing, user, job_id)
+        await staging.forget_hidden(writing, job_id)
 
 
 async def test_a_new_language_moves_the_counts(put, owner, user) -> None:
@@ -198,14 +198,14 @@ async def _replace(
     embedded = await embedder.embed_documents([chunk.embedded for chunk in draft.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(draft.chunks, embedded, strict=True)}
     async with database.writing(user) as writing:
-        return await documents.replace(writing, user, document_id, draft, vectors_by_key=by_key)
+        return await documents.replace(writing, document_id, draft, vectors_by_key=by_key)
 
 
 async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put, owner, user) -> None:
     await put(hybrid.draft("copper river", uri="a"))
     with pytest.raises(KeyError):
         async with database.writing(user) as writing:
-            await document_puts.put(writing, user, [hybrid.draft("meadow copper", uri="a")], vectors_by_key={})
+            await document_puts.put(writing, [hybrid.draft("meadow copper", uri="a")], vectors_by_key={})
     await assert_exact(owner, user)
     assert await owner.fetchval("SELECT content FROM stepwell.chunks WHERE user_id = $1", user) == "copper river"
 
@@ -250,14 +250,14 @@ async def test_writers_of_one_user_at_once_neither_deadlock_nor_drift(address, o
 async def _delete_if_there(database: Database, user: str, document_id: UUID) -> None:
     try:
         async with database.writing(user) as writing:
-            await documents.delete(writing, user, document_id)
+            await documents.delete(writing, document_id)
     except errors.NotFound:
         return
 
 
 async def test_writers_of_different_users_do_not_wait_for_each_other(database, embedder, user) -> None:
     async with database.writing(user) as held:
-        await document_puts.put(held, user, [hybrid.draft()], vectors_by_key={})
+        await document_puts.put(held, [hybrid.draft()], vectors_by_key={})
         await hybrid.store(database, f"{user}-other", hybrid.draft("copper"), embedder=embedder)
 
 
@@ -292,6 +292,6 @@ async def test_stats_count_what_is_stored(database, put, delete, user) -> None:
     await put(hybrid.draft("der Fluss", config="german"))
     await delete(gone)
     async with database.reading(user) as reading:
-        found = await documents.stats(reading, user)
+        found = await documents.stats(reading)
     assert (found.documents, found.chunks, found.vectors, found.tokens, found.lexemes) == (2, 3, 3, 4, 4)
     assert (dict(found.languages), found.embedding_model) == ({"english": 2, "german": 1}, "fake")
