@@ -11,11 +11,11 @@ import time
 from dataclasses import replace
 
 from app import errors
-from app.pipelines.guidance import entity_match
+from app.pipelines.guidance import matching
 from app.pipelines.multihop import multihop
 from app.pipelines.multihop.expansion_terms import Extractor
 from app.pipelines.multihop.multihop import MultihopQuery
-from app.pipelines.running import model_switch, turns
+from app.pipelines.running import budget, model_switch, turns
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
@@ -40,24 +40,20 @@ async def run(query: Query, depth: Depth, services: Services, turn: SearchTurn =
     `auto` chooses one, and only follows links unless a language model is configured, whose questions are worth the
     time. Raises what `search.run` and `multihop.run` raise.
     """
-    began = time.perf_counter()
-    reason: DepthReason = "requested"
-    used: DepthUsed
-    if depth == "auto":
-        reason = await _reason(query, services)
-        used = "thorough" if reason == "names" else "fast"
-    else:
-        used = depth
-    chosen = time.perf_counter()
-    if used == "fast":
-        answer = await search.run(query, services, turn)
-        if reason != "no_names" or not _contains_title(answer):
-            return _with_depth(answer, used, reason, chosen - began)
-        used, reason, chosen = "thorough", "names", time.perf_counter()
-    _check(query)
-    extractor: Extractor = "none" if depth == "auto" and services.llm is None else "auto"
-    answer = await multihop.run(MultihopQuery(_of_first_hop(query), extractor=extractor), services, turn)
-    return _with_depth(answer, used, reason, chosen - began)
+    async with budget.deadline(services.budget.whole_s):
+        began = time.perf_counter()
+        reason: DepthReason = "requested" if depth != "auto" else await _reason(query, services)
+        used: DepthUsed = depth if depth != "auto" else "thorough" if reason == "names" else "fast"
+        chosen = time.perf_counter()
+        if used == "fast":
+            answer = await search.answer(query, services, turn)
+            if reason != "no_names" or not _contains_title(answer):
+                return _with_depth(answer, used, reason, chosen - began)
+            used, reason, chosen = "thorough", "names", time.perf_counter()
+        _check(query)
+        extractor: Extractor = "none" if depth == "auto" and services.llm is None else "auto"
+        question = MultihopQuery(_of_first_hop(query), extractor=extractor)
+        return _with_depth(await multihop.answer(question, services, turn), used, reason, chosen - began)
 
 
 def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: float) -> Answer:
@@ -128,7 +124,7 @@ async def _reason(query: Query, services: Services) -> DepthReason:
 async def _entities(query: Query, parsed: ParsedQuery, services: Services) -> list[EntityMatch]:
     """The entities that the query names."""
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
-        matches = await entity_match.run(reading, query, parsed, None, cache=services.entity_cache)
+        matches = await matching.run(reading, query, parsed, None, cache=services.entity_cache)
     return [match for match in matches.all if match.key]
 
 

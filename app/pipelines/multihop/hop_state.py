@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID
 
+from app.pipelines.guidance.guidance import HitLinks
 from app.pipelines.multihop.expansion_terms import Extraction
-from app.pipelines.search.guided_retrieval import GuidedRetrieval
-from app.pipelines.search.retrieval import Retrieval
+from app.pipelines.search.candidates import Candidates, Recalled
 from app.ranking import merge
 from app.ranking.merge import Scored
 from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, Via, WordLink
@@ -66,14 +66,14 @@ class HopState:
     `is_current` is whether no provider was called since the chunks were read or checked.
     """
 
-    guided: GuidedRetrieval
+    guided: Candidates
     hops: list[Hop] = field(default_factory=list)
     extractions: dict[int, Extraction] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
     is_current: bool = True
 
     @classmethod
-    def after_first_hop(cls, query: str, guided: GuidedRetrieval, *, width: int) -> HopState:
+    def after_first_hop(cls, query: str, guided: Candidates, *, width: int) -> HopState:
         """Hop 1 brings its best `width` chunks; the others count only by their score."""
         state = cls(guided)
         for rank, hit in enumerate(guided.hits, 1):
@@ -90,9 +90,14 @@ class HopState:
         return state
 
     @property
-    def first(self) -> Retrieval:
-        """What hop 1 retrieved."""
-        return self.guided.retrieved
+    def first(self) -> Recalled:
+        """What was recalled for the question itself."""
+        return self.guided.recalled
+
+    @property
+    def hit_links(self) -> HitLinks:
+        """How the hits of hop 1 are linked to the entities of the question."""
+        return self.guided.guidance.hit_links
 
     @property
     def brought(self) -> dict[UUID, int]:

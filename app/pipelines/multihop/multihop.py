@@ -21,17 +21,7 @@ from app.pipelines.running import model_switch, query_vector, turns
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
-from app.pipelines.search import (
-    answers,
-    entity_search,
-    final_order,
-    guided_retrieval,
-    pages,
-    rerank,
-    snippets,
-    stale_chunks,
-    understanding,
-)
+from app.pipelines.search import completion, ordering, pages, rerank, search, snippets, stale_chunks, understanding
 from app.pipelines.search.pages import PageRequest
 from app.ranking import fusion_plan, merge, relevance
 from app.ranking.merge import Scored
@@ -61,8 +51,13 @@ class MultihopQuery:
 
 
 @model_switch.repeated
-@repeat_on_primary
 async def run(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+    """Answer one question with the model whose vectors are stored; see `answer`."""
+    return await answer(question, services, turn)
+
+
+@repeat_on_primary
+async def answer(question: MultihopQuery, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one question over several hops.
 
     Raises BlankQuery, BadRequest for `classic` without terms, InvalidCursor, StaleCursor, and from hop 1 alone
@@ -79,14 +74,14 @@ async def run(question: MultihopQuery, services: Services, turn: SearchTurn = tu
         group_size=question.query.group_size,
     )
     strategy = Classic(question.query) if question.merge == "classic" else Linked(question.query)
-    search = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id, turn))
-    async with search.context.running():
-        state = await search.first_hop()
+    several = _MultihopSearch(question, strategy, SearchContext(services, question.query.user_id, turn))
+    async with several.context.running():
+        state = await several.first_hop()
         if state.brought:
             for hop in range(2, question.max_hops + 1):
-                if not await search.next_hop(hop, state):
+                if not await several.next_hop(hop, state):
                     break
-        return await search.answer(state, wanted)
+        return await several.answer(state, wanted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +107,7 @@ class _MultihopSearch:
             min_relevance=None,
             group_size=None,
         )
-        understood = await understanding.understand(wide, self.context)
-        found = await guided_retrieval.run(wide, understood, self.context)
+        found = await search.candidates(wide, self.context)
         return HopState.after_first_hop(self.query.text, found, width=hop_width(self.query))
 
     async def next_hop(self, hop: int, state: HopState) -> bool:
@@ -239,9 +233,9 @@ class _MultihopSearch:
             texts = {c.chunk_id: c.candidate.content for c in state.chunks.values() if c.candidate is not None}
             shown = await snippets.added(page.hits, texts, state.first, self.context)
             page = replace(page, hits=tuple(shown))
-        built = answers.build(self.query, state.first, self.context, page)
+        built = completion.answer_of(self.query, state.first, self.context, page)
         return replace(
-            entity_search.annotated(built, state.guided.matches, state.guided.guidance),
+            completion.with_entities(built, state.guided.matches, state.guided.guidance),
             search_mode="multihop",
             fallback_reason=built.fallback_reason,
             query_type=built.query_type,
@@ -259,7 +253,7 @@ class _MultihopSearch:
             for chunk in await self._leading(merge.order(scores, state.brought), state, wanted)
             if chunk.candidate is not None
         ]
-        ordered = await final_order.run(self.query, merged, state.first, self.context, keep_all=True)
+        ordered = await ordering.run(self.query, merged, state.first, self.context, keep_all=True)
         hits = [self._hit(hit, state, scores[hit.candidate.chunk_id], best) for hit in ordered]
         return hits if state.only_first_hop else self._assessed(hits)
 
@@ -310,8 +304,8 @@ class _MultihopSearch:
     def _hit(self, ranked: Hit, state: HopState, scored: Scored, best: float) -> Hit:
         chunk = state.chunks[ranked.candidate.chunk_id]
         candidate = replace(ranked.candidate, cosine=chunk.similarity)
-        linked = state.guided.link_of(chunk.guided)
-        hit = answers.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed), linked=linked)
+        linked = state.hit_links.of(chunk.guided)
+        hit = completion.hit_of(candidate, self.query, state.first, relaxed=bool(self.context.relaxed), linked=linked)
         ways = tuple(
             name
             for name in ("linked", "shared", "rare", "identifier", "named", "expanded", "asked")
@@ -322,13 +316,13 @@ class _MultihopSearch:
         if hit.explain is not None:
             heading = {"heading": via.name} if via and via.heading else {}
             explain = {
-                **answers.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
                 "signals": dict(chunk.signals),
                 **heading,
                 "parts": dict(scored.parts),
                 "best": best,
                 **(ranked.explain or {}),
-                **answers.capped(candidate.score),
+                **completion.capped(candidate.score),
             }
         return replace(
             hit,

@@ -23,6 +23,8 @@ from app import errors
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
+from app.pipelines.search.candidates import Page, Ranking
+from app.pipelines.search.completion import Completion
 from app.ranking import grouping
 from app.shapes import Hit, HybridRequest, HybridResult, Query
 from app.store.connection.transactions import retry_read
@@ -85,18 +87,14 @@ class HybridRun:
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """The results of a page after `offset` others, and the cursor of the next page."""
-
-    hits: tuple[Hit, ...] = ()
-    next_cursor: str | None = None
-    offset: int = 0
-
-
 def identity(query: Query) -> Query:
     """The query without what does not change its results, so that it may differ between pages."""
     return replace(query, cursor=None, detail="full", explain=False, snippets=False)
+
+
+def of_query(query: Query) -> PageRequest:
+    """The page that a query asks for. Raises InvalidCursor."""
+    return request_of(identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
 
 
 def request_of(query: object, cursor: str | None, *, limit: int, group_size: int | None) -> PageRequest:
@@ -117,6 +115,21 @@ def request_of(query: object, cursor: str | None, *, limit: int, group_size: int
     if made_for != digest or not 0 < offset < MAX_RESULTS:
         raise errors.InvalidCursor
     return PageRequest(digest, limit, group_size, offset, user_version, before)
+
+
+async def of_ranking(ranking: Ranking, page: PageRequest, context: SearchContext) -> Page:
+    """The page of the results that the ranked hits of a search begin. Raises StaleCursor and DatabaseUnavailable."""
+    found, recalled = ranking.candidates, ranking.candidates.recalled
+    is_whole = not found.guidance.links and (
+        len(ranking.hits) == len(recalled.result.candidates) < recalled.request.limit
+    )
+    return await read(
+        ranking.hits,
+        page,
+        context,
+        run=HybridRun(recalled.request, recalled.result, is_whole),
+        is_wanted=Completion.of(found).is_wanted if found.query.has_minimum else None,
+    )
 
 
 async def read(

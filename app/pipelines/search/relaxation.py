@@ -1,4 +1,4 @@
-"""Builds looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
+"""Runs looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
 
 First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
 spelling, and last the nearest chunks by vector are returned.
@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.pipelines.running import offload
+from app.pipelines.running import offload, query_vector
+from app.pipelines.running.context import SearchContext
+from app.pipelines.search.understanding import Understanding
 from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Weights
-from app.store.connection.transactions import Reading
-from app.store.search import vocabulary
+from app.store.connection.transactions import Database, Reading, retry_read
+from app.store.search import recall, vocabulary
 from app.text.queries import spelling
 
 
@@ -35,7 +37,44 @@ COMPARISON_COST = 10
 """Cost of comparing a word with a stored one, in units of `offload.run`."""
 
 
-async def loosened(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
+async def run(
+    understood: Understanding, result: HybridResult, context: SearchContext
+) -> tuple[HybridRequest, HybridResult]:
+    """The request and the result of a search, of the first looser request that finds anything if it found nothing.
+
+    Notes a text leg without terms, and the name of the relaxation. Nothing is relaxed if no chunk is in scope.
+    """
+    request = understood.request
+    if understood.plan.weights.text > 0 and not result.terms:
+        context.degraded.append("no_text_terms")
+    if result.candidates or not result.scope_chunks:
+        return request, result
+    for step in STEPS:
+        if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
+            request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
+        with context.timed("relax"):
+            relaxed = await _run_looser(step, request, result, context.services.db)
+        if relaxed is not None:
+            context.relaxed.append(step.name)
+            return relaxed
+    return request, result
+
+
+@retry_read
+async def _run_looser(
+    step: Step, request: HybridRequest, result: HybridResult, db: Database
+) -> tuple[HybridRequest, HybridResult] | None:
+    """The looser request of a step and what it finds; None if that is nothing."""
+    async with db.searching(request.user_id, candidates=request.candidates) as reading:
+        await reading.use_custom_plans()
+        looser = await _looser(step, request, result, reading)
+        if looser is None:
+            return None
+        found = await recall.hybrid(reading, looser)
+        return (looser, found) if found.candidates else None
+
+
+async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: Reading) -> HybridRequest | None:
     """The request to run instead of one that found nothing; None if the step changes nothing."""
     if step is NEAREST:
         return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))

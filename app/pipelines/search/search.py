@@ -1,44 +1,34 @@
-"""Answers one query: retrieves through both legs, applies entity guidance, re-ranks, and builds the answer."""
+"""Answers one query: understand → match entities → recall → guide → relax → order → page → complete."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from uuid import UUID
+from dataclasses import replace
 
 from app import errors
-from app.pipelines.guidance.entity_match import EntityMatches
+from app.pipelines.guidance import guidance, matching
+from app.pipelines.guidance.guidance import AppliedGuidance, Unguided
+from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running import model_switch, turns
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
-from app.pipelines.search import answers, entity_search, final_order, guided_retrieval, pages, snippets, understanding
-from app.pipelines.search.entity_search import GuidedResult
-from app.pipelines.search.pages import HybridRun, Page, PageRequest
-from app.pipelines.search.retrieval import Retrieval
+from app.pipelines.search import completion, ordering, pages, relaxation, understanding
+from app.pipelines.search.candidates import Candidates, Ranking, Recalled
+from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
-from app.shapes import Answer, Hit, Query
+from app.shapes import Answer, HybridResult, Query
+from app.store.connection.transactions import retry_read
+from app.store.search import recall
 from app.text.words import cleaning
-
-
-@dataclass(frozen=True, slots=True)
-class RankedSearch:
-    """A search up to the order of its hits.
-
-    `guided` are the hits in the order that fusion and entities give them, `hits` in the final order.
-    """
-
-    query: Query
-    matches: EntityMatches
-    guidance: GuidedResult
-    retrieved: Retrieval
-    guided: Sequence[Hit]
-    hits: Sequence[Hit]
-    completion: answers.Completion
 
 
 @model_switch.repeated
 async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
+    """Answer one query with the model whose vectors are stored; see `answer`."""
+    return await answer(query, services, turn)
+
+
+async def answer(query: Query, services: Services, turn: SearchTurn = turns.UNLIMITED) -> Answer:
     """Answer one query.
 
     Raises BlankQuery, BadRequest for a minimum relevance with a model that is not calibrated, InvalidCursor,
@@ -48,15 +38,10 @@ async def run(query: Query, services: Services, turn: SearchTurn = turns.UNLIMIT
     check(query, services)
     context = SearchContext(services, query.user_id, turn)
     async with context.running():
-        wanted = _page_wanted(query)
-        search = await ranked(query, context)
-        page = await _page(search, wanted, context)
-        shown = list(map(search.completion.completed, page.hits))
-        if query.snippets:
-            shown = await snippets.added(shown, _texts(page.hits), search.retrieved, context)
-        completed = replace(page, hits=tuple(shown))
-        answer = answers.build(query, search.retrieved, context, completed)
-        return entity_search.annotated(answer, search.matches, search.guidance)
+        wanted = pages.of_query(query)
+        ranking = await ranked(query, context)
+        page = await pages.of_ranking(ranking, wanted, context)
+        return await completion.run(ranking, page, context)
 
 
 def check(query: Query, services: Services) -> None:
@@ -70,41 +55,38 @@ def check(query: Query, services: Services) -> None:
         )
 
 
-async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> RankedSearch:
-    """Retrieve and order the hits; `keep_all` keeps those that MMR does not select, after the others."""
-    understood = await understanding.understand(query, context, ahead=1)
-    found = await guided_retrieval.run(query, understood, context)
-    retrieved, guidance = found.retrieved, found.guidance
-    hits = await final_order.run(query, found.hits, retrieved, context, keep_all=keep_all)
-    completion = answers.Completion(
-        query, retrieved, guidance.linked_documents, guidance.aboutness, relaxed=bool(context.relaxed)
-    )
-    return RankedSearch(query, found.matches, guidance, retrieved, found.hits, hits, completion)
+async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> Ranking:
+    """The hits in their final order; `keep_all` keeps those that MMR does not select, after the others."""
+    found = await candidates(query, context, ahead=1)
+    hits = await ordering.run(query, found.hits, found.recalled, context, keep_all=keep_all)
+    return Ranking(found, hits)
 
 
-async def first_page(search: RankedSearch, context: SearchContext) -> Page:
-    """The hits that answer the search, before they are completed."""
-    return await _page(search, _page_wanted(search.query), context)
+async def candidates(query: Query, context: SearchContext, *, ahead: int = 0) -> Candidates:
+    """What is found before re-ranking, in the order of fusion and guidance.
+
+    `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
+    """
+    understood = await understanding.run(query, context, ahead=ahead)
+    matches, result, applied = await _recalled(query, understood, context)
+    request, result = await relaxation.run(understood, result, context)
+    recalled = Recalled.of(understood, request, result, model=context.services.embedder.model.name)
+    hits = guidance.ordered(completion.unranked(result), applied, query.guidance)
+    return Candidates(query, recalled, matches, applied, hits, relaxed=bool(context.relaxed))
 
 
-def _page_wanted(query: Query) -> PageRequest:
-    return pages.request_of(pages.identity(query), query.cursor, limit=query.limit, group_size=query.group_size)
-
-
-async def _page(search: RankedSearch, wanted: PageRequest, context: SearchContext) -> Page:
-    retrieved = search.retrieved
-    found = retrieved.result.candidates
-    is_whole = not search.guidance.links and len(search.hits) == len(found) < retrieved.request.limit
-    return await pages.read(
-        search.hits,
-        wanted,
-        context,
-        run=HybridRun(retrieved.request, retrieved.result, is_whole),
-        is_wanted=search.completion.is_wanted if search.query.has_minimum else None,
-    )
-
-
-def _texts(hits: Sequence[Hit]) -> dict[UUID, str]:
-    """The whole text of each hit, and of those in its `more`, by chunk id."""
-    every = (one for hit in hits for one in (hit, *hit.more))
-    return {one.candidate.chunk_id: one.candidate.content for one in every}
+@retry_read
+async def _recalled(
+    query: Query, understood: Understanding, context: SearchContext
+) -> tuple[EntityMatches, HybridResult, AppliedGuidance]:
+    """Match the query's entities, run the hybrid statement and apply the entities to it, in one transaction."""
+    services, request = context.services, understood.request
+    async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
+        context.version = reading.version
+        with context.timed("pass1"):
+            matches = await matching.run(reading, query, understood.parsed, request.vector, cache=services.entity_cache)
+        with context.timed("recall"):
+            result = await recall.hybrid(reading, guidance.widened(request, query, matches))
+            unguided = Unguided(query, understood.parsed, request, result)
+            applied = await guidance.run(reading, unguided, matches, cache=services.entity_cache)
+    return matches, replace(result, candidates=(*result.candidates, *applied.added)), applied

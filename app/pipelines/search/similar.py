@@ -10,8 +10,9 @@ from app import errors
 from app.pipelines.running import model_switch
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
-from app.pipelines.search import answers, pages
-from app.pipelines.search.pages import HybridRun, Page
+from app.pipelines.search import completion, pages
+from app.pipelines.search.candidates import Page
+from app.pipelines.search.pages import HybridRun
 from app.providers import base
 from app.ranking import confidence
 from app.ranking.fusion_plan import FusionPlan
@@ -81,7 +82,7 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
 
 
 def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: SearchContext) -> Answer:
-    hits = tuple(_completed(hit, query) for hit in page.hits)
+    hits = tuple(_complete(hit, query) for hit in page.hits)
     return Answer(
         hits=hits,
         confidence=hits[0].confidence if hits else None,
@@ -90,7 +91,7 @@ def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: Sear
         mode="semantic",
         fusion=PLAN.fusion,
         search_mode="flat",
-        fallback_reason=None if hits or page.offset else answers.why_empty(query.filters, query.excluded, result),
+        fallback_reason=None if hits or page.offset else completion.why_empty(query.filters, query.excluded, result),
         approximate=result.approximate and len(hits) < query.limit,
         degraded=(),
         relaxed=(),
@@ -100,11 +101,11 @@ def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: Sear
     )
 
 
-def _completed(hit: Hit, query: SimilarQuery) -> Hit:
+def _complete(hit: Hit, query: SimilarQuery) -> Hit:
     candidate = hit.candidate
     level = confidence.of(candidate, query_type="keyword", exact=False, relaxed=False)
-    more = tuple(_completed(other, query) for other in hit.more)
-    return Hit(answers.with_detail(candidate, query.detail), level, ("vector",), more=more)
+    more = tuple(_complete(other, query) for other in hit.more)
+    return Hit(completion.with_detail(candidate, query.detail), level, ("vector",), more=more)
 
 
 async def _vector(query: SimilarQuery, reading: Reading, dimension: int) -> Vector:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search.retrieval import Retrieval
+from app.pipelines.search.candidates import Recalled
 from app.shapes import Hit, ParsedQuery, Snippet
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
@@ -30,7 +30,7 @@ class HitText:
     name: str = ""
 
 
-async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Retrieval, context: SearchContext) -> list[Hit]:
+async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Recalled, context: SearchContext) -> list[Hit]:
     """The hits, and those in their `more`, with their snippets. `texts` has the whole text of each by chunk id.
 
     Raises DatabaseUnavailable.
@@ -50,7 +50,7 @@ def _with_snippets(hit: Hit, by_id: Mapping[UUID, Snippet]) -> Hit:
 
 
 async def _of_passages(
-    passages: Mapping[UUID, HitText], found: Retrieval, context: SearchContext
+    passages: Mapping[UUID, HitText], found: Recalled, context: SearchContext
 ) -> dict[UUID, Snippet]:
     size = COST * sum(len(passage.text) for passage in passages.values())
     words = await offload.run(size, _words, [passage.text for passage in passages.values()])
@@ -95,14 +95,14 @@ def _is_plain(word: str) -> bool:
     return word.isascii() and word.isalpha() and (len(word) == 1 or word[1:].islower())
 
 
-def _chosen(passages: Mapping[UUID, HitText], found: Retrieval, lexemes: Mapping[UUID, Lexemes]) -> dict[UUID, Snippet]:
+def _chosen(passages: Mapping[UUID, HitText], found: Recalled, lexemes: Mapping[UUID, Lexemes]) -> dict[UUID, Snippet]:
     return {
         chunk_id: snippets.choose(passage.text, _sought(passage, found, lexemes[chunk_id]), lexemes[chunk_id])
         for chunk_id, passage in passages.items()
     }
 
 
-def _sought(passage: HitText, found: Retrieval, lexemes: Lexemes) -> snippets.Sought:
+def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sought:
     weights = {term.lexeme: term.idf for term in found.result.terms}
     highest = max(weights.values(), default=1.0)
     names = (lexeme for span in word_spans.of(passage.name) for lexeme in snippets.lexemes_of(span, lexemes))

@@ -26,7 +26,7 @@ class Understanding:
     request: HybridRequest
 
 
-async def understand(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
+async def run(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
     """Parse the query, choose the weights of its legs, and embed it if a step needs its vector.
 
     The request is for `ahead` candidates more than the answer needs.

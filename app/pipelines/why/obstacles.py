@@ -80,7 +80,7 @@ class Case:
         if hit is None:
             return None
         whole = replace(hit, candidate=replace(hit.candidate, content=self.facts.chunk.content))
-        return self.trial.search.completion.completed(whole)
+        return self.trial.completion.complete(whole)
 
     def place_of(self, found: Sequence[Candidate]) -> int | None:
         """The place of the passage among candidates, from 1."""
@@ -93,8 +93,8 @@ class Case:
         fused = self.place_of([one for one in self.trial.legs.candidates if self.trial.passes(one)])
         if fused is not None:
             found.append(("fusion", fused))
-        hit, search = self.hit, self.trial.search
-        guided = trials.position(search.guided, self.facts.chunk_id)
+        hit, search = self.hit, self.trial.ranking.candidates
+        guided = trials.position(search.hits, self.facts.chunk_id)
         if hit is None or guided is None:
             return found
         if search.guidance.links or search.guidance.mentions:
@@ -108,7 +108,7 @@ class Case:
 
     @property
     def _final(self) -> int:
-        return trials.position(self.trial.search.hits, self.facts.chunk_id) or 0
+        return trials.position(self.trial.ranking.hits, self.facts.chunk_id) or 0
 
 
 def verdict(case: Case) -> Verdict:
@@ -268,4 +268,6 @@ def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
 def is_prefix_stable(trial: Trial) -> bool:
     """Whether the results of a smaller limit are the first ones of a larger limit: no later step depends on it."""
     query = trial.query
-    return not (rerank.is_wanted(query) or trial.search.guidance.matches or query.group_size or query.has_minimum)
+    return not (
+        rerank.is_wanted(query) or trial.ranking.candidates.guidance.matches or query.group_size or query.has_minimum
+    )

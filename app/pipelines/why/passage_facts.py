@@ -68,7 +68,7 @@ async def read(trial: Trial, chunk_ids: Sequence[UUID], context: SearchContext) 
             if stored is None:
                 return None
             chunk = replace(stored[0], cosine=stored[1])
-            parsed, lexical = trial.search.retrieved.parsed, request.lexical or LexicalQuery(IndexText("", ""))
+            parsed, lexical = trial.recalled.parsed, request.lexical or LexicalQuery(IndexText("", ""))
             conditions = await _conditions(db, request, chunk)
             strict = (*parsed.required, *parsed.phrases)
             contains = await standing.contained(db, chosen, (*lexical.strict, *lexical.excluded))

@@ -76,7 +76,7 @@ def shown(value: Any) -> str:
 
 
 def _words(case: Case) -> Iterator[StepResult]:
-    lexical, parsed = case.trial.request.lexical, case.trial.search.retrieved.parsed
+    lexical, parsed = case.trial.request.lexical, case.trial.recalled.parsed
     if lexical is None:
         return
     for word in parsed.excluded if lexical.excluded else ():
@@ -96,7 +96,7 @@ def _candidates(case: Case) -> StepResult:
     detail = " ".join(map(leg_sentence, legs))
     if case.candidate is None and passed:
         is_linked = case.facts.chunk.document_id in {
-            link.document_id for link in case.trial.search.guidance.links.values()
+            link.document_id for link in case.trial.ranking.candidates.guidance.links.values()
         }
         by = "its document is linked to an entity of the query" if is_linked else "the candidates had too few documents"
         detail += f" It was added because {by}."

@@ -8,9 +8,9 @@ from functools import cached_property
 from uuid import UUID
 
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import search
-from app.pipelines.search.pages import Page
-from app.pipelines.search.search import RankedSearch
+from app.pipelines.search import pages, search
+from app.pipelines.search.candidates import Page, Ranking, Recalled
+from app.pipelines.search.completion import Completion
 from app.ranking import grouping
 from app.shapes import Candidate, Hit, HybridRequest, HybridResult, Query
 from app.store.connection.transactions import retry_read
@@ -21,7 +21,7 @@ from app.store.search import recall
 class AnsweredSearch:
     """A search that was run and its first page."""
 
-    search: RankedSearch
+    ranking: Ranking
     page: Page
     context: SearchContext
 
@@ -30,7 +30,7 @@ class AnsweredSearch:
 class Trial:
     """A search that was run: its order, its first page, and all candidates of its legs without thresholds."""
 
-    search: RankedSearch
+    ranking: Ranking
     page: Page
     context: SearchContext
     legs: HybridResult
@@ -38,19 +38,29 @@ class Trial:
     @property
     def query(self) -> Query:
         """The query that was run."""
-        return self.search.query
+        return self.ranking.candidates.query
+
+    @property
+    def recalled(self) -> Recalled:
+        """What was recalled for the query, after relaxation."""
+        return self.ranking.candidates.recalled
 
     @property
     def request(self) -> HybridRequest:
         """The request of the hybrid statement, after relaxation."""
-        return self.search.retrieved.request
+        return self.recalled.request
+
+    @cached_property
+    def completion(self) -> Completion:
+        """Completes the hits of the search."""
+        return Completion.of(self.ranking.candidates)
 
     @cached_property
     def order(self) -> list[Hit]:
         """All hits: those of the search, then the other candidates that pass its thresholds, as its pages have them."""
-        known = {hit.candidate.chunk_id for hit in self.search.hits}
+        known = {hit.candidate.chunk_id for hit in self.ranking.hits}
         others = (one for one in self.legs.candidates if one.chunk_id not in known and self.passes(one))
-        return [*self.search.hits, *(Hit(one, "low", ()) for one in others)]
+        return [*self.ranking.hits, *(Hit(one, "low", ()) for one in others)]
 
     @cached_property
     def results(self) -> list[Hit]:
@@ -61,7 +71,7 @@ class Trial:
 
     def is_wanted(self, hit: Hit) -> bool:
         """Whether the hit reaches the minimum confidence and relevance."""
-        return not self.query.has_minimum or self.search.completion.is_wanted(hit)
+        return not self.query.has_minimum or self.completion.is_wanted(hit)
 
     def first_of(self, chunk_ids: Container[UUID]) -> UUID | None:
         """The best placed of some chunks: in the page, in the order, or among the candidates; None in none of them."""
@@ -83,18 +93,18 @@ class Trial:
 
 async def run(query: Query, context: SearchContext) -> AnsweredSearch:
     """Run a search. Raises what `search.run` raises."""
-    ranked = await search.ranked(query, context, keep_all=True)
-    return AnsweredSearch(ranked, await search.first_page(ranked, context), context)
+    ranking = await search.ranked(query, context, keep_all=True)
+    return AnsweredSearch(ranking, await pages.of_ranking(ranking, pages.of_query(query), context), context)
 
 
 async def completed(answered: AnsweredSearch) -> Trial:
     """The search with all candidates of its legs."""
-    request = answered.search.retrieved.request
+    request = answered.ranking.candidates.recalled.request
     every = replace(
         request, limit=2 * request.candidates, min_vector_score=None, min_rrf_score=None, with_content=False
     )
     candidates = await _candidates(every, answered.context)
-    return Trial(answered.search, answered.page, answered.context, candidates)
+    return Trial(answered.ranking, answered.page, answered.context, candidates)
 
 
 @retry_read

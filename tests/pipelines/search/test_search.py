@@ -11,7 +11,7 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.running.budget import Budget
-from app.pipelines.search import answers, search
+from app.pipelines.search import completion, search
 from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, Query, Weights
 
@@ -191,8 +191,8 @@ async def test_detail_sets_how_much_text_is_returned(tenant: Tenant) -> None:
     }
     full = by_detail["full"].candidate.content
     assert by_detail["ids"].candidate.content == ""
-    assert by_detail["preview"].candidate.content == full[: answers.PREVIEW_CHARACTERS]
-    assert len(full) > answers.PREVIEW_CHARACTERS
+    assert by_detail["preview"].candidate.content == full[: completion.PREVIEW_CHARACTERS]
+    assert len(full) > completion.PREVIEW_CHARACTERS
     assert {hit.candidate.chunk_id for hit in by_detail.values()} == {by_detail["full"].candidate.chunk_id}
 
 

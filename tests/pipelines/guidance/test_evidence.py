@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from app.pipelines.guidance import entity_evidence
-from app.pipelines.guidance.entity_links import EntityLinks
+from app.pipelines.guidance import evidence
+from app.pipelines.guidance.linked_documents import EntityLinks
 from app.shapes import EntityMatch, HybridResult, NameCase, NameUse, Term
 
 
@@ -18,15 +18,15 @@ def match(name: str, words: tuple[str, ...], aboutness: float, *, case: NameCase
 
 def test_a_name_that_the_query_is_not_about_lowers_the_weight_of_the_others() -> None:
     about = match("Ana Torres", ("ana", "torres"), 0.8)
-    assert entity_evidence.agreement([]) == entity_evidence.agreement([about]) == 1.0
-    assert entity_evidence.agreement([about, match("Ben", ("ben",), 0.8)]) == 1.0
-    assert entity_evidence.agreement([about, match("Ben", ("ben",), 0.0)]) == pytest.approx(0.5)
+    assert evidence.agreement([]) == evidence.agreement([about]) == 1.0
+    assert evidence.agreement([about, match("Ben", ("ben",), 0.8)]) == 1.0
+    assert evidence.agreement([about, match("Ben", ("ben",), 0.0)]) == pytest.approx(0.5)
 
 
 def test_a_second_spelling_and_a_word_in_lower_case_are_no_further_names() -> None:
     about = match("Ana Torres", ("ana", "torres"), 0.8)
     others = [match("AnaTorres", ("ana", "torres"), 0.1), match("Stone", ("stone",), 0.0, case="small")]
-    assert entity_evidence.agreement([about, *others]) == 1.0
+    assert evidence.agreement([about, *others]) == 1.0
 
 
 def test_entities_that_the_same_words_name_have_the_smallest_aboutness_of_them() -> None:
@@ -39,8 +39,8 @@ def test_entities_that_the_same_words_name_have_the_smallest_aboutness_of_them()
         {},
     )
     result = HybridResult((), (Term("torr", 9, 2.0),), 100, 100, "none", 0, 0, False)
-    first, second, other = entity_evidence.weighed(every, result, links, forced=False)
-    alone = entity_evidence.weighed([spellings[0]], result, links, forced=False)[0]
+    first, second, other = evidence.weighed(every, result, links, forced=False)
+    alone = evidence.weighed([spellings[0]], result, links, forced=False)[0]
     assert first.aboutness == second.aboutness
     assert (first.aboutness or 0.0) < (alone.aboutness or 0.0)
     assert other.aboutness != first.aboutness

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from app.pipelines.guidance.entity_links import EntityLinks
+from app.pipelines.guidance.linked_documents import EntityLinks
 from app.ranking import aboutness, entity_scores
 from app.ranking.aboutness import Evidence
 from app.shapes import EntityMatch, HybridResult, Term

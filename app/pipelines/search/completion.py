@@ -1,31 +1,54 @@
-"""Builds hits and the answer from what a search retrieved, with confidence, reasons and `explain`."""
+"""Completes an answer: the hits of a page with confidence, reasons and snippets, and what the answer says of itself."""
 
 from __future__ import annotations
 
-from collections.abc import Container
+import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
+from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance, HitLink, HitLinks
+from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search.pages import Page
-from app.pipelines.search.retrieval import Retrieval
+from app.pipelines.search import snippets
+from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, Detail, Filters, Hit, HybridResult, Json, Query
+from app.shapes import Answer, Candidate, Detail, EntityMatch, Filters, Hit, HybridResult, Json, Query
 from app.text.queries import literal_matches
+
+log = logging.getLogger(__name__)
 
 PREVIEW_CHARACTERS = 240
 
 
-def build(query: Query, retrieved: Retrieval, context: SearchContext, page: Page) -> Answer:
+async def run(ranking: Ranking, page: Page, context: SearchContext) -> Answer:
+    """The answer to a query with the hits of a page. Raises DatabaseUnavailable."""
+    found = ranking.candidates
+    completion = Completion.of(found)
+    shown = [completion.complete(hit) for hit in page.hits]
+    if found.query.snippets:
+        shown = await snippets.added(shown, texts_of(page.hits), found.recalled, context)
+    answer = answer_of(found.query, found.recalled, context, replace(page, hits=tuple(shown)))
+    return with_entities(answer, found.matches, found.guidance)
+
+
+def texts_of(hits: Sequence[Hit]) -> dict[UUID, str]:
+    """The whole text of each hit, and of those in its `more`, by chunk id."""
+    every = (one for hit in hits for one in (hit, *hit.more))
+    return {one.candidate.chunk_id: one.candidate.content for one in every}
+
+
+def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Page) -> Answer:
     """The answer to a query with the completed hits of a page."""
-    parsed, plan, result, shown = retrieved.parsed, retrieved.plan, retrieved.result, page.hits
+    parsed, plan, result, shown = recalled.parsed, recalled.plan, recalled.result, page.hits
     known = [hit.relevance for hit in shown if hit.relevance is not None]
     return Answer(
         hits=shown,
         confidence=shown[0].confidence if shown else None,
-        confidence_by="legs" if retrieved.scale is None else "relevance",
-        answerable=relevance.answerable(known) if retrieved.scale else None,
+        confidence_by="legs" if recalled.scale is None else "relevance",
+        answerable=relevance.answerable(known) if recalled.scale else None,
         strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
         query_type=parsed.query_type,
         mode=query.mode,
@@ -38,72 +61,101 @@ def build(query: Query, retrieved: Retrieval, context: SearchContext, page: Page
         timings=context.timings,
         detail=query.detail,
         next_cursor=page.next_cursor,
-        explain=_query_explained(query, retrieved) if query.explain else None,
+        explain=_query_explained(query, recalled) if query.explain else None,
     )
 
 
-def unranked(retrieved: Retrieval) -> list[Hit]:
-    """The candidates as hits in the order of retrieval, before confidence and reasons are known."""
-    return [Hit(candidate, "low", ()) for candidate in retrieved.result.candidates]
+def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidance) -> Answer:
+    """The answer with the entities that the query refers to, and whether they guided it."""
+    boosts = [hit.boost for hit in answer.hits if hit.boost]
+    if boosts:
+        moved = sum(abs(boost.moved) for boost in boosts)
+        log.debug("entity boost", extra={"action": "entity_boost", "boosted": len(boosts), "moved": moved})
+    if applied.fallback_reason and matches.all:
+        extra = {"action": "two_pass_fallback", "reason": applied.fallback_reason}
+        log.debug("entities not used: %s", applied.fallback_reason, extra=extra)
+    weighed = {match.entity_id: match for match in applied.matches}
+    referred = [weighed.get(match.entity_id, match) for match in matches.all]
+    referred = [match for match in referred if match.aboutness is None or match.aboutness >= MIN_ABOUTNESS]
+    if not any(match.key for match in referred):
+        referred = [match for match in referred if match.matched_by != "team"]
+    explain = None if answer.explain is None else {**answer.explain, "entities": _entities_explained(referred, applied)}
+    is_entity_query = applied.links and any(match.key for match in applied.effective) and answer.query_type != "phrase"
+    return replace(
+        answer,
+        search_mode="two_pass" if applied.links else "flat",
+        fallback_reason=answer.fallback_reason or applied.fallback_reason,
+        query_type="entity" if is_entity_query else answer.query_type,
+        pass1_entities=tuple(referred),
+        explain=explain,
+    )
+
+
+def _entities_explained(matches: Iterable[EntityMatch], applied: AppliedGuidance) -> dict[str, Any]:
+    matched = [
+        {
+            "entity_id": str(match.entity_id),
+            "name": match.name,
+            "type": match.type,
+            "score": match.score,
+            "matched_by": match.matched_by,
+            **({} if match.fit == 1 else {"fit": round(match.fit, 6)}),
+            "aboutness": None if match.aboutness is None else round(match.aboutness, 6),
+        }
+        for match in matches
+    ]
+    return {"pass1": matched, "fallback_reason": applied.fallback_reason, "pass2": dict(applied.report)}
+
+
+def unranked(result: HybridResult) -> list[Hit]:
+    """The candidates as hits in the order of the statement, before confidence and reasons are known."""
+    return [Hit(candidate, "low", ()) for candidate in result.candidates]
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completes the ranked hits of a query.
-
-    `linked_documents` are those linked to an entity that the query is almost certainly about, `aboutness` is the
-    largest of the query's entities.
-    """
+    """Completes the ranked hits of a query. `relaxed`: a looser request than the query's has found them."""
 
     query: Query
-    retrieved: Retrieval
-    linked_documents: Container[object]
-    aboutness: float
+    recalled: Recalled
+    links: HitLinks
     relaxed: bool
 
-    def completed(self, ranked: Hit) -> Hit:
+    @classmethod
+    def of(cls, found: Candidates) -> Completion:
+        """The completion of the hits of a search."""
+        return cls(found.query, found.recalled, found.guidance.hit_links, found.relaxed)
+
+    def complete(self, ranked: Hit) -> Hit:
         """The hit, and those in its `more`, with confidence, strategies, explanation and the text of `query.detail`."""
         candidate = ranked.candidate
-        is_linked = candidate.document_id in self.linked_documents
-        linked = HitLink(is_linked, self.aboutness * (ranked.parent.score if ranked.parent else 0.0))
-        hit = hit_of(candidate, self.query, self.retrieved, relaxed=self.relaxed, linked=linked)
+        hit = hit_of(candidate, self.query, self.recalled, relaxed=self.relaxed, linked=self.links.of(ranked))
         explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
-        more = tuple(self.completed(other) for other in ranked.more)
+        more = tuple(self.complete(other) for other in ranked.more)
         return replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain, more=more)
 
     def is_wanted(self, ranked: Hit) -> bool:
         """Whether the hit has at least `query.min_confidence` and `query.min_relevance`."""
         level, least = self.query.min_confidence, self.query.min_relevance
-        hit = self.completed(ranked)
+        hit = self.complete(ranked)
         is_relevant = least is None or (hit.relevance is not None and hit.relevance >= least)
         return is_relevant and (level is None or confidence.at_least(hit.confidence, level))
 
 
-@dataclass(frozen=True, slots=True)
-class HitLink:
-    """How a hit is linked to entities of the query.
-
-    `is_sure`: to one that the query is almost certainly about. `weight` (0 to 1): its parent score times the aboutness.
-    """
-
-    is_sure: bool = False
-    weight: float = 0.0
-
-
 def hit_of(
-    candidate: Candidate, query: Query, retrieved: Retrieval, *, relaxed: bool, linked: HitLink | None = None
+    candidate: Candidate, query: Query, recalled: Recalled, *, relaxed: bool, linked: HitLink | None = None
 ) -> Hit:
     """A candidate with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
 
     Its score is capped to 0 to 1: it may be outside while hits are ordered.
     """
     linked = linked or HitLink()
-    parsed = retrieved.parsed
+    parsed = recalled.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
     reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
     relevant = None
-    if retrieved.scale is not None:
-        relevant = retrieved.scale.of(
+    if recalled.scale is not None:
+        relevant = recalled.scale.of(
             candidate, literal=bool({"phrase", "identifier"} & set(reasons)), linked=linked.weight
         )
         level = relevance.confidence(relevant)
@@ -114,7 +166,7 @@ def hit_of(
         )
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
     legs += ["entity"] if linked.is_sure else []
-    explain = _hit_explained(candidate, retrieved.plan, query.k) if query.explain else None
+    explain = _hit_explained(candidate, recalled.plan, query.k) if query.explain else None
     shown = replace(with_detail(candidate, query.detail), score=capped(candidate.score)["score"])
     return Hit(shown, level, (*legs, *reasons), relevant, explain)
 
@@ -168,9 +220,9 @@ def capped(score: float) -> dict[str, Any]:
     return {**step, "score": shown}
 
 
-def _query_explained(query: Query, retrieved: Retrieval) -> dict[str, Any]:
+def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
     """The query's terms, weights and operators, the plan of the vector leg, and the size of the corpus."""
-    parsed, plan, result = retrieved.parsed, retrieved.plan, retrieved.result
+    parsed, plan, result = recalled.parsed, recalled.plan, recalled.result
     terms = [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times} for term in result.terms]
     return {
         "weights": {"vector": plan.weights.vector, "text": plan.weights.text},

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import rerank, stale_chunks
-from app.pipelines.search.retrieval import Retrieval
+from app.pipelines.search.candidates import Recalled
 from app.shapes import Hit, Query
 from app.store.connection.transactions import retry_read
 
 
 async def run(
-    query: Query, hits: Sequence[Hit], retrieved: Retrieval, context: SearchContext, *, keep_all: bool
+    query: Query, hits: Sequence[Hit], recalled: Recalled, context: SearchContext, *, keep_all: bool
 ) -> list[Hit]:
     """The hits in the order that re-ranking and MMR give them; `keep_all` keeps those that MMR does not select."""
     if not rerank.is_wanted(query):
         return list(hits)
-    options = rerank.options_of(query, retrieved.parsed.text, retrieved.request.vector, keep_all=keep_all)
+    options = rerank.options_of(query, recalled.parsed.text, recalled.request.vector, keep_all=keep_all)
     with context.timed("rerank"):
         ordered = await rerank.hits(hits, options, context)
     context.degraded += ordered.degraded

@@ -11,7 +11,7 @@ from app.pipelines.linking import gazetteers
 from app.pipelines.running import offload
 from app.pipelines.running.entity_cache import EntityCache, get_or_find
 from app.ranking import entity_scores
-from app.shapes import EntityMatch, NameForm, NameUse, ParsedQuery, Query, Vector
+from app.shapes import EntityMatch, Guidance, NameForm, NameUse, ParsedQuery, Query, Vector
 from app.store.connection.transactions import SearchTransaction
 from app.store.guidance import entity_lookup
 from app.store.guidance.entity_lookup import Match, MatchRequest
@@ -55,6 +55,12 @@ class EntityMatches:
     def named(self) -> list[EntityMatch]:
         """The entities that the query names, in their own or a similar spelling."""
         return [match for match in self.all if match.matched_by in ("name", "fuzzy")]
+
+    def applicable(self, options: Guidance) -> list[EntityMatch]:
+        """The entities that may guide the search, and those that may boost what mentions them."""
+        guiding = self.guiding(options.threshold) if self.fallback_reason is None else []
+        named = self.named if options.boost else []
+        return list({match.entity_id: match for match in (*guiding, *named)}.values())
 
 
 async def run(

@@ -1,0 +1,321 @@
+"""Applies the entities of a query to the candidates of its search: adds linked documents, and orders all together.
+
+If the query is about an entity, the documents that are linked to it and were not found are added with score 0, and all
+hits are ordered by the blend of their scores and those of their links, and by what they mention. The aboutness of the
+entities is the weight of both, so a query that merely contains a name keeps the unguided order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+from uuid import UUID
+
+from app.pipelines.guidance import evidence, linked_documents
+from app.pipelines.guidance.linked_documents import EntityLinks
+from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.running.entity_cache import EntityCache
+from app.ranking import blending
+from app.ranking.blending import Lift
+from app.shapes import (
+    Candidate,
+    EntityMatch,
+    Guidance,
+    Hit,
+    HybridRequest,
+    HybridResult,
+    Link,
+    ParsedQuery,
+    Query,
+)
+from app.store.connection.transactions import SearchTransaction
+from app.store.documents import chunks
+from app.text.queries import literal_matches
+
+CANDIDATES_PER_HIT = 4
+MIN_CANDIDATES, MAX_CANDIDATES = 50, 200
+"""Candidates that are boosted and blended: four times the limit, within these bounds."""
+MIN_ABOUTNESS = 0.1
+"""Aboutness from which an entity has an effect."""
+SURE_ABOUTNESS = 0.8
+"""Aboutness from which a name in full may displace the best unguided hits, and linked hits gain confidence."""
+PROTECTED = 3
+"""Best unguided hits that stay among the first ten, unless the query is about an entity that it names in full."""
+LITERAL_WITHIN = 10
+"""Rank of the unguided search within which a literal phrase or identifier leaves the order as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unguided:
+    """A search before its entities are applied: the query, parsed and as a request, and what the request found."""
+
+    query: Query
+    parsed: ParsedQuery
+    request: HybridRequest
+    result: HybridResult
+
+
+@dataclass(frozen=True, slots=True)
+class HitLink:
+    """How a hit is linked to entities of the query.
+
+    `is_sure`: to one that the query is almost certainly about. `weight` (0 to 1): the score of its link times the
+    aboutness.
+    """
+
+    is_sure: bool = False
+    weight: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class HitLinks:
+    """The documents that are linked to an entity that a query is almost certainly about, and the largest aboutness."""
+
+    documents: frozenset[UUID] = frozenset()
+    aboutness: float = 0.0
+
+    def of(self, hit: Hit | None) -> HitLink:
+        """How one of the ordered hits is linked; not at all if it is none of them."""
+        if hit is None:
+            return HitLink()
+        return HitLink(
+            hit.candidate.document_id in self.documents, self.aboutness * (hit.parent.score if hit.parent else 0.0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedGuidance:
+    """How the entities of a query are applied to the candidates of its search.
+
+    `fusion` is that of the scores. `matches` have an aboutness. `added` are the candidates of linked documents that the
+    search did not find. `links` are the links of chunks to entities (none if the search is not guided, because of
+    `fallback_reason`), `weight` is that of their scores, `mentions` how often each chunk mentions each entity, and
+    `protected` are chunks that stay among the first ten.
+    """
+
+    fallback_reason: str | None = None
+    fusion: Literal["rrf", "convex"] = "convex"
+    matches: Sequence[EntityMatch] = ()
+    added: Sequence[Candidate] = ()
+    links: Mapping[UUID, Link] = field(default_factory=dict)
+    weight: float = 0.0
+    mentions: Mapping[UUID, Mapping[UUID, int]] = field(default_factory=dict)
+    protected: frozenset[UUID] = frozenset()
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def effective(self) -> list[EntityMatch]:
+        """The entities of which the aboutness is large enough to have an effect."""
+        return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
+
+    @property
+    def aboutness(self) -> float:
+        """The largest aboutness of the entities that have an effect."""
+        return max((match.aboutness or 0.0 for match in self.effective), default=0.0)
+
+    @property
+    def hit_links(self) -> HitLinks:
+        """How hits are linked to the entities."""
+        sure = {match.entity_id for match in self.matches if (match.aboutness or 0.0) >= SURE_ABOUTNESS}
+        documents = frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
+        return HitLinks(documents, self.aboutness)
+
+
+def widened(request: HybridRequest, query: Query, matches: EntityMatches) -> HybridRequest:
+    """The request to run: for more candidates, and with their text, if an entity may be applied to them."""
+    if not matches.applicable(query.guidance):
+        return request
+    wanted = min(MAX_CANDIDATES, max(MIN_CANDIDATES, CANDIDATES_PER_HIT * query.limit))
+    return replace(request, limit=max(request.limit, wanted), with_content=True)
+
+
+async def run(
+    db: SearchTransaction, search: Unguided, matches: EntityMatches, *, cache: EntityCache
+) -> AppliedGuidance:
+    """Weigh the entities that may guide or boost by the evidence that the query is about them, and apply them.
+
+    The search has run with the `widened` request.
+    """
+    query, result, options = search.query, search.result, search.query.guidance
+    applicable = matches.applicable(options)
+    if not applicable:
+        return AppliedGuidance(matches.fallback_reason)
+    is_forced = options.hierarchy == "force"
+    if not is_forced and _has_literal_match(result, search.parsed):
+        return AppliedGuidance(matches.fallback_reason or "literal_match")
+    wide = widened(search.request, query, matches)
+    links = await linked_documents.of_candidates(db, wide, applicable, result, cache=cache)
+    exponent = blending.EXPONENTS[wide.fusion]
+    weighed = evidence.weighed(applicable, result, links, exponent=exponent, forced=is_forced)
+    applied = AppliedGuidance(matches.fallback_reason, wide.fusion, weighed)
+    guides = _Guides(matches.guiding(options.threshold), links)
+    if matches.fallback_reason is None and guides.matches:
+        applied = await _guided(db, search, applied, guides)
+    return _with_mentions(applied, query, links)
+
+
+def _has_literal_match(result: HybridResult, parsed: ParsedQuery) -> bool:
+    """Whether one of the best hits contains the phrases or an identifier of the query literally."""
+    return bool(parsed.phrases or parsed.query_type == "technical") and any(
+        {"phrase", "identifier"} & set(literal_matches.reasons(parsed, title=one.title, content=one.content))
+        for one in result.candidates[:LITERAL_WITHIN]
+    )
+
+
+async def _guided(
+    db: SearchTransaction, search: Unguided, applied: AppliedGuidance, guides: _Guides
+) -> AppliedGuidance:
+    """The guidance with the links of the candidates, and with linked documents that are not among them."""
+    request, candidates = search.request, search.result.candidates
+    chosen = [match for match in applied.effective if match.entity_id in guides.ids]
+    if not guides.have_documents:
+        return replace(applied, fallback_reason="no_linked_documents")
+    if not chosen:
+        return replace(applied, fallback_reason="not_entity_centric")
+    weight = blending.weight(chosen, alpha=search.query.guidance.alpha) * evidence.agreement(applied.matches)
+    strict = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
+    linkable = [one for one in candidates if one.text_rank is not None or not strict]
+    parents = blending.parents(chosen, guides.strengths, {one.document_id for one in linkable})
+    links = {one.chunk_id: parents[one.document_id] for one in linkable if one.document_id in parents}
+    missing = {} if strict else _missing(chosen, guides.strengths, search)
+    added: list[Candidate] = []
+    weighted = replace(applied, weight=weight)
+    if missing and _could_enter(missing, links, search, weighted):
+        added = _passing(await chunks.best_of_documents(db, request, list(missing), limit=request.limit), request)
+    links |= {one.chunk_id: missing[one.document_id] for one in added}
+    report = {"linked_documents": guides.links.documents(guides.ids), "added": len(added), "weight": round(weight, 6)}
+    if not links:
+        return replace(applied, fallback_reason="nothing_in_linked_documents", report=report)
+    full = any(match.matched_by == "name" and (match.aboutness or 0.0) >= SURE_ABOUTNESS for match in chosen)
+    best = () if full else candidates[:PROTECTED]
+    return replace(
+        weighted,
+        added=tuple(added),
+        links=links,
+        protected=frozenset(one.chunk_id for one in best),
+        report=report,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Guides:
+    """The entities that may guide the search, and the links of all entities."""
+
+    matches: Sequence[EntityMatch]
+    links: EntityLinks
+
+    @property
+    def ids(self) -> set[UUID]:
+        return {match.entity_id for match in self.matches}
+
+    @property
+    def have_documents(self) -> bool:
+        return any(self.links.counts[match.entity_id] for match in self.matches)
+
+    @property
+    def strengths(self) -> Mapping[UUID, Mapping[UUID, float]]:
+        """The link strengths by entity and document."""
+        return self.links.strengths
+
+
+def _missing(
+    chosen: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], search: Unguided
+) -> dict[UUID, Link]:
+    """The linked documents without a candidate that have the best links, best first."""
+    request = search.request
+    if request.min_rrf_score is not None:
+        return {}
+    found = {candidate.document_id for candidate in search.result.candidates}
+    wanted = MAX_CANDIDATES if request.filters or request.exclude_chunk_ids else request.limit
+    documents: set[UUID] = set()
+    for match in chosen:
+        documents.update(itertools.islice((d for d in strengths[match.entity_id] if d not in found), wanted))
+    parents = blending.parents(chosen, strengths, documents)
+    ordered = sorted(parents.values(), key=lambda link: (-link.score, -link.strength, link.document_id))
+    return {link.document_id: link for link in ordered[:wanted]}
+
+
+def _could_enter(
+    missing: Mapping[UUID, Link], links: Mapping[UUID, Link], search: Unguided, applied: AppliedGuidance
+) -> bool:
+    """Whether a document with score 0 and the best of the missing links would be among the hits that are needed."""
+    needed = search.request.limit
+
+    def final(score: float, link: Link | None) -> float:
+        linked = link.score if link else 0.0
+        return blending.final_score(score, linked, weight=applied.weight, fusion=applied.fusion)
+
+    finals = sorted((final(one.score, links.get(one.chunk_id)) for one in search.result.candidates), reverse=True)
+    best = final(0.0, next(iter(missing.values())))
+    return len(finals) < needed or finals[needed - 1] < best
+
+
+def _passing(added: Iterable[Candidate], request: HybridRequest) -> list[Candidate]:
+    least = request.min_vector_score
+    return [one for one in added if least is None or (one.vector_score is not None and one.vector_score >= least)]
+
+
+def _with_mentions(applied: AppliedGuidance, query: Query, links: EntityLinks) -> AppliedGuidance:
+    """The guidance with the mentions by which the entities that the query names boost its candidates."""
+    named = {match.entity_id for match in applied.effective if match.key} if query.guidance.boost else set()
+    mentions = {
+        chunk_id: counts
+        for chunk_id, every in links.mentions.items()
+        if (counts := {entity_id: count for entity_id, count in every.items() if entity_id in named})
+    }
+    by_id = {match.entity_id: match for match in applied.effective}
+    return replace(applied, mentions={chunk_id: _once(counts, by_id) for chunk_id, counts in mentions.items()})
+
+
+def _once(counts: Mapping[UUID, int], matches: Mapping[UUID, EntityMatch]) -> Mapping[UUID, int]:
+    """The mentions of entities in a chunk; of namesakes, whom one name means, those of the best one."""
+    if len(counts) == 1:
+        return counts
+    best: dict[tuple[str, str | None], UUID] = {}
+    for entity_id in counts:
+        match = matches[entity_id]
+        other = best.setdefault((match.type, match.key), entity_id)
+        if (match.fit, counts[entity_id]) > (matches[other].fit, counts[other]):
+            best[match.type, match.key] = entity_id
+    return {entity_id: counts[entity_id] for entity_id in best.values()}
+
+
+def ordered(hits: Sequence[Hit], applied: AppliedGuidance, options: Guidance) -> list[Hit]:
+    """The hits boosted by what they mention, then blended with the scores of their links."""
+    if applied.mentions:
+        factors = _boost_factors(applied, options)
+        totals = {chunk_id: sum(counts.values()) for chunk_id, counts in applied.mentions.items()}
+        hits = blending.boosted(hits, totals, factors)
+    if not applied.links:
+        return list(hits)
+    return blending.kept(
+        blending.blended(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
+    )
+
+
+def _boost_factors(applied: AppliedGuidance, options: Guidance) -> dict[UUID, float]:
+    """The factor of each chunk's score, computed once for equal mentions."""
+    effective = applied.effective
+    by_counts: dict[tuple[tuple[UUID, int], ...], float] = {}
+    found: dict[UUID, float] = {}
+    for chunk_id, counts in applied.mentions.items():
+        key = tuple(counts.items())
+        if key not in by_counts:
+            by_counts[key] = blending.boost_factor(_lifts(counts, effective, options), applied.fusion)
+        found[chunk_id] = by_counts[key]
+    return found
+
+
+def _lifts(counts: Mapping[UUID, int], matches: Iterable[EntityMatch], options: Guidance) -> list[Lift]:
+    """How much each entity that a chunk mentions lifts it."""
+    usual = (blending.LIFT_PER_MENTION, blending.MAX_LIFT)
+    return [
+        Lift(
+            (match.aboutness or 0.0) * match.fit * counts[match.entity_id],
+            *options.boost_by_type.get(match.type, usual),
+        )
+        for match in matches
+        if match.entity_id in counts
+    ]

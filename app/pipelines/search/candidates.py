@@ -1,0 +1,67 @@
+"""Defines what the steps of a search hand on: what was recalled, the candidates, their ranking, and a page of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.pipelines.guidance.guidance import AppliedGuidance
+from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.search.understanding import Understanding
+from app.ranking import relevance
+from app.ranking.fusion_plan import FusionPlan
+from app.shapes import Hit, HybridRequest, HybridResult, ParsedQuery, Query
+from app.store.search import recall
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A parsed query, its fusion plan, the request that was run last, and its result.
+
+    `scale` assesses the relevance of the candidates; None if the embedding model is not calibrated.
+    """
+
+    parsed: ParsedQuery
+    plan: FusionPlan
+    request: HybridRequest
+    result: HybridResult
+    scale: relevance.Scale | None = None
+
+    @classmethod
+    def of(cls, understood: Understanding, request: HybridRequest, result: HybridResult, *, model: str) -> Recalled:
+        """What a request of an understood query has found, with the weights of the legs that were run."""
+        weights = recall.effective_weights(request)
+        scale = relevance.scale(result.terms, model=model, has_vector=weights.vector > 0)
+        return cls(understood.parsed, replace(understood.plan, weights=weights), request, result, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What was recalled for a query, its entities, how they are applied, and the hits in the order of both.
+
+    `relaxed`: a looser request than the query's was run.
+    """
+
+    query: Query
+    recalled: Recalled
+    matches: EntityMatches
+    guidance: AppliedGuidance
+    hits: Sequence[Hit]
+    relaxed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The candidates of a search and its hits in their final order."""
+
+    candidates: Candidates
+    hits: Sequence[Hit]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The results of a page after `offset` others, and the cursor of the next page."""
+
+    hits: tuple[Hit, ...] = ()
+    next_cursor: str | None = None
+    offset: int = 0
