@@ -273,7 +273,7 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
     async def cancelling(writing: Any, job: Any, **options: Any) -> bool:
         calls.append(job)
         if len(calls) == 4:
-            await followed_jobs.jobs.cancel(writing, tenant.user_id, job.job_id)
+            await followed_jobs.jobs.cancel(writing, job.job_id)
         return await real(writing, job, **options)
 
     with monkeypatch.context() as patch:
