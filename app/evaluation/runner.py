@@ -22,7 +22,7 @@ from app.pipelines.multihop.expansion_terms import Extractor
 from app.pipelines.multihop.multihop import Merge
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Answer, EntityDraft, Fusion, Guidance, Hierarchy, Json, Mode, Query, Rerank
+from app.shapes import Answer, EntityDraft, Fusion, Guidance, GuidanceMode, Json, Mode, Query, Rerank
 
 MAX_LIMIT = 50
 ASSESSED_HITS = 10
@@ -46,7 +46,7 @@ class Strategy:
 
     mode: EvaluationMode = "auto"
     fusion: Fusion = "auto"
-    hierarchy: Hierarchy = "auto"
+    hierarchy: GuidanceMode = "auto"
     boost: bool = True
     alpha: float | None = None
     compare: bool = False
@@ -72,9 +72,9 @@ class Strategy:
     def _guidance(self, defaults: Guidance) -> Guidance:
         if self.mode == "flat" or (self.mode == "multihop" and self.hierarchy != "force"):
             return defaults.off
-        hierarchy: Hierarchy = "force" if self.mode == "two_pass" else self.hierarchy
+        mode: GuidanceMode = "force" if self.mode == "two_pass" else self.hierarchy
         alpha = defaults.alpha if self.alpha is None else self.alpha
-        return replace(defaults, hierarchy=hierarchy, alpha=alpha, boost=self.boost)
+        return replace(defaults, mode=mode, alpha=alpha, boost=self.boost)
 
 
 @dataclass(frozen=True, slots=True)

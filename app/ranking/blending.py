@@ -1,12 +1,12 @@
 """Blends the scores of passages with those of their documents' entities, and boosts passages that mention entities.
 
-`final = (1 − w) · doc_score + w · parent`, with `w = (1 − alpha) · aboutness`. A document's parent score is the best of
-its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
+`final = (1 − w) · doc_score + w · link`, with `w = (1 − alpha) · aboutness`. The score of a document's link is the best
+of its entities': `score · aboutness`, as a share of the largest, times `0.5 + 0.5 · min(1, strength / 4)`; 0 without
 entities. `boosted = score · (1 + min(0.1 · Σ aboutness · mentions, 0.5))`. A boosted score may exceed 1, which keeps
 hits in order; it is capped where it is shown.
 
 RRF scores fall slowly: rank 10 of both legs has 0.87 of rank 1, about a fifth of the logarithm of its share of a convex
-score. They are therefore blended as a power mean with exponent p = 5: `final^p = (1 − w) · doc_score^p + w · parent`,
+score. They are therefore blended as a power mean with exponent p = 5: `final^p = (1 − w) · doc_score^p + w · link`,
 and boosted by the p-th root of the factor. With p = 1 both are the formulas above.
 """
 
@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Literal
 from uuid import UUID
 
-from app.shapes import Boost, EntityMatch, Hit, Link, Parent
+from app.shapes import Boost, EntityMatch, Hit, HitGuidance, Link
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
@@ -30,16 +30,16 @@ KEPT_WITHIN = 10
 
 
 def weight(matches: Iterable[EntityMatch], *, alpha: float) -> float:
-    """Returns the weight of the parent scores, 0 to 1."""
+    """Returns the weight of the scores of links, 0 to 1."""
     return (1 - alpha) * max((match.aboutness or 0.0 for match in matches), default=0.0)
 
 
-def parents(
+def links(
     matches: Sequence[EntityMatch], strengths: Mapping[UUID, Mapping[UUID, float]], documents: Iterable[UUID]
 ) -> dict[UUID, Link]:
-    """Returns the parent of each document that is linked to one of the entities.
+    """The link of each document that is linked to one of the entities.
 
-    `strengths` are link strengths by entity and document. The strength of a parent is the sum over its entities.
+    `strengths` are link strengths by entity and document. The strength of a link is the sum over its entities.
     """
     largest = max((match.score * (match.aboutness or 0.0) for match in matches), default=0.0) or 1.0
     found: dict[UUID, Link] = {}
@@ -68,23 +68,29 @@ def blended(
     return sorted(scored, key=_order)
 
 
-def final_score(doc_score: float, parent: float, *, weight: float, fusion: Literal["rrf", "convex"]) -> float:
-    """Returns the blend of a score and its parent's score."""
+def final_score(doc_score: float, link_score: float, *, weight: float, fusion: Literal["rrf", "convex"]) -> float:
+    """Returns the blend of a score and that of its link."""
     exponent = EXPONENTS[fusion]
-    powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * parent
+    powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
     return powered if exponent == 1 else powered ** (1 / exponent)
 
 
 def _blended(hit: Hit, link: Link | None, weight: float, fusion: Literal["rrf", "convex"]) -> Hit:
     doc_score = hit.candidate.score
-    parent = Parent(link.entity_id, link.score, link.strength, doc_score) if link else Parent(None, 0.0, 0.0, doc_score)
-    final = final_score(doc_score, parent.score, weight=weight, fusion=fusion)
+    guidance = (
+        HitGuidance(link.entity_id, link.score, link.strength, doc_score)
+        if link
+        else HitGuidance(None, 0.0, 0.0, doc_score)
+    )
+    final = final_score(doc_score, guidance.score, weight=weight, fusion=fusion)
     exponent = EXPONENTS[fusion]
-    return hit.rescored("entity", final, parent=parent, weight=weight, exponent=exponent, parent_score=parent.score)
+    return hit.rescored(
+        "entity", final, guidance=guidance, weight=weight, exponent=exponent, parent_score=guidance.score
+    )
 
 
 def _order(hit: Hit) -> tuple[float, float]:
-    return (-round(hit.candidate.score, 12), -(hit.parent.strength if hit.parent else 0.0))
+    return (-round(hit.candidate.score, 12), -(hit.guidance.strength if hit.guidance else 0.0))
 
 
 def kept(hits: Sequence[Hit], chunk_ids: Collection[UUID]) -> list[Hit]:

@@ -38,7 +38,7 @@ LITERAL = 3.0
 """Added if a hit contains the query's phrases or an identifier of it literally. Chosen, not fitted: the development
 sets have no such queries."""
 LINKED = 4.0
-"""Times the parent score of a hit and the aboutness of its entity; fitted on one half of the generated company."""
+"""Times the score of a hit's link and the aboutness of its entity; fitted on one half of the generated company."""
 HOPS = (-6.0, 2.0, 0.35)
 """Of a search over several hops: intercept, and coefficients of a hit's linked sum and of the logit of the best
 relevance without it; fitted on three sets of questions over several documents."""
@@ -64,7 +64,7 @@ class Scale:
     def of(self, candidate: Candidate, *, literal: bool, linked: float = 0.0) -> float:
         """Returns the relevance of a hit.
 
-        `literal`: it contains a phrase or identifier of the query. `linked` (0 to 1): the parent score of its document
+        `literal`: it contains a phrase or identifier of the query. `linked` (0 to 1): the score of its document's link
         times the aboutness of the entity.
         """
         chosen = self.coefficients

@@ -26,7 +26,7 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     Fusion,
-    Hierarchy,
+    GuidanceMode,
     Json,
     LinkKind,
     MatchedBy,
@@ -46,7 +46,7 @@ from app.shapes.links import (
     SourceIdentifier,
     WordLink,
 )
-from app.shapes.matches import Boost, EntityMatch, Link, Parent
+from app.shapes.matches import Boost, EntityMatch, HitGuidance, Link
 from app.shapes.placement import (
     Leg,
     LegPlace,
@@ -118,8 +118,9 @@ __all__ = [
     "Filters",
     "Fusion",
     "Guidance",
-    "Hierarchy",
+    "GuidanceMode",
     "Hit",
+    "HitGuidance",
     "Hop",
     "HybridRequest",
     "HybridResult",
@@ -148,7 +149,6 @@ __all__ = [
     "NameForm",
     "NameUse",
     "Origin",
-    "Parent",
     "ParsedQuery",
     "Passage",
     "PassageKey",

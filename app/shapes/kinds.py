@@ -22,6 +22,6 @@ SearchMode = Literal["flat", "two_pass", "multihop"]
 Degraded = Literal[
     "no_query_vector", "no_text_terms", "embedding_failed", "llm_failed", "reranker_failed", "hop2_failed"
 ]
-Hierarchy = Literal["auto", "off", "force"]
+GuidanceMode = Literal["auto", "off", "force"]
 Rerank = Literal["none", "cosine", "provider"]
 MatchedBy = Literal["name", "fuzzy", "role", "team", "fact", "description"]

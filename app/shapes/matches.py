@@ -35,9 +35,7 @@ class EntityMatch:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A document linked to entities of the query: the best of them, the parent score of the document (0 to 1), and the
-    strength of the link.
-    """
+    """A document linked to entities of the query: the best of them, the score of the link (0 to 1) and its strength."""
 
     document_id: UUID
     entity_id: UUID
@@ -46,8 +44,8 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
-    """The contribution of an entity to a hit: `final = (1 − weight) · doc_score + weight · score`."""
+class HitGuidance:
+    """The contribution of an entity to the score of a hit: `final = (1 − weight) · doc_score + weight · score`."""
 
     entity_id: UUID | None
     score: float

@@ -17,7 +17,7 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     Fusion,
-    Hierarchy,
+    GuidanceMode,
     Json,
     LinkKind,
     Mode,
@@ -26,7 +26,7 @@ from app.shapes.kinds import (
     SearchMode,
     Vector,
 )
-from app.shapes.matches import Boost, EntityMatch, Parent
+from app.shapes.matches import Boost, EntityMatch, HitGuidance
 from app.shapes.snippets import Snippet
 
 
@@ -58,12 +58,13 @@ class Weights:
 class Guidance:
     """Options of an entity-guided search.
 
-    `alpha` (0 to 1) is the weight of a passage's own score; the rest is that of its entity. Entity matches below
-    `threshold` (0 to 1) are ignored; at most `max_entities` (1 to 20) are used. `boost` raises passages that mention
-    entities of the query; `boost_by_type` maps an entity type to the boost per mention and the largest boost.
+    In the mode `force` entities guide whatever the evidence, in the mode `off` never. `alpha` (0 to 1) is the weight of
+    a passage's own score; the rest is that of its entity. Entity matches below `threshold` (0 to 1) are ignored; at
+    most `max_entities` (1 to 20) are used. `boost` raises passages that mention entities of the query; `boost_by_type`
+    maps an entity type to the boost per mention and the largest boost.
     """
 
-    hierarchy: Hierarchy = "auto"
+    mode: GuidanceMode = "auto"
     alpha: float = 0.5
     threshold: float = 0.5
     max_entities: int = 5
@@ -73,7 +74,7 @@ class Guidance:
     @property
     def off(self) -> Guidance:
         """The same options without any effect of entities."""
-        return replace(self, hierarchy="off", boost=False)
+        return replace(self, mode="off", boost=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,26 +263,32 @@ class Hit:
     hop: int | None = None
     combined_score: float | None = None
     via: Via | None = None
-    parent: Parent | None = None
+    guidance: HitGuidance | None = None
     boost: Boost | None = None
     snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
 
     def rescored(
-        self, step: str, score: float, *, parent: Parent | None = None, boost: Boost | None = None, **values: object
+        self,
+        step: str,
+        score: float,
+        *,
+        guidance: HitGuidance | None = None,
+        boost: Boost | None = None,
+        **values: object,
     ) -> Hit:
         """The hit with another score, and in `explain` the step that made it, with the values that it was made of."""
         details = {**values, "score_before": self.candidate.score, "score": score}
         values_after = list(_values_of_hit(self))
         values_after[_CANDIDATE] = self.candidate.with_score(score)
         values_after[_EXPLAIN] = {**(self.explain or {}), step: details}
-        values_after[_PARENT] = parent or self.parent
+        values_after[_GUIDANCE] = guidance or self.guidance
         values_after[_BOOST] = boost or self.boost
         return Hit(*values_after)
 
 
 _HIT_FIELDS = tuple(one.name for one in fields(Hit))
-_CANDIDATE, _EXPLAIN, _PARENT, _BOOST = map(_HIT_FIELDS.index, ("candidate", "explain", "parent", "boost"))
+_CANDIDATE, _EXPLAIN, _GUIDANCE, _BOOST = map(_HIT_FIELDS.index, ("candidate", "explain", "guidance", "boost"))
 _values_of_hit = attrgetter(*_HIT_FIELDS)
 
 
@@ -310,7 +317,7 @@ class Answer:
     explain: Json | None = None
     hops: tuple[Hop, ...] | None = None
     total_results: int | None = None
-    pass1_entities: tuple[EntityMatch, ...] = ()
+    entities: tuple[EntityMatch, ...] = ()
     confidence_by: ConfidenceBasis = "legs"
     answerable: float | None = None
     depth: DepthUsed | None = None

@@ -127,7 +127,7 @@ async def search_over_hops(given: MultihopArguments, context: ToolContext) -> Pa
 async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -> PassageList:
     """Search the documents that are linked to the entities of the query, then all others."""
     query = _query(given, context)
-    query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
+    query = replace(query, guidance=replace(query.guidance, mode="force"))
     return await _run(partial(search.run, query, context.services), given, context)
 
 

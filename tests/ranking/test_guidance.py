@@ -92,7 +92,7 @@ def test_the_blend_is_alpha_times_the_passage_and_the_rest_its_best_entity() -> 
     blended = blending.blended([hit(A, 0.2, A), hit(B, 0.9, B), hit(C, 1.0, C)], links, weight=0.5)
     assert scores(blended) == pytest.approx({B: 0.5 * 0.9 + 0.5 * 0.6, A: 0.5 * 0.2 + 0.5 * 1.0, C: 0.5 * 1.0})
     assert [h.candidate.chunk_id for h in blended] == [B, A, C]
-    assert [h.parent.doc_score for h in blended if h.parent] == [0.9, 0.2, 1.0]
+    assert [h.guidance.doc_score for h in blended if h.guidance] == [0.9, 0.2, 1.0]
 
 
 def test_rrf_scores_are_blended_as_a_power_mean_with_exponent_5() -> None:
@@ -129,10 +129,10 @@ def test_mentions_of_several_entities_add_up_to_the_largest_of_their_limits() ->
     assert blending.boost_factor([Lift(1 * 0.2)]) == pytest.approx(1.02)
 
 
-def test_the_parent_of_a_document_is_its_best_entity_weakened_by_a_weak_link() -> None:
+def test_the_link_of_a_document_is_to_its_best_entity_weakened_if_it_is_weak() -> None:
     sure, unsure = match(C, 1.0, aboutness=0.8), match(D, 1.0, aboutness=0.4)
     strengths = {C: {A: 4.0}, D: {A: 4.0, B: 2.0}}
-    assert blending.parents([sure, unsure], strengths, [A, B, UUID(int=9)]) == {
+    assert blending.links([sure, unsure], strengths, [A, B, UUID(int=9)]) == {
         A: Link(A, C, 1.0, 8.0),
         B: Link(B, D, 0.5 * (0.5 + 0.5 * 2 / 4), 2.0),
     }

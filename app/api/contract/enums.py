@@ -126,7 +126,9 @@ GroupBy = TypeAliasType(
     "GroupBy",
     Annotated[Literal["document"], Field(description="What results are grouped by: the document of their chunks.")],
 )
-Hierarchy = TypeAliasType("Hierarchy", Annotated[shapes.Hierarchy, Field(description="Use of entities in a search.")])
+Hierarchy = TypeAliasType(
+    "Hierarchy", Annotated[shapes.GuidanceMode, Field(description="Use of entities in a search.")]
+)
 HopMerge = TypeAliasType(
     "HopMerge",
     Annotated[

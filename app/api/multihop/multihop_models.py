@@ -63,7 +63,7 @@ class MultihopRequest(AnswerOptions):
             group_size=self.more,
             rerank=self.rerank,
             mmr=self.mmr,
-            guidance=guidance.off if self.hierarchy == "off" else replace(guidance, hierarchy=self.hierarchy),
+            guidance=guidance.off if self.hierarchy == "off" else replace(guidance, mode=self.hierarchy),
         )
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)
 

@@ -151,13 +151,13 @@ class SearchHit(BaseModel):
 
 
 def _parent(hit: Hit) -> ParentEntity | None:
-    if (parent := hit.parent) is None:
+    if (guidance := hit.guidance) is None:
         return None
     return ParentEntity(
-        entity_id=parent.entity_id,
-        parent_entity_score=parent.score,
-        link_strength=parent.strength,
-        doc_score=parent.doc_score,
+        entity_id=guidance.entity_id,
+        parent_entity_score=guidance.score,
+        link_strength=guidance.strength,
+        doc_score=guidance.doc_score,
     )
 
 

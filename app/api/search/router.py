@@ -98,7 +98,7 @@ async def find_about(
     `fallback_reason`.
     """
     query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
-    query = replace(query, guidance=replace(query.guidance, hierarchy="force"))
+    query = replace(query, guidance=replace(query.guidance, mode="force"))
     return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
 
 

@@ -179,7 +179,7 @@ class SearchRequest(AnswerOptions):
             cursor=self.cursor,
             group_size=self.more,
             guidance=Guidance(
-                hierarchy=self.hierarchy,
+                mode=self.hierarchy,
                 alpha=guidance.alpha if self.alpha is None else self.alpha,
                 threshold=guidance.threshold if self.threshold is None else self.threshold,
                 max_entities=self.max_entities or guidance.max_entities,

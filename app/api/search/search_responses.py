@@ -124,7 +124,7 @@ class SearchResponse(BaseModel):
             fusion=answer.fusion,
             search_mode=answer.search_mode,
             fallback_reason=answer.fallback_reason,
-            pass1_entities=[MatchedEntity.of(match) for match in answer.pass1_entities],
+            pass1_entities=[MatchedEntity.of(match) for match in answer.entities],
             approximate=answer.approximate,
             degraded=list(answer.degraded),
             relaxed=list(answer.relaxed),

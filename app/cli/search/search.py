@@ -66,7 +66,7 @@ async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: floa
     async with runtime.open_services(settings, pool_size=2) as services:
         guidance = replace(
             services.guidance,
-            hierarchy="auto" if hierarchy else "off",
+            mode="auto" if hierarchy else "off",
             alpha=services.guidance.alpha if alpha is None else alpha,
         )
         return await ask(replace(query, guidance=guidance), services)
@@ -91,10 +91,10 @@ def show(answer: Answer, query: str) -> None:
     options.out.print(table)
     notes = [f"{answer.query_type} query", f"{answer.fusion} fusion", f"{answer.timings.get('total', 0):.0f} ms"]
     notes += [f"degraded: {code}" for code in answer.degraded] + [f"relaxed: {name}" for name in answer.relaxed]
-    if answer.pass1_entities:
+    if answer.entities:
         named = ", ".join(
             f"{match.name} ({', '.join((match.role or match.type, *match.teams))}, {match.score:.2f})"
-            for match in answer.pass1_entities
+            for match in answer.entities
         )
         notes.append(f"{answer.search_mode.replace('_', '-')} search; entities: {named}")
     options.out.print(f"[dim]{escape(', '.join(notes))}[/]")
@@ -105,7 +105,7 @@ def _scores(hit: Hit) -> Text:
     lines = [f"{found.score:.3f}", hit.confidence.replace("_", " ")]
     lines += [f"vector {found.vector_score:.2f} (#{found.vector_rank})"] if found.vector_score is not None else []
     lines += [f"text {found.text_score:.1f} (#{found.text_rank})"] if found.text_score is not None else []
-    lines += [f"entity {hit.parent.score:.2f}"] if hit.parent and hit.parent.score else []
+    lines += [f"entity {hit.guidance.score:.2f}"] if hit.guidance and hit.guidance.score else []
     lines += [f"boost ×{hit.boost.factor:.1f}"] if hit.boost else []
     return Text("\n".join(lines))
 

@@ -59,7 +59,7 @@ async def _explained(query: Query, passage: str, settings: Settings, hierarchy: 
     async with runtime.open_services(settings, pool_size=2) as services:
         guidance = replace(
             services.guidance,
-            hierarchy="auto" if hierarchy else "off",
+            mode="auto" if hierarchy else "off",
             alpha=services.guidance.alpha if alpha is None else alpha,
         )
         return await _of_passage(replace(query, guidance=guidance), passage, services)

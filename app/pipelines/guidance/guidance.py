@@ -81,7 +81,7 @@ class HitLinks:
         if hit is None:
             return HitLink()
         return HitLink(
-            hit.candidate.document_id in self.documents, self.aboutness * (hit.parent.score if hit.parent else 0.0)
+            hit.candidate.document_id in self.documents, self.aboutness * (hit.guidance.score if hit.guidance else 0.0)
         )
 
 
@@ -142,7 +142,7 @@ async def run(
     applicable = matches.applicable(options)
     if not applicable:
         return AppliedGuidance(matches.fallback_reason)
-    is_forced = options.hierarchy == "force"
+    is_forced = options.mode == "force"
     if not is_forced and _has_literal_match(result, search.parsed):
         return AppliedGuidance(matches.fallback_reason or "literal_match")
     wide = widened(search.request, query, matches)
@@ -177,8 +177,8 @@ async def _guided(
     weight = blending.weight(chosen, alpha=search.query.guidance.alpha) * evidence.agreement(applied.matches)
     strict = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
     linkable = [one for one in candidates if one.text_rank is not None or not strict]
-    parents = blending.parents(chosen, guides.strengths, {one.document_id for one in linkable})
-    links = {one.chunk_id: parents[one.document_id] for one in linkable if one.document_id in parents}
+    linked = blending.links(chosen, guides.strengths, {one.document_id for one in linkable})
+    links = {one.chunk_id: linked[one.document_id] for one in linkable if one.document_id in linked}
     missing = {} if strict else _missing(chosen, guides.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
@@ -232,8 +232,8 @@ def _missing(
     documents: set[UUID] = set()
     for match in chosen:
         documents.update(itertools.islice((d for d in strengths[match.entity_id] if d not in found), wanted))
-    parents = blending.parents(chosen, strengths, documents)
-    ordered = sorted(parents.values(), key=lambda link: (-link.score, -link.strength, link.document_id))
+    linked = blending.links(chosen, strengths, documents)
+    ordered = sorted(linked.values(), key=lambda link: (-link.score, -link.strength, link.document_id))
     return {link.document_id: link for link in ordered[:wanted]}
 
 

@@ -1,4 +1,4 @@
-"""Matches a query against the user's entities and decides which of them may guide the search (the first pass)."""
+"""Matches a query against the user's entities and decides which of them may guide the search."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class EntityMatches:
     referred: tuple[EntityMatch, ...] = ()
 
     def guiding(self, threshold: float) -> list[EntityMatch]:
-        """The referred entities of at least the threshold; all of them if none reaches it (`hierarchy: force`).
+        """The referred entities of at least the threshold; all of them if none reaches it (mode `force`).
 
         Members of a team are left out, because the team is linked to their documents.
         """
@@ -68,10 +68,10 @@ async def run(
 ) -> EntityMatches:
     """The entities that match the query, and whether they guide it.
 
-    `hierarchy: force` skips the rules of confidence; `off` and `mode: lexical` never guide.
+    Guidance of the mode `force` skips the rules of confidence; that of `off`, and a lexical search, never guides.
     """
     guidance = query.guidance
-    may_guide = guidance.hierarchy != "off" and query.mode != "lexical"
+    may_guide = guidance.mode != "off" and query.mode != "lexical"
     if not (may_guide or guidance.boost):
         return EntityMatches(fallback_reason=_disabled_reason(query))
     vector = vector if may_guide else None
@@ -83,7 +83,7 @@ async def run(
     )
     if not may_guide:
         return EntityMatches(tuple(matches), _disabled_reason(query))
-    if guidance.hierarchy == "force":
+    if guidance.mode == "force":
         return EntityMatches(tuple(matches), None if matches else "no_entities", tuple(matches))
     words = query_words.read(parsed.text)
     referred = [
@@ -94,7 +94,7 @@ async def run(
 
 
 def _disabled_reason(query: Query) -> str:
-    return "hierarchy_off" if query.guidance.hierarchy == "off" else "mode_lexical"
+    return "hierarchy_off" if query.guidance.mode == "off" else "mode_lexical"
 
 
 async def _matches(

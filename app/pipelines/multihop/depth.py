@@ -67,7 +67,7 @@ def _with_depth(answer: Answer, used: DepthUsed, reason: DepthReason, seconds: f
 
 def _of_first_hop(query: Query) -> Query:
     """The query of a search over several hops, which entities guide only where that is forced."""
-    guidance = query.guidance if query.guidance.hierarchy == "force" else query.guidance.off
+    guidance = query.guidance if query.guidance.mode == "force" else query.guidance.off
     return replace(query, guidance=guidance)
 
 

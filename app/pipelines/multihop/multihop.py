@@ -330,7 +330,7 @@ class _MultihopSearch:
             hop=chunk.hop or 1,
             combined_score=scored.score,
             via=via,
-            parent=chunk.guided.parent if chunk.guided else None,
+            guidance=chunk.guided.guidance if chunk.guided else None,
             boost=chunk.guided.boost if chunk.guided else None,
             explain=explain,
         )

@@ -86,7 +86,7 @@ def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidan
         search_mode="two_pass" if applied.links else "flat",
         fallback_reason=answer.fallback_reason or applied.fallback_reason,
         query_type="entity" if is_entity_query else answer.query_type,
-        pass1_entities=tuple(referred),
+        entities=tuple(referred),
         explain=explain,
     )
 
@@ -132,7 +132,7 @@ class Completion:
         hit = hit_of(candidate, self.query, self.recalled, relaxed=self.relaxed, linked=self.links.of(ranked))
         explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
         more = tuple(self.complete(other) for other in ranked.more)
-        return replace(hit, parent=ranked.parent, boost=ranked.boost, explain=explain, more=more)
+        return replace(hit, guidance=ranked.guidance, boost=ranked.boost, explain=explain, more=more)
 
     def is_wanted(self, ranked: Hit) -> bool:
         """Whether the hit has at least `query.min_confidence` and `query.min_relevance`."""

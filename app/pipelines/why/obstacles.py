@@ -259,7 +259,7 @@ def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
         return replace(longer, query=replace(longer.query, candidates=max(query.candidates, wanted)))
     if found == "guided_out":
         changes = [RequestChange("hierarchy", "off"), RequestChange("boost", False)]
-        return Looser(replace(query, guidance=replace(query.guidance, hierarchy="off", boost=False)), changes)
+        return Looser(replace(query, guidance=replace(query.guidance, mode="off", boost=False)), changes)
     if found == "reranked_out":
         return _changed(query, rerank="none")
     return _changed(query, mmr=False) if found == "diversified_out" else None

@@ -56,14 +56,14 @@ async def accidents(tenant: Tenant) -> Tenant:
 async def test_a_query_that_contains_a_name_by_accident_is_answered_as_without_entities(
     accidents: Tenant, text: str
 ) -> None:
-    flat = await asked(accidents, text, hierarchy="off", boost=False)
+    flat = await asked(accidents, text, mode="off", boost=False)
     default = await asked(accidents, text)
     assert (default.search_mode, uris(default)) == ("flat", uris(flat))
     assert [hit.candidate.score for hit in default.hits] == [hit.candidate.score for hit in flat.hits]
 
 
 async def test_an_ordinary_word_that_is_somebodys_last_name_leaves_the_best_hits_in_place(accidents: Tenant) -> None:
-    flat = await asked(accidents, "price of a ticket", hierarchy="off", boost=False)
+    flat = await asked(accidents, "price of a ticket", mode="off", boost=False)
     assert uris(await asked(accidents, "price of a ticket"))[:3] == uris(flat)[:3]
 
 
@@ -73,13 +73,13 @@ async def test_an_ordinary_word_that_is_somebodys_last_name_leaves_the_best_hits
 )
 async def test_lower_case_and_last_names_and_capitals_refer_to_their_person(accidents: Tenant, text: str) -> None:
     answer = await asked(accidents, text)
-    assert [match.name for match in answer.pass1_entities] == ["Ines Calder"]
+    assert [match.name for match in answer.entities] == ["Ines Calder"]
     assert uris(answer)[0] == "ines"
 
 
 async def test_the_best_unguided_hits_stay_among_the_first_ten_unless_the_name_is_in_full(accidents: Tenant) -> None:
     text = "Jonas and the drift of the gyroscope, the price of a ticket, the works council and a rejected claim"
-    flat = await asked(accidents, text, limit=20, hierarchy="off", boost=False)
+    flat = await asked(accidents, text, limit=20, mode="off", boost=False)
     guided = await asked(accidents, text, limit=20, alpha=0.0)
     assert set(uris(flat)[:3]) <= set(uris(guided)[:10])
     scores = [hit.candidate.score for hit in guided.hits]
@@ -89,12 +89,12 @@ async def test_the_best_unguided_hits_stay_among_the_first_ten_unless_the_name_i
 @pytest.mark.parametrize("text", ['Jonas Weber "spare key"', "Jonas Weber +key"])
 async def test_no_linked_hit_without_the_required_words_precedes_one_with_them(accidents: Tenant, text: str) -> None:
     assert uris(await asked(accidents, text))[0] == "jonas-3"
-    assert uris(await asked(accidents, text, hierarchy="force"))[0] == "jonas-3"
+    assert uris(await asked(accidents, text, mode="force"))[0] == "jonas-3"
 
 
 async def test_alpha_1_gives_the_unguided_order(accidents: Tenant) -> None:
     for text in ("What has Ines Calder done?", "tanks of Ana Kovac"):
-        flat = await asked(accidents, text, limit=20, hierarchy="off", boost=False)
+        flat = await asked(accidents, text, limit=20, mode="off", boost=False)
         guided = await asked(accidents, text, limit=20, alpha=1.0, boost=False)
         assert uris(guided) == uris(flat)
 
@@ -104,14 +104,14 @@ async def test_five_people_in_one_query_guide_it(tenant: Tenant) -> None:
     await tenant.add_all({name: f"{name} was at sea." for name in people} | {"other": "The sea was rough that day."})
     await linking.add_entities(tenant, *map(linking.person, people))
     answer = await asked(tenant, f"What did {', '.join(people[:-1])} and {people[-1]} do?")
-    assert (answer.search_mode, len(answer.pass1_entities)) == ("two_pass", 5)
+    assert (answer.search_mode, len(answer.entities)) == ("two_pass", 5)
     assert set(uris(answer)) == set(people)
 
 
 async def test_mentions_of_several_entities_add_up(tenant: Tenant) -> None:
     await tenant.add_all({"both": "Ana Kovac met Ines Calder.", "ana": "Ana Kovac was alone."})
     await linking.add_entities(tenant, linking.person("Ana Kovac"), linking.person("Ines Calder"))
-    answer = await asked(tenant, "Ana Kovac and Ines Calder", hierarchy="off")
+    answer = await asked(tenant, "Ana Kovac and Ines Calder", mode="off")
     factors = {hit.candidate.uri: hit.boost.factor for hit in answer.hits if hit.boost}
     assert factors["both"] == pytest.approx(1.2, rel=0.01)
     assert factors["ana"] == pytest.approx(1.1, rel=0.01)
@@ -124,7 +124,7 @@ async def test_an_author_who_is_called_like_the_subject_of_other_texts_does_not_
     for word in notes:
         await tenant.add(f"The {word} are in the cellar.", word, metadata={"author": "Toad Hall", "tags": ["city"]})
     text = "Toad Hall is a residential hall of a university in which city?"
-    flat = await asked(tenant, text, hierarchy="off", boost=False)
+    flat = await asked(tenant, text, mode="off", boost=False)
     default = await asked(tenant, text)
     assert (default.search_mode, uris(default)) == ("flat", uris(flat))
     assert set(uris(await asked(tenant, "What did Toad Hall note?"))[:5]) & set(notes), "a question about the author"

@@ -42,34 +42,34 @@ async def ana(notes: Tenant) -> UUID:
 async def test_a_query_about_a_person_is_answered_from_that_persons_documents(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "what did Ana Torres do with the buoy batteries?")
     assert (answer.search_mode, answer.fallback_reason, answer.query_type) == ("two_pass", None, "entity")
-    assert [(match.entity_id, match.score, match.matched_by) for match in answer.pass1_entities] == [(ana, 1.0, "name")]
+    assert [(match.entity_id, match.score, match.matched_by) for match in answer.entities] == [(ana, 1.0, "name")]
     assert uris(answer)[0] == "ana-1"
     assert set(uris(answer)[:3]) == {"ana-1", "ana-2", "ana-3"}
     one_mention = blending.link_factor(math.log(2))
-    assert [hit.parent.score for hit in answer.hits if hit.parent] == pytest.approx([one_mention] * 3 + [0.0] * 2)
+    assert [hit.guidance.score for hit in answer.hits if hit.guidance] == pytest.approx([one_mention] * 3 + [0.0] * 2)
 
 
 async def test_the_final_score_is_the_blend_of_the_passages_and_its_entitys(notes: Tenant, ana: UUID) -> None:
     for alpha in (0.2, 0.5, 1.0):
         answer = await asked(notes, "what did Ana Torres do with the buoy batteries?", alpha=alpha)
         for hit in answer.hits:
-            assert hit.parent is not None
+            assert hit.guidance is not None
             weight = (1 - alpha) * explained(answer)["pass1"][0]["aboutness"]
-            final = (1 - weight) * hit.parent.doc_score + weight * hit.parent.score
+            final = (1 - weight) * hit.guidance.doc_score + weight * hit.guidance.score
             assert hit.candidate.score == pytest.approx(min(1.0, final), abs=1e-5)
 
 
 async def test_an_alias_and_a_misspelt_name_match_the_entity(notes: Tenant, ana: UUID) -> None:
     assert set(uris(await asked(notes, "anita"))[:3]) == {"ana-1", "ana-2", "ana-3"}
     misspelt = await asked(notes, "what has Ana Torrez done")
-    assert (misspelt.search_mode, misspelt.pass1_entities[0].matched_by) == ("two_pass", "fuzzy")
-    assert 0.6 <= misspelt.pass1_entities[0].score <= 0.95
+    assert (misspelt.search_mode, misspelt.entities[0].matched_by) == ("two_pass", "fuzzy")
+    assert 0.6 <= misspelt.entities[0].score <= 0.95
 
 
 async def test_a_word_of_the_documents_is_not_a_misspelt_name(notes: Tenant) -> None:
     await linking.add_entities(notes, linking.person("Harbor"))
     answer = await asked(notes, "harbour paint")
-    assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
+    assert (answer.search_mode, answer.entities) == ("flat", ())
 
 
 async def test_a_query_without_entities_is_not_guided_and_has_a_fallback_reason(notes: Tenant, ana: UUID) -> None:
@@ -94,20 +94,20 @@ async def test_a_full_list_of_equal_scores_is_too_broad_unless_forced(notes: Ten
     )
     broad = await asked(notes, "what has ana done?")
     assert (broad.search_mode, broad.fallback_reason) == ("flat", "too_broad")
-    forced = await asked(notes, "what has ana done?", hierarchy="force")
-    assert (forced.search_mode, len(forced.pass1_entities)) == ("two_pass", 5)
+    forced = await asked(notes, "what has ana done?", mode="force")
+    assert (forced.search_mode, len(forced.entities)) == ("two_pass", 5)
 
 
 async def test_five_people_named_in_one_query_guide_it(notes: Tenant, ana: UUID) -> None:
     others = ("Ben Okafor", "Cara Vega", "Dora Soto", "Elsa Gil")
     await linking.add_entities(notes, *map(linking.person, others))
     answer = await asked(notes, f"what did Ana Torres, {', '.join(others[:3])} and {others[3]} do?")
-    assert (answer.search_mode, len(answer.pass1_entities)) == ("two_pass", 5)
+    assert (answer.search_mode, len(answer.entities)) == ("two_pass", 5)
     assert set(uris(answer)[:4]) <= {"ana-1", "ana-2", "ben-1", "ben-2"}
 
 
 async def test_a_forced_search_without_entities_is_flat_with_a_reason(notes: Tenant) -> None:
-    answer = await asked(notes, "lime mortar", hierarchy="force")
+    answer = await asked(notes, "lime mortar", mode="force")
     assert (answer.search_mode, answer.fallback_reason, uris(answer)[0]) == ("flat", "no_entities", "nobody")
 
 
@@ -127,7 +127,7 @@ async def test_a_team_is_linked_to_its_members_documents_and_cycles_are_allowed(
         answer = await asked(notes, f"batteries of the team {name}")
         assert answer.search_mode == "two_pass"
         assert uris(answer)[0] == "ana-1"
-        assert {hit.candidate.uri for hit in answer.hits if hit.parent and hit.parent.score} == {
+        assert {hit.candidate.uri for hit in answer.hits if hit.guidance and hit.guidance.score} == {
             "ana-1",
             "ana-2",
             "ana-3",
@@ -137,9 +137,9 @@ async def test_a_team_is_linked_to_its_members_documents_and_cycles_are_allowed(
 async def test_a_team_that_is_not_named_adds_no_members(notes: Tenant, ana: UUID) -> None:
     await linking.add_entities(notes, EntityDraft("team", "Harbour", members=(ana,)))
     meant = await asked(notes, "lights of the team Harbour")
-    assert {match.matched_by for match in meant.pass1_entities} == {"name", "team"}
+    assert {match.matched_by for match in meant.entities} == {"name", "team"}
     answer = await asked(notes, "harbour lights in Gdynia")
-    assert (answer.search_mode, answer.pass1_entities) == ("flat", ())
+    assert (answer.search_mode, answer.entities) == ("flat", ())
 
 
 async def test_hits_below_the_minimum_confidence_are_replaced_by_others(notes: Tenant, ana: UUID) -> None:
@@ -153,7 +153,7 @@ async def test_hits_below_the_minimum_confidence_are_replaced_by_others(notes: T
 async def test_a_role_matches_the_person_who_has_it(notes: Tenant) -> None:
     await linking.add_entities(notes, linking.person("Ben Okafor", role="Head of Charging"))
     answer = await asked(notes, "what did the head of charging buy?")
-    assert [(m.name, m.matched_by, m.score) for m in answer.pass1_entities] == [("Ben Okafor", "role", 0.6)]
+    assert [(m.name, m.matched_by, m.score) for m in answer.entities] == [("Ben Okafor", "role", 0.6)]
     assert set(uris(answer)[:2]) == {"ben-1", "ben-2"}
 
 
@@ -162,7 +162,7 @@ async def test_facts_that_cover_the_question_match_their_entity(notes: Tenant) -
         notes, linking.person("Ben Okafor", facts=("Keeps the spare anchors in the northern shed",))
     )
     answer = await asked(notes, "who keeps spare anchors in the northern shed")
-    assert [(m.name, m.matched_by) for m in answer.pass1_entities] == [("Ben Okafor", "fact")]
+    assert [(m.name, m.matched_by) for m in answer.entities] == [("Ben Okafor", "fact")]
     assert answer.search_mode == "two_pass"
 
 
@@ -171,7 +171,7 @@ async def test_a_description_similar_to_the_question_matches_its_entity(minilm_t
     project = EntityDraft("project", "Okafor", description="The engineer who looks after electric charging of buoys.")
     await linking.add_entities(minilm_tenant, project)
     answer = await asked(minilm_tenant, "engineer for charging electric buoys")
-    match = answer.pass1_entities[0]
+    match = answer.entities[0]
     assert (match.name, match.matched_by) == ("Okafor", "description")
     assert match.score <= 0.8
 
@@ -180,7 +180,7 @@ async def test_a_document_of_two_entities_has_the_better_score_and_not_the_sum(n
     await notes.add("Ana Torres and Ben Okafor swapped their radios.", "both")
     await linking.add_entities(notes, linking.person("Ben Okafor", role="Radio officer"))
     answer = await asked(notes, "did Ana Torres meet the radio officer?")
-    parents = {hit.candidate.uri: hit.parent.score for hit in answer.hits if hit.parent}
+    parents = {hit.candidate.uri: hit.guidance.score for hit in answer.hits if hit.guidance}
     assert 0 < parents["ben-1"] < 0.7 * parents["both"]
     assert parents["both"] == parents["ana-1"]
 
@@ -202,8 +202,8 @@ async def test_an_answer_is_filled_up_to_the_limit_without_a_chunk_twice(notes: 
 
 
 async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(notes: Tenant, ana: UUID) -> None:
-    plain = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off", boost=False)
-    lifted = await asked(notes, "calibrated buoy batteries Ana Torres", hierarchy="off")
+    plain = await asked(notes, "calibrated buoy batteries Ana Torres", mode="off", boost=False)
+    lifted = await asked(notes, "calibrated buoy batteries Ana Torres", mode="off")
     assert not [hit for hit in plain.hits if hit.boost]
     lift = {hit.candidate.uri: hit.boost for hit in lifted.hits}
     assert lift["ana-1"] is not None
@@ -212,14 +212,14 @@ async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(n
 
 
 async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
-    answer = await asked(notes, "batteries Ana Torres", hierarchy="off", boost_by_type={"person": (0.4, 0.4)})
+    answer = await asked(notes, "batteries Ana Torres", mode="off", boost_by_type={"person": (0.4, 0.4)})
     assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4, rel=0.01)] * 2
 
 
 async def test_hits_boosted_above_1_are_in_the_order_of_their_uncapped_scores(notes: Tenant, ana: UUID) -> None:
     boosts = {"person": (1.0, 9.0)}
     await notes.add("Ana Torres. Harbour lights: Ana Torres and Anita counted all of them.", "ana-4")
-    answer = await asked(notes, "harbour lights Ana Torres", hierarchy="off", boost_by_type=boosts)
+    answer = await asked(notes, "harbour lights Ana Torres", mode="off", boost_by_type=boosts)
     uncapped = [hit.boost.score_before * hit.boost.factor for hit in answer.hits if hit.boost]
     assert len([score for score in uncapped if score > 1]) >= 2
     assert uncapped == sorted(uncapped, reverse=True)
@@ -232,7 +232,7 @@ async def test_cached_matches_expire_with_the_next_change(notes: Tenant, ana: UU
     await notes.add("Ana Torres learnt to splice.", "ana-4")
     assert "ana-4" in uris(await asked(notes, "Ana Torres", cache=cache))[:4]
     await entities.remove(ana, notes.user_id, db=notes.db)
-    assert (await asked(notes, "Ana Torres", cache=cache)).pass1_entities == ()
+    assert (await asked(notes, "Ana Torres", cache=cache)).entities == ()
 
 
 async def test_entities_of_another_user_do_not_guide(notes: Tenant, ana: UUID, database: Any) -> None:
@@ -241,7 +241,7 @@ async def test_entities_of_another_user_do_not_guide(notes: Tenant, ana: UUID, d
     stranger = harness.Tenant(database)
     await stranger.add_all({"own": "Somebody called Ana Torres rang."})
     answer = await asked(stranger, "Ana Torres", cache=cache)
-    assert (answer.search_mode, answer.pass1_entities, uris(answer)) == ("flat", (), ["own"])
+    assert (answer.search_mode, answer.entities, uris(answer)) == ("flat", (), ["own"])
 
 
 async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_documents_are_linked(
@@ -250,15 +250,15 @@ async def test_scores_are_on_the_scale_of_the_unguided_search_however_many_docum
     await tenant.add_all({f"log-{n}": f"Ana Torres wrote entry {n} about weather." for n in range(230)})
     await tenant.add("Anchors in the harbour, by Ben Okafor.", "anchors")
     await linking.add_entities(tenant, linking.person("Ana Torres"))
-    flat = await asked(tenant, "Ana Torres on entry 7", limit=50, hierarchy="off", boost=False)
-    guided = await asked(tenant, "Ana Torres on entry 7", limit=50, hierarchy="force", boost=False)
+    flat = await asked(tenant, "Ana Torres on entry 7", limit=50, mode="off", boost=False)
+    guided = await asked(tenant, "Ana Torres on entry 7", limit=50, mode="force", boost=False)
     assert explained(guided)["pass2"]["linked_documents"] == 230
     before = {hit.candidate.chunk_id: hit.candidate.score for hit in flat.hits}
     found = [hit for hit in guided.hits if hit.candidate.chunk_id in before]
     assert len(found) > 10
     for hit in found:
-        assert hit.parent is not None
-        assert hit.parent.doc_score == pytest.approx(before[hit.candidate.chunk_id])
+        assert hit.guidance is not None
+        assert hit.guidance.doc_score == pytest.approx(before[hit.candidate.chunk_id])
     assert len(guided.hits) == 50
 
 
@@ -287,10 +287,10 @@ async def test_a_role_and_facts_are_found_by_meaning_and_not_by_questions_about_
         linking.person("Ben Okafor", role="legal counsel", facts=("Reviews contracts.",)),
     )
     answer = await asked(minilm_tenant, "who looks after invoices?")
-    assert [(match.name, match.matched_by) for match in answer.pass1_entities] == [("Ana Torres", "description")]
+    assert [(match.name, match.matched_by) for match in answer.entities] == [("Ana Torres", "description")]
     assert answer.search_mode == "two_pass"
-    flat = uris(await asked(minilm_tenant, "who looks after invoices?", hierarchy="off"))
+    flat = uris(await asked(minilm_tenant, "who looks after invoices?", mode="off"))
     assert all(uris(answer).index(uri) <= flat.index(uri) for uri in ("ana-1", "ana-2"))
-    assert {hit.candidate.uri for hit in answer.hits if hit.parent and hit.parent.entity_id} == {"ana-1", "ana-2"}
+    assert {hit.candidate.uri for hit in answer.hits if hit.guidance and hit.guidance.entity_id} == {"ana-1", "ana-2"}
     for question in ("who won the match yesterday?", "who broke the coffee machine?", "which lime mortar do we use?"):
         assert (await asked(minilm_tenant, question)).search_mode == "flat", question

@@ -92,7 +92,7 @@ async def test_words_about_one_namesake_prefer_that_one_and_its_documents(
     tenant: Tenant, johns: tuple[UUID, UUID], query: str, first: int
 ) -> None:
     answer = await asked(tenant, query)
-    people = [match for match in answer.pass1_entities if match.type == "person"]
+    people = [match for match in answer.entities if match.type == "person"]
     assert [match.entity_id for match in people] == [johns[first], johns[1 - first]]
     assert people[0].score == 1.0
     assert 0.5 <= people[1].score < 0.9
@@ -106,7 +106,7 @@ async def test_namesakes_that_nothing_tells_apart_share_and_are_boosted_once(
     tenant: Tenant, johns: tuple[UUID, UUID]
 ) -> None:
     answer = await asked(tenant, "what did John Smith plan?")
-    people = [match for match in answer.pass1_entities if match.type == "person"]
+    people = [match for match in answer.entities if match.type == "person"]
     assert [match.score for match in people] == [1.0, 1.0]
     (both,) = [hit for hit in answer.hits if hit.candidate.uri == "both"]
     assert both.boost is not None

@@ -97,7 +97,7 @@ async def test_names_that_occur_in_the_text_are_stored_and_linked_and_go_with_th
     links = await linking.of_name(owner, tenant, "Ana Silva", "metadata")
     assert links == {("note", 0, "text", 2), ("note", 0, "metadata", 1), ("older", 0, "text", 1)}
     answer = await linking.asked(tenant, "what did the lead mason sign?")
-    assert ("Ana Silva", "role") in {(match.name, match.matched_by) for match in answer.pass1_entities}
+    assert ("Ana Silva", "role") in {(match.name, match.matched_by) for match in answer.entities}
     assert (await tenant.add(TEXT, "note", title="Minutes")).status == "unchanged"
     assert await _run_job(tenant, services) is None, "an unchanged document is not asked about again"
     async with tenant.db.reading(tenant.user_id) as reading:

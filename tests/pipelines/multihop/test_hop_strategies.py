@@ -230,7 +230,7 @@ async def test_headings_are_not_entities_and_do_not_guide(shelf: Shelf) -> None:
     assert {entity.name for entity in listed} == {"Silent Harbour", "Almanac"}
     assert await entities.find("Ilse Brandt", shelf.user_id, db=shelf.db, limit=9) == []
     answer = await shelf.ask("Ilse Brandt")
-    assert (answer.pass1_entities, answer.search_mode) == ((), "flat")
+    assert (answer.entities, answer.search_mode) == ((), "flat")
 
 
 async def test_a_title_that_is_a_heading_elsewhere_keeps_its_links(shelf: Shelf) -> None:

@@ -145,7 +145,7 @@ async def test_another_request_cannot_use_a_cursor(archive: Tenant) -> None:
         {"mode": "lexical"},
         {"candidates": 99},
         {"filters": Filters(metadata={"a": 1})},
-        {"guidance": Guidance(hierarchy="off")},
+        {"guidance": Guidance(mode="off")},
         {"group_size": 3},
         {"user_id": harness.new_user()},
     ]

@@ -224,7 +224,7 @@ async def test_reranked_hits_keep_their_entity_links(tenant: Tenant) -> None:
     answer = await asked(tenant, text="What did Ana Torres do?", rerank="cosine", mmr=True, explain=True, limit=4)
     assert answer.search_mode == "two_pass"
     assert set(uris(answer)[:1]) <= {"ana", "ana-2"}
-    assert all(hit.parent is not None for hit in answer.hits)
-    led = [hit for hit in answer.hits if hit.parent and hit.parent.score]
+    assert all(hit.guidance is not None for hit in answer.hits)
+    led = [hit for hit in answer.hits if hit.guidance and hit.guidance.score]
     assert {hit.candidate.uri for hit in led} == {"ana", "ana-2"}
     assert all(hit.boost is not None and hit.explain and {"rerank", "mmr"} <= hit.explain.keys() for hit in led)
