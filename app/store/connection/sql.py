@@ -10,18 +10,22 @@ Lines between `-- if a or b` (or `-- unless a or b`) and `-- end` belong to the 
 asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a folder `fragments`, whose binds and
 parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
 section without end are errors.
+
+A long statement is composed: `ctes/name.sql` holds one or several CTEs, separated by commas, that make one step of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Literal, get_args
 
 import sqlalchemy as sa
 
+Kind = Literal["statements", "ctes", "fragments"]
 FOLDER = Path(__file__).parents[1]
 DEEPEST = 5
 """How many fragments may include one another."""
@@ -37,20 +41,35 @@ _LIKE_A_DIRECTIVE = re.compile(r"--\s*(?:if|unless|else|elif|elsif|end|endif)\b"
 
 @dataclass(frozen=True, slots=True)
 class StatementSource:
-    """A statement or fragment as written: its declarations, and its lines with fragments included."""
+    """A statement or fragment as written: its declarations, and its lines with fragments included.
+
+    `ctes` are the lines of the files of CTEs that a statement is composed of.
+    """
 
     binds: Mapping[str, str]
     parts: frozenset[str]
     arguments: tuple[str, ...]
     lines: tuple[str, ...]
+    ctes: tuple[tuple[str, ...], ...] = ()
+
+    def compiled(self, *parts: str) -> sa.TextClause:
+        """The statement with the parts asked for. Raises ValueError for a part that it does not declare."""
+        unknown = set(parts) - self.parts
+        if unknown:
+            raise ValueError(f"unknown parts: {sorted(unknown)}")
+        *ctes, own = ("\n".join(_kept(lines, frozenset(parts))).strip() for lines in (*self.ctes, self.lines))
+        kept = ",\n".join(cte for cte in ctes if cte)
+        body = f"WITH\n{kept}\n{own}" if kept else own
+        return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], self.binds[bind[1]]), body))
 
 
 @cache
-def files(*, fragments: bool = False) -> Mapping[str, Path]:
-    """The files of all statements by name, or of all fragments. Raises ValueError where two have one name."""
+def files(kind: Kind = "statements") -> Mapping[str, Path]:
+    """The files of one kind by name. Raises ValueError where two have one name."""
     found: dict[str, Path] = {}
     for path in sorted(FOLDER.rglob("*.sql")):
-        if path.parent.name == "migrations" or (path.parent.name == "fragments") != fragments:
+        folder = path.parent.name
+        if folder == "migrations" or (folder if folder in get_args(Kind) else "statements") != kind:
             continue
         if path.stem in found:
             raise ValueError(f"two files have the name {path.name}: {found[path.stem]} and {path}")
@@ -59,20 +78,24 @@ def files(*, fragments: bool = False) -> Mapping[str, Path]:
 
 
 @cache
-def statement(name: str, *parts: str) -> sa.TextClause:
-    """The statement in `<name>.sql` with the parts asked for. Raises ValueError for a part that it does not declare."""
-    return _compiled(load(name), parts)
+def statement(name: str | tuple[str, ...], *parts: str) -> sa.TextClause:
+    """The statement in `<name>.sql` with the parts asked for. Raises ValueError for a part that it does not declare.
+
+    Several names are those of the files of CTEs that it is composed of, in their order, and last its own.
+    """
+    return load(name).compiled(*parts)
 
 
 @cache
-def load(name: str) -> StatementSource:
-    """The checked source of `<name>.sql`. Raises ValueError where it contradicts its declarations."""
-    return parse(files()[name].read_text(encoding="utf-8"))
+def load(name: str | tuple[str, ...]) -> StatementSource:
+    """The checked source of a statement; see `statement`. Raises ValueError where it contradicts its declarations."""
+    *ctes, own = (name,) if isinstance(name, str) else name
+    return _composed([_read("ctes", cte) for cte in ctes], _read("statements", own))
 
 
 def compiled(source: str, *parts: str) -> sa.TextClause:
     """A statement from its source text; see `statement`."""
-    return _compiled(parse(source), parts)
+    return parse(source).compiled(*parts)
 
 
 def parse(source: str) -> StatementSource:
@@ -98,18 +121,23 @@ def parse(source: str) -> StatementSource:
     return found
 
 
-def _compiled(source: StatementSource, parts: tuple[str, ...]) -> sa.TextClause:
-    unknown = set(parts) - source.parts
-    if unknown:
-        raise ValueError(f"unknown parts: {sorted(unknown)}")
-    body = "\n".join(_kept(source, frozenset(parts))).strip()
-    return sa.text(_USED_BIND.sub(lambda bind: _cast(bind[1], source.binds[bind[1]]), body))
+def _read(kind: Kind, name: str) -> StatementSource:
+    return parse(files(kind)[name].read_text(encoding="utf-8"))
 
 
-def _kept(source: StatementSource, parts: frozenset[str]) -> Iterator[str]:
+def _composed(ctes: Sequence[StatementSource], own: StatementSource) -> StatementSource:
+    """The statement after its CTEs, with the declarations of all."""
+    binds: dict[str, str] = {}
+    for source in (*ctes, own):
+        _declare(binds, source.binds)
+    parts = own.parts.union(*(cte.parts for cte in ctes))
+    return replace(own, binds=binds, parts=parts, ctes=tuple(cte.lines for cte in ctes))
+
+
+def _kept(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str]:
     """The lines of the sections that `parts` ask for, without comments."""
     wanted = [True]
-    for line in source.lines:
+    for line in lines:
         directive = _directive(line)
         if directive is None:
             if wanted[-1] and not _is_comment(line):
@@ -124,7 +152,7 @@ def _kept(source: StatementSource, parts: frozenset[str]) -> Iterator[str]:
 def _expanded(source: str, depth: int) -> StatementSource:
     """Declarations and lines, with the fragments that they include."""
     lines = source.splitlines()
-    begin = next((place for place, line in enumerate(lines) if not _is_comment(line)), len(lines))
+    begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
     binds = {match[1]: match[2] for line in header if (match := _BIND.match(line))}
     parts = {match[1] for line in header if (match := _PART.match(line))}
@@ -145,7 +173,7 @@ def _expanded(source: str, depth: int) -> StatementSource:
 def _included(call: re.Match[str], binds: dict[str, str], parts: set[str], depth: int) -> str:
     """The text of a fragment with its arguments filled in; its binds and parts are added to `binds` and `parts`."""
     name, given = call[1], [value.strip() for value in (call[2] or "").split(",") if value.strip()]
-    path = files(fragments=True).get(name)
+    path = files("fragments").get(name)
     if path is None or depth >= DEEPEST:
         raise ValueError(f"no such fragment, or included too deeply: {name}")
     fragment = _expanded(path.read_text(encoding="utf-8"), depth + 1)
@@ -153,9 +181,7 @@ def _included(call: re.Match[str], binds: dict[str, str], parts: set[str], depth
         raise ValueError(f"the fragment {name} takes {len(fragment.arguments)} arguments, not {len(given)}")
     _check(f"arguments of {name}", set(fragment.arguments), _USED_ARGUMENT, fragment.lines)
     _check(f"binds of {name}", set(fragment.binds), _USED_BIND, fragment.lines)
-    for bind, kind in fragment.binds.items():
-        if binds.setdefault(bind, kind) != kind:
-            raise ValueError(f"the bind {bind} is {binds[bind]}, and {kind} in the fragment {name}")
+    _declare(binds, fragment.binds)
     parts |= fragment.parts
     values = dict(zip(fragment.arguments, given, strict=True))
     lines = [line for line in fragment.lines if _directive(line) or not _is_comment(line)]
@@ -163,6 +189,13 @@ def _included(call: re.Match[str], binds: dict[str, str], parts: set[str], depth
         raise ValueError(f"the fragment {name} does not begin and end with SQL")
     text = "\n".join(lines)
     return _USED_ARGUMENT.sub(lambda argument: values[argument[1]], text)
+
+
+def _declare(binds: dict[str, str], more: Mapping[str, str]) -> None:
+    """Add the types of `more` to those of `binds`. Raises ValueError for a bind that has another type there."""
+    for bind, kind in more.items():
+        if binds.setdefault(bind, kind) != kind:
+            raise ValueError(f"the bind {bind} is declared as {binds[bind]} and as {kind}")
 
 
 def _check(what: str, declared: set[str], pattern: re.Pattern[str], lines: tuple[str, ...]) -> None:

@@ -28,6 +28,24 @@ EXACT_FACTOR_FILTERED = 10.0
 SPEND = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
+LEGS = (
+    "query_vector",
+    "corpus",
+    "excluded_chunks",
+    "hidden_chunks",
+    "scope",
+    "strict_chunks",
+    "excluded_queries",
+    "terms",
+    "scored",
+    "text_leg",
+    "vector_leg",
+    "fused",
+)
+"""The CTEs of both legs and their fusion, in their order."""
+
+HYBRID = (*LEGS, "best", "hybrid")
+
 PLAIN = frozenset({"vector", "text"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
@@ -47,13 +65,15 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     return _result(list(await db.execute(statement, binds)), request)
 
 
-def prepared(request: HybridRequest, *parts: str, stored: int = 0) -> tuple[sa.TextClause, dict[str, Any]]:
+def prepared(
+    request: HybridRequest, *parts: str, stored: int = 0, names: tuple[str, ...] = HYBRID
+) -> tuple[sa.TextClause, dict[str, Any]]:
     """The statement with the parts that the request needs and the given ones, and its binds.
 
-    `stored` is the number of rows in the HNSW graph.
+    `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement.
     """
     filtering = filters.binds(request.filters)
-    statement = sql.statement("hybrid", *needed_parts(request), *filtering, *parts)
+    statement = sql.statement(names, *needed_parts(request), *filtering, *parts)
     return statement, {**_binds(request, stored), **filtering}
 
 

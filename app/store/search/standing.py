@@ -1,6 +1,6 @@
 """Reads where one chunk stands in a search: its exact ranks in both legs, and the conditions that it does not meet.
 
-Runs `hybrid.sql` with the part `standing`, `conditions_of_document.sql` and `phrases_in_chunk.sql`.
+Runs `standing.sql`, `conditions_of_document.sql` and `phrases_in_chunk.sql`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from app.store.search import recall
 
 MOST_COMPARED = 100_000
 """Vectors with which that of a chunk is compared; beyond them its rank is a lower bound."""
+
+STANDING = (*recall.LEGS, "asked", "asked_vector", "asked_text", "standing", "standing")
+"""The statement that ranks one chunk."""
 
 _c, _d = tables.chunks.c, tables.documents.c
 
@@ -66,8 +69,8 @@ async def chunk_ids(
 
 async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Standing:
     """The chunk's standing among the chunks in the request's scope; the chunk itself need not be in it."""
-    parts = ("standing", "hidden") if db.has_hidden else ("standing",)
-    statement, binds = recall.prepared(request, *parts, stored=db.graph_rows)
+    hidden = ("hidden",) if db.has_hidden else ()
+    statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=STANDING)
     await db.use_custom_plans()
     row = (await db.execute(statement, {**binds, "chunk_id": chunk_id, "most_compared": MOST_COMPARED})).one()
     return Standing(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
+import statements
 
 from app.store.connection import sql
 
@@ -50,12 +54,65 @@ def test_a_fragment_adds_its_binds_and_replaces_its_arguments():
 
 
 def test_a_bind_of_another_type_than_in_the_fragment_is_refused():
-    with pytest.raises(ValueError, match="the bind user_id is bigint, and text"):
+    with pytest.raises(ValueError, match="the bind user_id is declared as bigint and as text"):
         sql.compiled("-- A.\n-- :user_id bigint\nSELECT :user_id, {{document_passes e}}")
 
 
-@pytest.mark.parametrize("path", sorted(sql.files(fragments=True).values()), ids=lambda path: path.stem)
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Writes files of a store of their own."""
+
+    def write(**texts: str) -> None:
+        for name, text in texts.items():
+            kind, _, stem = name.rpartition("__")
+            (tmp_path / kind).mkdir(exist_ok=True)
+            (tmp_path / kind / f"{stem}.sql").write_text(text, encoding="utf-8")
+
+    monkeypatch.setattr(sql, "FOLDER", tmp_path)
+    for remembered in (sql.files, sql.load, sql.statement):
+        remembered.cache_clear()
+    yield write
+    for remembered in (sql.files, sql.load, sql.statement):
+        remembered.cache_clear()
+
+
+def test_a_statement_is_composed_of_the_ctes_that_have_text_with_the_parts_asked_for(files):
+    files(
+        ctes__a="-- A.\n-- part some\n-- if some\na AS (SELECT 1)\n-- end",
+        ctes__b="-- B.\n-- part some\n-- :n bigint\n-- if some\nb AS (SELECT 2),\n-- end\nc AS (SELECT :n)",
+        own="-- Own.\n-- :x text\nSELECT :x",
+    )
+    found = sql.load(("a", "b", "own"))
+    assert (found.binds, found.parts) == ({"n": "bigint", "x": "text"}, {"some"})
+    composed = {parts: " ".join(str(sql.statement(("a", "b", "own"), *parts)).split()) for parts in ((), ("some",))}
+    last = "c AS (SELECT CAST(:n AS bigint)) SELECT CAST(:x AS text)"
+    assert composed[()] == f"WITH {last}"
+    assert composed["some",] == f"WITH a AS (SELECT 1), b AS (SELECT 2), {last}"
+    assert str(sql.statement(("a", "own"))) == "SELECT CAST(:x AS text)"
+
+
+def test_each_file_of_a_composed_statement_is_checked_and_no_bind_has_two_types(files):
+    own = "-- Own.\n-- :x text\nSELECT :x"
+    files(ctes__a="-- A.\na AS (SELECT :x)", ctes__b="-- B.\n-- :x uuid\nb AS (SELECT :x)", own=own)
+    with pytest.raises(ValueError, match="binds differ"):
+        sql.load(("a", "own"))
+    with pytest.raises(ValueError, match="the bind x is declared as uuid and as text"):
+        sql.load(("b", "own"))
+    with pytest.raises(ValueError, match="unknown parts"):
+        sql.statement("own", "some")
+
+
+@pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)
 def test_every_fragment_is_used_and_has_a_description(path):
-    users = [user.read_text(encoding="utf-8") for user in (*sql.files().values(), *sql.files(fragments=True).values())]
+    kinds: tuple[sql.Kind, ...] = ("statements", "ctes", "fragments")
+    users = [user.read_text(encoding="utf-8") for kind in kinds for user in sql.files(kind).values()]
     assert any(f"{{{{{path.stem}{after}" in user for user in users for after in " }")
     assert path.read_text(encoding="utf-8").startswith("-- ")
+
+
+@pytest.mark.parametrize("path", sorted(sql.files("ctes").values()), ids=lambda path: path.stem)
+def test_every_file_of_ctes_is_used_and_has_its_purpose_and_its_columns(path):
+    assert any(path.stem in names[:-1] for names in statements.COMPOSED)
+    purpose, *header = itertools.takewhile(lambda line: line.startswith("--"), path.read_text("utf-8").splitlines())
+    assert re.match(r"-- [A-Z].{10,}", purpose)
+    assert any(line.startswith("-- Columns: ") for line in header)

@@ -11,6 +11,7 @@ import re
 
 import asyncpg
 import pytest
+import statements
 
 from app.store.connection import sql
 from app.store.schema import tables
@@ -207,22 +208,13 @@ async def test_the_text_and_containment_operators_keep_their_index_under_row_lev
     assert {row["proname"] for row in rows} == {"ts_match_vq", "jsonb_contains"}
 
 
-STATEMENTS = sorted(sql.files())
+STATEMENTS = sorted(statements.SOURCES)
 OF_THE_OWNER = (
     *("catalogue_", "users_", "repair_postings", "role", "owner", "restrictions"),
     *("reembed_gaps", "reembed_corpus", "health_leakproof", "health_server"),
 )
 """Prefixes of statements on the server, the schema or whole users, which no request runs."""
 ABOUT_TENANTS = [name for name in STATEMENTS if not name.startswith(OF_THE_OWNER)]
-
-
-def _body(name: str) -> str:
-    """The statement with its fragments and all of its parts."""
-    return _without_comments("\n".join(sql.load(name).lines))
-
-
-def _without_comments(source: str) -> str:
-    return re.sub(r"--.*$", "", source, flags=re.MULTILINE).strip()
 
 
 def _objections(body: str) -> set[str]:
@@ -274,9 +266,9 @@ def _unbound(flat: str) -> set[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", STATEMENTS)
 def test_a_statement_casts_each_of_its_binds(name) -> None:
-    source = sql.load(name)
+    source = statements.SOURCES[name]
     chosen = [parts for few in range(3) for parts in itertools.combinations(source.parts, few)]
-    every = "".join(str(sql.statement(name, *parts)) for parts in (*chosen, tuple(source.parts)))
+    every = "".join(str(source.compiled(*parts)) for parts in (*chosen, tuple(source.parts)))
     assert all(re.search(rf"CAST\(:{bind} AS ", every) for bind in source.binds)
 
 
@@ -288,7 +280,7 @@ def test_a_statement_begins_with_its_purpose(name) -> None:
 
 @pytest.mark.parametrize("name", ABOUT_TENANTS)
 def test_a_statement_could_run_on_one_shard(name) -> None:
-    assert _objections(_body(name)) == set()
+    assert _objections(statements.text(statements.SOURCES[name])) == set()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,7 @@
+-- Selects the chunk whose standing is asked for.
+-- Columns: chunk_no.
+-- :user_id text  owner of the rows
+-- :chunk_id uuid  the chunk
+asked AS MATERIALIZED (
+    SELECT c.chunk_no FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+)

@@ -1,0 +1,30 @@
+-- Selects the best rows of the fusion with their chunks.
+-- Columns: best: those of chunks, those of fused, score, place.
+-- :user_id text  owner of the rows
+-- :weight_vector float8  weight of the vector leg, 0 if it does not run
+-- :weight_text float8  weight of the text leg, 0 if it does not run
+-- :k float8  constant of RRF
+-- :convex boolean  true: order by the convex score; false: by RRF
+-- :min_vector_score float8  minimum cosine similarity; null: none
+-- :min_rrf_score float8  minimum RRF score; null: none
+-- :limit bigint  maximum number of hits
+top_rows AS MATERIALIZED (
+    SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
+    FROM fused AS f
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN :convex THEN f.convex_score ELSE f.rrf_score * (:k + 1) END
+               / (:weight_vector + :weight_text) AS score
+    ) AS s
+    WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
+      AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)
+    ORDER BY sort_key DESC, better_rank
+    FETCH FIRST (:limit) ROWS WITH TIES
+),
+best AS (
+    SELECT c.chunk_id, c.document_id, c.content, c.chunk_index, c.start_offset, c.end_offset, c.heading_path, w.*,
+           row_number() OVER (ORDER BY w.sort_key DESC, w.better_rank, c.chunk_id) AS place
+    FROM top_rows AS w
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = w.chunk_no
+    ORDER BY place
+    LIMIT :limit
+)

@@ -1,0 +1,26 @@
+-- Fuses the legs.
+--
+-- RRF is the sum of weight / (k + rank), ranks from 1; an absent leg adds nothing (Cormack et al. 2009). The convex
+-- score is the weighted sum of the legs' scaled scores (Bruch et al. 2023). The CTE is materialised, so that chunk_no is a
+-- plain column and the join after it can use an index under row-level security.
+-- Columns: fused: chunk_no, vector_score, vector_rank, text_score, text_rank, vector_scaled, text_scaled, rrf_score,
+--   convex_score.
+-- :weight_vector float8  weight of the vector leg, 0 if it does not run
+-- :weight_text float8  weight of the text leg, 0 if it does not run
+-- :k float8  constant of RRF
+fused AS MATERIALIZED (
+    SELECT l.*, coalesce(:weight_vector / (:k + l.vector_rank), 0) + coalesce(:weight_text / (:k + l.text_rank), 0) AS rrf_score,
+           :weight_vector * l.vector_scaled + :weight_text * l.text_scaled AS convex_score
+    FROM (
+        SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
+               v.score AS vector_score, v.rank AS vector_rank, t.score AS text_score, t.rank AS text_rank,
+               CASE WHEN v.rank IS NULL THEN 0
+                    ELSE coalesce((v.score - z.worst) / nullif(z.best - z.worst, 0), 1) END AS vector_scaled,
+               CASE WHEN t.rank IS NULL THEN 0
+                    ELSE coalesce(CAST(t.score AS float8) / nullif(z.best_text, 0), 1) END AS text_scaled
+        FROM vector_leg AS v
+        FULL OUTER JOIN text_leg AS t ON t.chunk_no = v.chunk_no
+        CROSS JOIN (SELECT (SELECT min(score) FROM vector_leg) AS worst, (SELECT max(score) FROM vector_leg) AS best,
+                           (SELECT max(score) FROM text_leg) AS best_text) AS z
+    ) AS l
+)

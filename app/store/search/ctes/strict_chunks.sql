@@ -1,0 +1,60 @@
+-- Selects the chunks that have all of the words of the phrases and required words by the user's postings. The text leg
+-- tests the phrases themselves in the order of the scores. An index of the tsvectors would hold those of all users.
+-- Columns: strict_queries: config, query; strict_scope: nominated (false: strict_chunks does not apply); strict_chunks:
+--   chunk_no.
+-- part strict  phrases and required words
+-- :user_id text  owner of the rows
+-- :strict_folded text[]  phrases and required words, accents folded
+-- :strict_plain text[]  phrases and required words, accents kept
+-- if strict
+strict_queries AS MATERIALIZED (
+    SELECT p.config, CAST(string_agg('(' || CAST(p.query AS text) || ')', ' & ') AS tsquery) AS query
+    FROM (
+        {{phrase_queries :strict_folded, :strict_plain}}
+    ) AS p
+    GROUP BY p.config
+),
+-- the chunks of a configuration that drops all of the words need nothing, so that none can be left out
+strict_scope AS MATERIALIZED (
+    SELECT NOT EXISTS (SELECT unnest(u.configs) EXCEPT SELECT q.config FROM strict_queries AS q) AS nominated
+    FROM corpus AS u
+),
+strict_words AS MATERIALIZED (
+    SELECT q.config, w.lexeme COLLATE "C" AS lexeme, count(*) OVER of_config AS needed, row_number() OVER rarest_first AS place
+    FROM strict_queries AS q
+    CROSS JOIN LATERAL (
+        SELECT DISTINCT t.lexeme
+        FROM unnest(:strict_folded, :strict_plain) AS p (folded, plain)
+        CROSS JOIN LATERAL unnest(to_tsvector(CAST(q.config AS regconfig), {{text_for q.config, p.folded, p.plain}})) AS t
+    ) AS w
+    LEFT JOIN LATERAL (
+        SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+    ) AS l ON true
+    WHERE (SELECT nominated FROM strict_scope)
+    WINDOW of_config AS (PARTITION BY q.config), rarest_first AS (PARTITION BY q.config ORDER BY coalesce(l.df, 0), w.lexeme)
+),
+rarest_chunks AS MATERIALIZED (
+    SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
+    FROM strict_words AS r
+    CROSS JOIN LATERAL (
+        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+    ) AS p
+    WHERE r.place = 1
+),
+strict_chunks AS MATERIALIZED (
+    SELECT r.chunk_no FROM rarest_chunks AS r WHERE r.needed = 1
+    UNION ALL
+    SELECT o.chunk_no
+    FROM (
+        SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
+        FROM strict_words AS r
+        CROSS JOIN LATERAL (
+            SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+        ) AS p
+        WHERE r.place > 1
+    ) AS o
+    WHERE (o.config, o.chunk_no) IN (SELECT r.config, r.chunk_no FROM rarest_chunks AS r)
+    GROUP BY o.config, o.needed, o.chunk_no
+    HAVING count(*) = o.needed - 1
+)
+-- end

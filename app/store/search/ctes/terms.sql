@@ -1,0 +1,60 @@
+-- Computes the terms of the text leg with the factors of their BM25 scores, and which of them generate candidates.
+--
+-- Up to `spend` postings of the rarest terms generate candidates; more frequent terms only add to their scores, unless
+-- the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as candidates). Within
+-- `spend`, and always with filters or strict words, the score is the exact sum (docs/decisions/0001).
+-- Columns: terms: lexeme, times (in the query), df, idf, weight, per_token, generates.
+-- part text  the text leg
+-- part filtered  filters on documents
+-- part strict  phrases and required words
+-- part excluding  words and phrases that no hit may contain
+-- part exclusions  chunks that are excluded from the hits
+-- part hidden  postings of chunks that are not visible
+-- :user_id text  owner of the rows
+-- :words_folded text  words scored by BM25, accents folded
+-- :words_plain text  words scored by BM25, accents kept
+-- :spend bigint  postings that may generate candidates of the text leg
+-- :candidates bigint  maximum number of chunks that a leg passes to the fusion
+-- if text
+query_words AS MATERIALIZED (
+    SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
+    FROM corpus AS u
+    CROSS JOIN LATERAL unnest(u.configs) AS g (config)
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
+        {{text_for g.config, :words_folded, :words_plain}})) AS t
+    GROUP BY t.lexeme
+),
+terms AS MATERIALIZED (
+    SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
+           sum(q.df) OVER rarest_first <= q.spend
+           OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
+    FROM (
+        SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
+               ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
+               CAST(0.9 / nullif(u.average_length, 0) AS real) AS per_token,
+-- if filtered or strict or excluding
+               u.chunks * 1e6 AS spend,
+-- end
+-- unless filtered or strict or excluding
+               :spend AS spend,
+-- end
+               :candidates
+-- if exclusions
+               + (SELECT count(*) FROM excluded_chunks)
+-- end
+-- if hidden
+               + (SELECT h.chunks FROM hidden AS h)
+-- end
+               AS needed
+        FROM corpus AS u
+        CROSS JOIN query_words AS w
+        LEFT JOIN stepwell.lexemes AS l ON l.user_id = :user_id AND l.lexeme = w.lexeme
+    ) AS q
+    WINDOW rarest_first AS (ORDER BY q.df, q.lexeme)
+)
+-- end
+-- unless text
+terms AS MATERIALIZED (
+    SELECT CAST(NULL AS text) AS lexeme, 0 AS df, CAST(0 AS float8) AS idf, 0 AS times WHERE false
+)
+-- end

@@ -1,0 +1,41 @@
+-- Selects the best chunks by BM25, or none without the text leg.
+-- Columns: text_leg: chunk_no, score, rank.
+-- part text  the text leg
+-- part filtered  filters on documents
+-- part strict  phrases and required words
+-- part excluding  words and phrases that no hit may contain
+-- :user_id text  owner of the rows
+-- :candidates bigint  maximum number of chunks that a leg passes to the fusion
+-- if text
+text_leg AS MATERIALIZED (
+    SELECT f.chunk_no, f.score, row_number() OVER (ORDER BY f.score DESC, f.chunk_no) AS rank
+    FROM (
+-- unless filtered or strict or excluding
+        SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no LIMIT :candidates
+-- end
+-- if filtered or strict or excluding
+        SELECT o.chunk_no, o.score
+        FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
+        WHERE true
+-- if filtered
+          AND ((SELECT small FROM scope) OR (
+                SELECT {{document_passes c}}
+                FROM stepwell.chunks AS c
+                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
+-- end
+-- if strict
+          AND {{passes_strict o}}
+-- end
+-- if excluding
+          AND NOT {{contains_excluded o}}
+-- end
+        LIMIT :candidates
+-- end
+    ) AS f
+)
+-- end
+-- unless text
+text_leg AS MATERIALIZED (
+    SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS real) AS score, CAST(NULL AS bigint) AS rank WHERE false
+)
+-- end

@@ -1,0 +1,64 @@
+-- Selects the nearest chunks, through the HNSW graph or exactly, or none without the vector leg. The condition on `small`
+-- makes one of the two empty.
+-- Columns: vector_leg: chunk_no, score (cosine similarity), rank.
+-- part vector  the vector leg
+-- part filtered  filters on documents
+-- part excluding  words and phrases that no hit may contain
+-- part exclusions  chunks that are excluded from the hits
+-- :user_id text  owner of the rows
+-- :candidates bigint  maximum number of chunks that a leg passes to the fusion
+-- if vector
+nearest_by_index AS MATERIALIZED (
+    SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+    FROM stepwell.embeddings AS e
+    WHERE e.user_id = :user_id AND NOT (SELECT small FROM scope)
+-- if exclusions
+      AND e.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
+-- end
+-- if filtered
+      AND {{document_passes e}}
+-- end
+-- if excluding
+      AND NOT {{contains_excluded e}}
+-- end
+    ORDER BY e.embedding <=> (SELECT q.vector FROM query_vector AS q), e.chunk_no
+    LIMIT :candidates
+),
+nearest_exactly AS MATERIALIZED (
+    SELECT o.chunk_no, o.distance
+    FROM (
+        SELECT n.chunk_no, n.distance
+        FROM (
+-- if filtered
+            SELECT a.chunk_no, a.distance FROM filtered_chunks AS a
+-- end
+-- unless filtered
+            SELECT e.chunk_no, e.embedding <=> (SELECT q.vector FROM query_vector AS q) AS distance
+            FROM stepwell.embeddings AS e
+            WHERE e.user_id = :user_id AND (SELECT small FROM scope)
+            OFFSET 0
+-- end
+        ) AS n
+-- if exclusions
+        WHERE n.chunk_no NOT IN (SELECT x.chunk_no FROM excluded_chunks AS x)
+-- end
+        ORDER BY n.distance, n.chunk_no
+-- unless excluding
+        LIMIT :candidates
+-- end
+    ) AS o
+-- if excluding
+    WHERE NOT {{contains_excluded o}}
+    LIMIT :candidates
+-- end
+),
+vector_leg AS MATERIALIZED (
+    SELECT n.chunk_no, 1 - n.distance AS score, row_number() OVER (ORDER BY n.distance, n.chunk_no) AS rank
+    FROM (SELECT chunk_no, distance FROM nearest_by_index UNION ALL SELECT chunk_no, distance FROM nearest_exactly) AS n
+)
+-- end
+-- unless vector
+vector_leg AS MATERIALIZED (
+    SELECT CAST(NULL AS bigint) AS chunk_no, CAST(NULL AS float8) AS score, CAST(NULL AS bigint) AS rank WHERE false
+)
+-- end
