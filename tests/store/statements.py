@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from app.store.connection import sql
-from app.store.search import recall, standing
+from app.store.search import passages, recall
 
-COMPOSED = (recall.HYBRID, standing.STANDING)
+COMPOSED = (recall.HYBRID, passages.RANKS_OF_CHUNK)
 """The names of the files of each statement that is composed of CTEs; the last is that of the statement."""
 
 SOURCES: Mapping[str, sql.StatementSource] = {

@@ -13,8 +13,8 @@ from app.shapes import Candidate, Filters, HybridRequest, IndexText, Leg, LegPla
 from app.store.connection.transactions import Reading, retry_read
 from app.store.documents import chunks, filters
 from app.store.documents.filters import NamedCondition
-from app.store.search import recall, standing
-from app.store.search.standing import Standing, TestedConditions
+from app.store.search import passages, recall
+from app.store.search.passages import LegRanks, TestedConditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ async def read(trial: Trial, chunk_ids: Sequence[UUID], context: SearchContext) 
             parsed, lexical = trial.recalled.parsed, request.lexical or LexicalQuery(IndexText("", ""))
             conditions = await _conditions(db, request, chunk)
             strict = (*parsed.required, *parsed.phrases)
-            contains = await standing.contained(db, chosen, (*lexical.strict, *lexical.excluded))
+            contains = await passages.contained(db, chosen, (*lexical.strict, *lexical.excluded))
             required, excluded = contains[: len(lexical.strict)], contains[len(lexical.strict) :]
             facts = PassageFacts(
                 chunk=chunk,
@@ -124,7 +124,7 @@ def _within(request: HybridRequest, document_id: UUID, excluded: set[UUID]) -> H
 
 async def _conditions(db: Reading, request: HybridRequest, chunk: Candidate) -> tuple[TestedCondition, ...]:
     named = list(filters.named_conditions(request.filters))
-    tested = await standing.conditions(db, chunk.document_id, named) if named else None
+    tested = await passages.conditions(db, chunk.document_id, named) if named else None
     if tested is None:
         return ()
     return tuple(
@@ -159,7 +159,7 @@ async def _legs(db: Reading, trial: Trial, facts: PassageFacts) -> tuple[LegPlac
         words = by_id.get(facts.chunk_id, words)
     unknown = [leg for leg in running if leg not in known and (leg == "vector" or words)]
     found = (
-        await standing.of_chunk(db, _in_legs(_in_scope(request, facts), unknown), facts.chunk_id) if unknown else None
+        await passages.leg_ranks(db, _in_legs(_in_scope(request, facts), unknown), facts.chunk_id) if unknown else None
     )
     return tuple(
         _leg(leg, trial, candidate if leg in known else found if leg in unknown else None, words) for leg in running
@@ -198,7 +198,7 @@ def filters_without(given: Filters, conditions: Sequence[NamedCondition]) -> Fil
     return replace(given, metadata=metadata, **left_out)
 
 
-def _leg(leg: Leg, trial: Trial, source: Candidate | Standing | None, words: frozenset[str]) -> LegPlace:
+def _leg(leg: Leg, trial: Trial, source: Candidate | LegRanks | None, words: frozenset[str]) -> LegPlace:
     count = trial.legs.vector_found if leg == "vector" else trial.legs.text_found
     scores = [score for one in trial.legs.candidates if (score := getattr(one, f"{leg}_score")) is not None]
     return LegPlace(
@@ -208,6 +208,6 @@ def _leg(leg: Leg, trial: Trial, source: Candidate | Standing | None, words: fro
         candidates=count,
         score=getattr(source, f"{leg}_score", None),
         entry_score=min(scores, default=None) if count >= trial.request.candidates else None,
-        exact=leg == "text" or not isinstance(source, Standing) or source.exact,
+        exact=leg == "text" or not isinstance(source, LegRanks) or source.exact,
         words=tuple(sorted(words)) if leg == "text" else None,
     )

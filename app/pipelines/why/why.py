@@ -25,7 +25,7 @@ from app.pipelines.why.placement_summary import Remedy
 from app.pipelines.why.trials import AnsweredSearch
 from app.shapes import Depth, PassageKey, Placement, Query, RequestChange, StepResult
 from app.store.connection.transactions import retry_read
-from app.store.search import standing
+from app.store.search import passages
 
 MAX_TRIALS = 8
 """Searches that are run to find the changes."""
@@ -68,7 +68,7 @@ async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
     identity = None if passage.uri is None else document_drafts.uri_identity(passage.uri)
     with context.timed("find"):
         async with context.services.db.searching(context.user_id) as reading:
-            return await standing.chunk_ids(
+            return await passages.chunk_ids(
                 reading,
                 chunk_id=passage.chunk_id,
                 document_id=passage.document_id,

@@ -40,11 +40,11 @@ LEGS = (
     "scored",
     "text_leg",
     "vector_leg",
-    "fused",
 )
-"""The CTEs of both legs and their fusion, in their order."""
+"""The CTEs of both legs, in their order."""
 
-HYBRID = (*LEGS, "best", "hybrid")
+HYBRID = (*LEGS, "fused", "best", "hybrid")
+"""The files of the statement: its CTEs in their order, and its own."""
 
 PLAIN = frozenset({"vector", "text"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""

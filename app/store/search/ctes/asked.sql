@@ -1,4 +1,4 @@
--- Selects the chunk whose standing is asked for.
+-- Selects the chunk that is to be ranked.
 -- Columns: chunk_no.
 -- :user_id text  owner of the rows
 -- :chunk_id uuid  the chunk

@@ -1,7 +1,4 @@
-"""Reads where one chunk stands in a search: its exact ranks in both legs, and the conditions that it does not meet.
-
-Runs `standing.sql`, `conditions_of_document.sql` and `phrases_in_chunk.sql`.
-"""
+"""Reads what a search finds in one passage: its exact ranks in both legs, and which conditions it meets."""
 
 from __future__ import annotations
 
@@ -23,14 +20,14 @@ from app.store.search import recall
 MOST_COMPARED = 100_000
 """Vectors with which that of a chunk is compared; beyond them its rank is a lower bound."""
 
-STANDING = (*recall.LEGS, "asked", "asked_vector", "asked_text", "standing", "standing")
-"""The statement that ranks one chunk."""
+RANKS_OF_CHUNK = (*recall.LEGS, "asked", "asked_vector", "asked_text", "ranks_of_chunk")
+"""The files of the statement that ranks one chunk: its CTEs in their order, and its own."""
 
 _c, _d = tables.chunks.c, tables.documents.c
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LegRanks:
     """A chunk's scores and ranks in both legs, as if their candidates were not cut.
 
     None in the vector leg if it does not run, and in the text leg if no term of the query yields the chunk. `exact` is
@@ -67,13 +64,13 @@ async def chunk_ids(
     return list(await db.scalars(query.order_by(_c.chunk_index)))
 
 
-async def of_chunk(db: Reading, request: HybridRequest, chunk_id: UUID) -> Standing:
-    """The chunk's standing among the chunks in the request's scope; the chunk itself need not be in it."""
+async def leg_ranks(db: Reading, request: HybridRequest, chunk_id: UUID) -> LegRanks:
+    """The chunk's ranks among the chunks in the request's scope; the chunk itself need not be in it."""
     hidden = ("hidden",) if db.has_hidden else ()
-    statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=STANDING)
+    statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=RANKS_OF_CHUNK)
     await db.use_custom_plans()
     row = (await db.execute(statement, {**binds, "chunk_id": chunk_id, "most_compared": MOST_COMPARED})).one()
-    return Standing(
+    return LegRanks(
         vector_score=row.vector_score,
         vector_rank=None if row.vector_score is None else row.vector_rank,
         exact=row.vector_exact,

@@ -1,4 +1,4 @@
-"""The standing of a chunk has its exact ranks among the chunks in scope, and names what its document does not meet."""
+"""The ranks of a chunk are exact among the chunks in scope, and the conditions that it does not meet are named."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, HybridRequest, HybridResult
 from app.store.connection.transactions import Database
 from app.store.documents import filters
-from app.store.search import recall, standing
+from app.store.search import passages, recall
 
 WORDS = ["lime", "mortar", "wall", "harbour", "buoy", "tide", "rope", "lamp"]
 SCOPES: list[dict[str, Any]] = [
@@ -38,9 +38,9 @@ async def stored(put: Any, find: Any, embedder: FakeEmbedder) -> HybridResult:
     return result
 
 
-async def ranked(database: Database, request: HybridRequest, chunk_id: UUID) -> standing.Standing:
+async def ranked(database: Database, request: HybridRequest, chunk_id: UUID) -> passages.LegRanks:
     async with database.reading(request.user_id) as reading:
-        return await standing.of_chunk(reading, request, chunk_id)
+        return await passages.leg_ranks(reading, request, chunk_id)
 
 
 @pytest.mark.parametrize("scope", SCOPES, ids=lambda scope: " ".join(scope) or "everything")
@@ -82,7 +82,7 @@ async def test_a_chunk_is_ranked_as_if_it_were_in_scope(
 async def test_a_rank_is_the_best_possible_one_if_not_all_vectors_are_compared(
     database: Database, embedder: FakeEmbedder, user: str, stored: HybridResult, by_graph: None, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(standing, "MOST_COMPARED", 20)
+    monkeypatch.setattr(passages, "MOST_COMPARED", 20)
     request = hybrid.request(user, None, await embedder.embed_query("lime"), weights=(1, 0))
     (last,) = (one for one in stored.candidates if one.vector_rank == 60)
     found = await ranked(database, request, last.chunk_id)
@@ -100,7 +100,7 @@ async def test_each_condition_is_tested_alone(database: Database, put: Any, user
     )
     named = list(filters.named_conditions(given))
     async with database.reading(user) as reading:
-        tested = await standing.conditions(reading, document_id, named)
+        tested = await passages.conditions(reading, document_id, named)
     assert tested is not None
     passed = {one.key or one.field: result for one, result in zip(named, tested.passed, strict=True)}
     assert passed == {"team": True, "year": False, "absent": True, "document_ids": True, "negated": False}
@@ -114,4 +114,4 @@ async def test_words_that_the_language_drops_are_neither_contained_nor_missing(
     phrases = hybrid.request(user, "", strict=["lime", "the", "old lime"]).lexical
     assert phrases is not None
     async with database.reading(user) as reading:
-        assert await standing.contained(reading, chunk.chunk_id, phrases.strict) == [True, None, False]
+        assert await passages.contained(reading, chunk.chunk_id, phrases.strict) == [True, None, False]
