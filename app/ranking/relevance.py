@@ -13,10 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from app.shapes import Candidate, Confidence, Term
-
-K1 = 1.2
-"""Of BM25."""
+from app.shapes import Candidate, Confidence, Term, bm25
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +85,7 @@ def scale(terms: Iterable[Term], *, model: str, has_vector: bool) -> Scale | Non
 
 def upper_bound(terms: Iterable[Term]) -> float:
     """Returns the BM25 score that no chunk exceeds for a query with these terms; 1 without terms."""
-    return sum(term.idf * term.times for term in terms) * (K1 + 1) or 1.0
+    return sum(term.idf * term.times for term in terms) * float(bm25.K1 + 1) or 1.0
 
 
 def is_calibrated(model: str) -> bool:

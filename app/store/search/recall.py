@@ -11,7 +11,7 @@ from uuid import UUID
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights
+from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights, bm25
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
@@ -127,6 +127,9 @@ def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
         "stored": stored,
         "spend": SPEND,
         "candidates": request.candidates,
+        "k1_plus_1": bm25.K1 + 1,
+        "norm_fixed": float(bm25.K1 * (1 - bm25.B)),
+        "norm_by_length": float(bm25.K1 * bm25.B),
         "k": request.k,
         "limit": request.limit,
         "convex": request.fusion == "convex",

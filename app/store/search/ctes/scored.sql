@@ -1,4 +1,4 @@
--- Computes the BM25 scores of the chunks that the terms yield as candidates (k1 1.2, b 0.75, Lucene's idf).
+-- Computes the BM25 scores of the chunks that the terms yield as candidates.
 -- Columns: scored: chunk_no, score.
 -- part text  the text leg
 -- part filtered  filters on documents

@@ -14,6 +14,8 @@
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept
 -- :spend bigint  postings that may generate candidates of the text leg
+-- :k1_plus_1 numeric  k1 + 1
+-- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 query_words AS MATERIALIZED (
@@ -25,13 +27,13 @@ query_words AS MATERIALIZED (
     GROUP BY t.lexeme
 ),
 terms AS MATERIALIZED (
-    SELECT q.*, CAST(2.2 * q.times * q.idf AS real) AS weight,
+    SELECT q.*, CAST(:k1_plus_1 * q.times * q.idf AS real) AS weight,
            sum(q.df) OVER rarest_first <= q.spend
            OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
                ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
-               CAST(0.9 / nullif(u.average_length, 0) AS real) AS per_token,
+               CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
 -- if filtered or strict or excluding
                u.chunks * 1e6 AS spend,
 -- end
