@@ -25,7 +25,7 @@ EXACT_FACTOR = 25.0
 EXACT_FACTOR_FILTERED = 10.0
 """The same with a filter, which spreads the rows of the exact scan over the table."""
 
-SPEND = 20_000
+CANDIDATE_POSTINGS = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
 LEGS = (
@@ -125,7 +125,7 @@ def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
         "exact_floor": EXACT_FLOOR,
         "exact_factor": EXACT_FACTOR_FILTERED if "filtered" in parts else EXACT_FACTOR,
         "stored": stored,
-        "spend": SPEND,
+        "candidate_postings": CANDIDATE_POSTINGS,
         "candidates": request.candidates,
         "k1_plus_1": bm25.K1 + 1,
         "norm_fixed": float(bm25.K1 * (1 - bm25.B)),

@@ -71,7 +71,7 @@ async def test_a_lexeme_counts_up_to_255_times_a_chunk(put, find, owner, user) -
 @pytest.fixture
 async def one_zebra(monkeypatch, put) -> None:
     """21 chunks hold a common word, one of them a rare one too, and only five postings may make candidates."""
-    monkeypatch.setattr(recall, "SPEND", 5)
+    monkeypatch.setattr(recall, "CANDIDATE_POSTINGS", 5)
     await put("copper zebra", *(f"copper {'river ' * n}".strip() for n in range(20)))
 
 

@@ -1,8 +1,9 @@
 -- Computes the terms of the text leg with the factors of their BM25 scores, and which of them generate candidates.
 --
--- Up to `spend` postings of the rarest terms generate candidates; more frequent terms only add to their scores, unless
--- the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as candidates). Within
--- `spend`, and always with filters or strict words, the score is the exact sum (docs/decisions/0001).
+-- Up to `candidate_postings` postings of the rarest terms generate candidates; more frequent terms only add to their
+-- scores, unless the rarer terms could yield too few candidates (n terms yield at least 1/n of their postings as
+-- candidates). Within this number, and always with filters or strict words, the score is the exact sum
+-- (docs/decisions/0001).
 -- Columns: terms: lexeme, times (in the query), df, idf, weight, per_token, generates.
 -- part text  the text leg
 -- part filtered  filters on documents
@@ -13,7 +14,7 @@
 -- :user_id text  owner of the rows
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept
--- :spend bigint  postings that may generate candidates of the text leg
+-- :candidate_postings bigint  postings that may generate candidates of the text leg
 -- :k1_plus_1 numeric  k1 + 1
 -- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
@@ -28,17 +29,17 @@ query_words AS MATERIALIZED (
 ),
 terms AS MATERIALIZED (
     SELECT q.*, CAST(:k1_plus_1 * q.times * q.idf AS real) AS weight,
-           sum(q.df) OVER rarest_first <= q.spend
+           sum(q.df) OVER rarest_first <= q.candidate_postings
            OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
                ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
                CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
 -- if filtered or strict or excluding
-               u.chunks * 1e6 AS spend,
+               u.chunks * 1e6 AS candidate_postings,
 -- end
 -- unless filtered or strict or excluding
-               :spend AS spend,
+               :candidate_postings AS candidate_postings,
 -- end
                :candidates
 -- if exclusions
