@@ -4,10 +4,8 @@
 -- part vector  the vector leg
 -- part text  the text leg
 -- part filtered  filters on documents
--- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
--- :user_id text  owner of the rows
 -- :most_compared bigint  maximum number of vectors that are compared
 SELECT
 -- if vector
@@ -37,19 +35,7 @@ SELECT
        (SELECT CASE WHEN EXISTS (SELECT FROM asked_text) THEN 1 + count(*) END
         FROM asked_text AS t
         JOIN scored AS o ON o.score > t.score OR (o.score = t.score AND o.chunk_no < t.chunk_no)
-        WHERE true
--- if filtered
-          AND ((SELECT small FROM scope) OR (
-                SELECT {{document_passes c}}
-                FROM stepwell.chunks AS c
-                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
--- end
--- if strict
-          AND {{passes_strict o}}
--- end
--- if excluding
-          AND NOT {{contains_excluded o}}
--- end
+        WHERE {{passes_conditions o}}
        ) AS text_rank
 -- end
 -- unless text

@@ -1,7 +1,7 @@
--- Selects the lexemes of the words of a query with their idf among the user's chunks, as BM25 defines it.
+-- Selects the lexemes of the words of a query with their idf among the user's chunks.
 -- :user_id text  owner of the rows
 -- :words text  words of the query, accents folded
-SELECT w.lexeme COLLATE "C" AS lexeme, ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf
+SELECT w.lexeme COLLATE "C" AS lexeme, {{idf u, l}} AS idf
 FROM (
     SELECT CAST(coalesce(sum(s.chunks), 0) AS float8) AS chunks FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id
 ) AS u

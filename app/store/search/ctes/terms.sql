@@ -33,7 +33,7 @@ terms AS MATERIALIZED (
            OR sum(q.df) OVER rarest_first - q.df <= q.needed * (row_number() OVER rarest_first - 1) AS generates
     FROM (
         SELECT w.lexeme, w.times, coalesce(l.df, 0) AS df,
-               ln(1 + (u.chunks - coalesce(l.df, 0) + 0.5) / (coalesce(l.df, 0) + 0.5)) AS idf,
+               {{idf u, l}} AS idf,
                CAST(:norm_by_length / nullif(u.average_length, 0) AS real) AS per_token,
 -- if filtered or strict or excluding
                u.chunks * 1e6 AS candidate_postings,

@@ -16,19 +16,7 @@ text_leg AS MATERIALIZED (
 -- if filtered or strict or excluding
         SELECT o.chunk_no, o.score
         FROM (SELECT s.chunk_no, s.score FROM scored AS s ORDER BY s.score DESC, s.chunk_no OFFSET 0) AS o
-        WHERE true
--- if filtered
-          AND ((SELECT small FROM scope) OR (
-                SELECT {{document_passes c}}
-                FROM stepwell.chunks AS c
-                WHERE c.user_id = :user_id AND c.chunk_no = o.chunk_no))
--- end
--- if strict
-          AND {{passes_strict o}}
--- end
--- if excluding
-          AND NOT {{contains_excluded o}}
--- end
+        WHERE {{passes_conditions o}}
         LIMIT :candidates
 -- end
     ) AS f

@@ -1,0 +1,21 @@
+-- Tests whether a chunk that the text leg has scored meets the filters, the strict words and the excluded words. In a
+-- small scope, the candidates are those of documents that pass the filters.
+-- $row  alias of a row with chunk_no
+-- part filtered  filters on documents
+-- part strict  phrases and required words
+-- part excluding  words and phrases that no hit may contain
+-- :user_id text  owner of the rows
+(true
+-- if filtered
+          AND ((SELECT small FROM scope) OR (
+                SELECT {{document_passes c}}
+                FROM stepwell.chunks AS c
+                WHERE c.user_id = :user_id AND c.chunk_no = $row.chunk_no))
+-- end
+-- if strict
+          AND {{passes_strict $row}}
+-- end
+-- if excluding
+          AND NOT {{contains_excluded $row}}
+-- end
+         )
