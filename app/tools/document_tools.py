@@ -27,6 +27,7 @@ from app.tools.results import (
     ToolEntity,
     cut,
 )
+from app.tools.tool import Tool
 
 MAX_CONTENT = 1_000_000
 MAX_CHARACTERS_PER_TOKEN = 8
@@ -166,3 +167,60 @@ async def knowledge_stats(given: StatsArguments, context: ToolContext) -> Knowle
         languages=dict(stored.languages),
         embedding_model=stored.embedding_model,
     )
+
+
+TOOLS = (
+    Tool(
+        "get_document",
+        "Read a document",
+        "Read the text of a document, in parts of max_tokens. Use it when a passage from a search is not enough and "
+        "the text around it is needed.",
+        GetDocumentArguments,
+        DocumentText,
+        get_document,
+    ),
+    Tool(
+        "list_documents",
+        "List documents",
+        "List the stored documents, newest first, without their text. To find passages use search_documents.",
+        ListDocumentsArguments,
+        DocumentList,
+        list_documents,
+    ),
+    Tool(
+        "list_entities",
+        "List entities",
+        "List the people, projects, teams and other entities that the documents mention, or find those with a similar "
+        "name.",
+        ListEntitiesArguments,
+        EntityEntries,
+        list_entities,
+    ),
+    Tool(
+        "knowledge_stats",
+        "Count stored documents",
+        "Return the number of stored documents and passages, and their languages.",
+        StatsArguments,
+        KnowledgeStats,
+        knowledge_stats,
+    ),
+    Tool(
+        "add_document",
+        "Store a document",
+        "Store a text or Markdown document so that later searches find it. With the uri of a stored document it "
+        "replaces that document. Store only what the user asked to keep.",
+        AddDocumentArguments,
+        DocumentStored,
+        add_document,
+        scope="write",
+    ),
+    Tool(
+        "delete_document",
+        "Delete a document",
+        "Delete a document with all its passages. It cannot be undone: ask the user first.",
+        DeleteDocumentArguments,
+        DocumentDeleted,
+        delete_document,
+        scope="write",
+    ),
+)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, get_args
 
 from app.tools import schemas
-from app.tools.registry import Tool
+from app.tools.tool import Tool
 
 Format = Literal["openai", "openai-responses", "anthropic", "gemini", "mcp"]
 FORMATS: tuple[Format, ...] = get_args(Format)

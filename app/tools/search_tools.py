@@ -18,6 +18,7 @@ from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import PassageList
+from app.tools.tool import Tool
 
 MAX_RESULTS = 20
 _DEFAULT_TOKENS = 3_000
@@ -162,3 +163,44 @@ async def _run(
 ) -> PassageList:
     """The result of a search that was admitted, trimmed to the requested size."""
     return PassageList.of(await context.admission.search(run), max_tokens=given.max_tokens)
+
+
+TOOLS = (
+    Tool(
+        "search_documents",
+        "Search documents",
+        "Search the user's documents for passages that answer a question or contain keywords. Use it first, for every "
+        "question about facts, decisions, people, code or events that the documents may contain. Returns the best "
+        "passages with title, uri and score; if none answers, rephrase the query with other words.",
+        SearchArguments,
+        PassageList,
+        search_documents,
+    ),
+    Tool(
+        "search_documents_multihop",
+        "Search over several documents",
+        "Search for a question whose answer is spread over several documents, such as: Who leads the team that owns "
+        "the service that failed in March? It follows names from the first passages to others. Slower than "
+        "search_documents.",
+        MultihopArguments,
+        PassageList,
+        search_over_hops,
+    ),
+    Tool(
+        "search_documents_by_entity",
+        "Search documents of an entity",
+        "Search the documents that are about a person, project, team or other entity named in the query, such as: "
+        "What has Ana been working on? Use list_entities to find the exact name.",
+        EntitySearchArguments,
+        PassageList,
+        search_by_entity,
+    ),
+    Tool(
+        "find_similar_chunks",
+        "Find similar passages",
+        "Find passages with a similar meaning to one from an earlier result, for more on the same subject.",
+        SimilarArguments,
+        PassageList,
+        find_similar,
+    ),
+)

@@ -15,6 +15,7 @@ from app.pipelines.sources.sources import EVERYTHING, SourceRequest
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
+from app.tools.tool import Tool
 
 MAX_FAILURES = 20
 _WAIT = "Seconds to wait for the files to be stored; the work goes on if it takes longer."
@@ -140,3 +141,36 @@ async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolConte
     return SourceSynced(
         source_id=source_id, job_id=job_id, status=state.status, **counts, failures=failed or None, error=state.error
     )
+
+
+TOOLS = (
+    Tool(
+        "list_sources",
+        "List sources",
+        "List the folders whose files are kept as documents, with the numbers of their files and documents.",
+        ListSourcesArguments,
+        SourceList,
+        list_sources,
+    ),
+    Tool(
+        "add_source",
+        "Add a folder",
+        "Store the files of a folder or a file on the machine of the service, and keep them as a source that "
+        "sync_source compares again. Only folders that the operator allows can be added. Add only what the user asked "
+        "for.",
+        AddSourceArguments,
+        SourceSynced,
+        add_source,
+        scope="write",
+    ),
+    Tool(
+        "sync_source",
+        "Synchronise a folder",
+        "Compare a source with its folder, and store, rename and remove documents so that they are those of its files "
+        "now. Use it when files have changed and the source is not watched.",
+        SyncSourceArguments,
+        SourceSynced,
+        sync_source,
+        scope="write",
+    ),
+)

@@ -13,7 +13,7 @@ import pytest
 from app.cli import openapi
 from app.cli.openapi import Contract
 from app.tools import formats, registry
-from app.tools.registry import Tool
+from app.tools.tool import Tool
 
 COMMITTED = Path(__file__).parents[2] / "openapi"
 EACH_TOOL = pytest.mark.parametrize("tool", registry.TOOLS, ids=lambda tool: tool.name)

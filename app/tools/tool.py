@@ -1,0 +1,29 @@
+"""Defines what a tool is."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from app.tools.arguments import ToolArguments
+from app.tools.context import ToolContext
+from app.tools.results import ToolResult
+
+Handler = Callable[[Any, ToolContext], Awaitable[ToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool: what a model reads about it, the models of its arguments and result, and its handler.
+
+    `scope` is the scope of the keys that may call it; only tools of the scope `write` change what is stored.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[ToolArguments]
+    result: type[ToolResult]
+    handler: Handler
+    scope: Literal["search", "write"] = "search"
