@@ -112,6 +112,21 @@ def test_no_class_name_is_defined_twice_in_app() -> None:
     assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
 
 
+def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> None:
+    importing: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8"))):
+            package, *inner = name.split(".")
+            is_private = any(part.startswith("_") and not part.startswith("__") for part in inner)
+            if package != "app" and (is_private or name.startswith("uvicorn.protocols.")):
+                importing.setdefault(package, set()).add(relative(path))
+    assert importing == {
+        "fastapi": {"app/api/bodies/received_requests.py"},
+        "typer": {"app/cli/query_command.py"},
+        "uvicorn": {"app/api/edge/connections.py"},
+    }
+
+
 def test_no_test_module_imports_another_test_module() -> None:
     found = [
         f"{relative(path)}: {module}"

@@ -13,8 +13,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer._click.exceptions import NoSuchOption
-from typer.core import TyperCommand
 
 from app import config, telemetry
 from app.config import Settings
@@ -63,19 +61,6 @@ Result = TypeVar("Result")
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
-
-
-class QueryCommand(TyperCommand):
-    """A command with a query argument; the error for an unknown option shows how to send a query that begins with -."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parses as usual. Raises NoSuchOption, with the hint where no similar option exists."""
-        try:
-            return super().parse_args(ctx, args)
-        except NoSuchOption as error:
-            if not error.possibilities:
-                error.message += f". A query that begins with - follows --: {ctx.command_path} -- '-word'"
-            raise
 
 
 def settings(data_dir: Path | None = None, **overrides: Any) -> Settings:

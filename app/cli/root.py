@@ -118,7 +118,7 @@ def run(commands: typer.Typer) -> None:
 
 
 def _imported(name: str) -> Any:
-    from app.cli import options
+    from app.cli.query_command import QueryCommand
 
     command = COMMANDS[name]
     module, _, attribute = command.place.partition(":")
@@ -126,7 +126,7 @@ def _imported(name: str) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)
     alone = typer.Typer(add_completion=False)
-    alone.command(name, cls=options.QueryCommand if command.takes_query else None)(found)
+    alone.command(name, cls=QueryCommand if command.takes_query else None)(found)
     return typer.main.get_command(alone)
 
 

@@ -15,7 +15,6 @@ from functools import partial
 from typing import ClassVar
 
 from fastapi import FastAPI, params
-from fastapi._compat import ModelField
 from fastapi.dependencies.models import Dependant
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -26,6 +25,7 @@ from starlette.types import Message, Receive
 from app import errors
 from app.api.access import auth, idempotency
 from app.api.bodies import spooling, strict_json
+from app.api.bodies.received_requests import ModelField, ReceivedRequest
 from app.api.contract import query_strings
 from app.pipelines.running import offload
 
@@ -93,8 +93,8 @@ class StrictRoute(APIRoute):
         async def answer(request: Request, receive: Receive) -> Response:
             async with self.admitted(request):
                 if not expects_json:
-                    return await handle(Request(request.scope, receive, request._send))
-                strict_request = StrictRequest(request.scope, receive, request._send)
+                    return await handle(ReceivedRequest(request, receive))
+                strict_request = StrictRequest(request, receive)
                 await strict_request.read()
                 await strict_request.validate(self.body_field)
                 return await handle(strict_request)
@@ -186,7 +186,7 @@ class Body:
         return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
 
 
-class StrictRequest(Request):
+class StrictRequest(ReceivedRequest):
     """A request whose `json()` returns the value that `read` parsed strictly."""
 
     @property
@@ -205,7 +205,7 @@ class StrictRequest(Request):
             await spooled.receive(self.stream())
             self.state.body_bytes = spooled.size
             # The framework only asks whether there is a body, and takes its value from `json()`.
-            self._body = b" " if self.size else b""
+            self.set_body(b" " if self.size else b"")
             if self.size:
                 _require_json(content_type or "")
                 self._parsed = await offload.run(self.size, _parsed, spooled, parse)

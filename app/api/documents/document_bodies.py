@@ -49,7 +49,7 @@ async def _each(items: list[Upload | RefusedItem]) -> AsyncIterator[Item]:
 
 async def _json(request: Request) -> tuple[object, int]:
     """The body's value, and its size in bytes."""
-    strict = bodies.StrictRequest(request.scope, request.receive)
+    strict = bodies.StrictRequest(request, request.receive)
     await strict.read(strict_json.parse_items)
     try:
         return await strict.json(), strict.size

@@ -6,9 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from inspect import signature
 
 import pytest
-from raw_connections import PATIENCE_S, Running, running, until
+import uvicorn
+from raw_connections import PATIENCE_S, App, Running, running, until
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
 from app.api.edge import connections
 
@@ -272,3 +277,39 @@ async def test_slow_clients_do_not_hold_up_a_shutdown() -> None:
         await run.count(0)
         assert asyncio.get_running_loop().time() - began < 5, "the grace period is ten seconds"
         assert await silent.is_closed()
+
+
+# uvicorn
+
+
+async def test_uvicorn_still_has_every_method_that_is_overridden_and_none_that_is_added() -> None:
+    own = {name for name in vars(connections.Protocol) if not name.startswith("__")}
+    assert own & set(dir(HttpToolsProtocol)) == {
+        "connection_made",
+        "connection_lost",
+        "shutdown",
+        "data_received",
+        "on_message_begin",
+        "on_url",
+        "on_header",
+        "on_headers_complete",
+        "on_body",
+        "on_message_complete",
+        "on_response_complete",
+        "send_400_response",
+        "_start_asgi_task",
+    }
+    for name in own & set(dir(HttpToolsProtocol)):
+        overriding, overridden = getattr(connections.Protocol, name), getattr(HttpToolsProtocol, name)
+        assert [*signature(overriding).parameters] == [*signature(overridden).parameters], name
+
+
+async def test_uvicorns_protocol_and_cycle_still_have_the_members_that_are_used() -> None:
+    protocol = HttpToolsProtocol(uvicorn.Config(App()), ServerState(), {})
+    used = "loop parser connections transport flow pipeline cycle _unset_keepalive_if_required _get_upgrade"
+    assert [name for name in used.split() if not hasattr(protocol, name)] == []
+    cycle = RequestResponseCycle(**dict.fromkeys(signature(RequestResponseCycle).parameters))
+    used = "body keep_alive disconnected message_event response_started response_complete"
+    assert [name for name in used.split() if not hasattr(cycle, name)] == []
+    flow = FlowControl(asyncio.Transport())
+    assert [name for name in ("resume_reading", "write_paused") if not hasattr(flow, name)] == []
