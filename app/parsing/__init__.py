@@ -2,8 +2,9 @@
 
 Only `formats`, `process` and `frames` are imported by the service. The other modules run in the process that
 `process.Parser` starts: `worker` selects one of them by format, so that a process imports the libraries it needs only.
+A new format is a module with `read` and its row in `formats.FORMATS`.
 
-    formats        the format of a file, by its first bytes and its name
+    formats        the table of all formats, and the format of a file by its first bytes and its name
     process        starts the process, passes files to it and enforces the limits
     frames         the messages between the two processes
     worker         main function of the process

@@ -12,7 +12,7 @@ from lxml import etree
 
 from app.errors import UnreadableFile
 from app.parsing import formats
-from app.parsing.formats import Format
+from app.parsing.formats import FileFormat
 
 MAX_ENTRIES = 10_000
 MAX_BYTES = 300_000_000
@@ -20,16 +20,6 @@ MAX_BYTES = 300_000_000
 MAX_RATIO = 100
 RATIO_FROM = 10_000_000
 """Unpacked size from which the ratio counts: small repetitive files compress as well and are harmless."""
-_KINDS: tuple[tuple[str, Format], ...] = (
-    ("word/document.xml", "word"),
-    ("ppt/presentation.xml", "slides"),
-    ("xl/workbook.xml", "sheets"),
-    ("xl/workbook.bin", "sheets"),
-)
-_MIMETYPES: dict[bytes, Format] = {
-    b"application/epub+zip": "book",
-    b"application/vnd.oasis.opendocument.spreadsheet": "sheets",
-}
 _CORE = "docProps/core.xml"
 _NAMESPACES = {
     "dc": "http://purl.org/dc/elements/1.1/",
@@ -37,7 +27,7 @@ _NAMESPACES = {
 }
 
 
-def check(raw: bytes) -> Format:
+def check(raw: bytes) -> FileFormat:
     """The format of the document in an archive.
 
     Raises UnreadableFile for other archives, for damaged ones, and for entries that are links, that lie outside the
@@ -47,13 +37,14 @@ def check(raw: bytes) -> Format:
         entries = archive.infolist()
         _check_entries(entries, len(raw))
         names = {entry.filename for entry in entries}
-        for name, kind in _KINDS:
-            if name in names:
-                return kind
+        for format in formats.FORMATS:
+            if format.entries & names:
+                return format
         if "mimetype" in names and archive.getinfo("mimetype").file_size < 100:
-            kind_of_mimetype = _MIMETYPES.get(archive.read("mimetype").strip())
-            if kind_of_mimetype:
-                return kind_of_mimetype
+            mimetype = archive.read("mimetype").strip()
+            for format in formats.FORMATS:
+                if mimetype in format.mimetypes:
+                    return format
     raise formats.unsupported()
 
 

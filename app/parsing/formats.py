@@ -3,46 +3,79 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
 
 from app.errors import UnreadableFile
 
-Format = Literal[
-    "text", "markdown", "code", "rst", "html", "csv", "json_lines", "email", "pdf", "word", "slides", "sheets", "book"
-]
-"""Formats that can be read."""
-Sniffed = Format | Literal["archive"]
-"""What the first bytes show: Office files and books are ZIP archives, which only their content distinguishes."""
+Content = Literal["plain", "encoded", "binary"]
+"""Plain text, text in the encoding that its parser finds, or no text."""
 
-DECODED: tuple[Sniffed, ...] = ("text", "markdown", "code", "rst")
-"""Formats that need no parser."""
-TEXTUAL: tuple[Sniffed, ...] = ("csv", "json_lines")
-"""Formats that are parsed and that are plain text: the parser takes them as UTF-8."""
+
+@dataclass(frozen=True, slots=True)
+class FileFormat:
+    """A format that can be read: its names in messages, and the suffixes of its files without their point.
+
+    `parser` is the module of this package that reads it; empty for plain text that needs none. `signature` matches the
+    beginning of every file; `entries` and `mimetypes` are those of which a ZIP archive in this format has one.
+    """
+
+    name: str
+    content: Content
+    listed: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    parser: str = ""
+    signature: re.Pattern[bytes] | None = None
+    entries: frozenset[str] = frozenset()
+    mimetypes: frozenset[bytes] = frozenset()
+
+
 _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
     "scala sh sql swift ts tsx vb zig"
 )
-_TEXT_SUFFIXES: dict[str, Format] = {
-    **dict.fromkeys(("txt", "text"), "text"),
-    **dict.fromkeys(("md", "markdown", "mdown", "mkd"), "markdown"),
-    **dict.fromkeys(("rst", "rest"), "rst"),
-    **dict.fromkeys(("html", "htm", "xhtml"), "html"),
-    **dict.fromkeys(("csv", "tsv"), "csv"),
-    **dict.fromkeys(("jsonl", "ndjson"), "json_lines"),
-    "eml": "email",
-    **dict.fromkeys(_CODE.split(), "code"),
-}
-BINARY_SUFFIXES = frozenset({"pdf", "docx", "pptx", "xlsx", "xlsm", "xlsb", "ods", "epub"})
-SUFFIXES = BINARY_SUFFIXES | _TEXT_SUFFIXES.keys()
-"""Suffixes, without their point, of the files that are read from folders."""
-SUPPORTED = (
-    "text, Markdown, reStructuredText, HTML, PDF, DOCX, PPTX, XLSX, ODS, CSV, JSON lines, EPUB, EML and source code"
+_HTML = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html[\s>])", re.I | re.S)
+_PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
+TEXT = FileFormat("text", "plain", ("text",), ("txt", "text"))
+MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd"))
+RST = FileFormat("rst", "plain", ("reStructuredText",), ("rst", "rest"))
+ARCHIVE = FileFormat("archive", "binary")
+"""What the first bytes of Office files and books show: only the entries of the archive distinguish them."""
+FORMATS = (
+    TEXT,
+    MARKDOWN,
+    RST,
+    FileFormat("html", "encoded", ("HTML",), ("html", "htm", "xhtml"), "html_text", signature=_HTML),
+    FileFormat("pdf", "binary", ("PDF",), ("pdf",), "pdf", signature=_PDF),
+    FileFormat("word", "binary", ("DOCX",), ("docx",), "word", entries=frozenset({"word/document.xml"})),
+    FileFormat("slides", "binary", ("PPTX",), ("pptx",), "slides", entries=frozenset({"ppt/presentation.xml"})),
+    FileFormat(
+        "sheets",
+        "binary",
+        ("XLSX", "ODS"),
+        ("xlsx", "xlsm", "xlsb", "ods"),
+        "sheets",
+        entries=frozenset({"xl/workbook.xml", "xl/workbook.bin"}),
+        mimetypes=frozenset({b"application/vnd.oasis.opendocument.spreadsheet"}),
+    ),
+    FileFormat("csv", "plain", ("CSV",), ("csv", "tsv"), "csv_rows"),
+    FileFormat("json_lines", "plain", ("JSON lines",), ("jsonl", "ndjson"), "json_lines"),
+    FileFormat("book", "binary", ("EPUB",), ("epub",), "book", mimetypes=frozenset({b"application/epub+zip"})),
+    FileFormat("email", "encoded", ("EML",), ("eml",), "mail"),
+    FileFormat("code", "plain", ("source code",), tuple(_CODE.split())),
 )
+"""All formats, in the order in which messages list them."""
+BY_NAME = {format.name: format for format in (*FORMATS, ARCHIVE)}
+_BY_SUFFIX = {suffix: format for format in FORMATS for suffix in format.suffixes}
+SUFFIXES = frozenset(_BY_SUFFIX)
+"""Suffixes, without their point, of the files that are read from folders."""
+BINARY_SUFFIXES = frozenset(suffix for suffix, format in _BY_SUFFIX.items() if format.content == "binary")
+_LISTED = [name for format in FORMATS for name in format.listed]
+SUPPORTED = f"{', '.join(_LISTED[:-1])} and {_LISTED[-1]}"
 _HEAD = 4_096
-_PDF_WINDOW = 1_024  # a PDF may have other bytes before its header
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED_OFFICE = "EncryptedPackage".encode("utf-16-le")
-_BINARY = (
+_UNSUPPORTED = (
     b"\x89PNG",
     b"\xff\xd8\xff",
     b"GIF8",
@@ -60,28 +93,35 @@ _BINARY = (
     b"%!PS",
     b"{\\rtf",
 )
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html[\s>])", re.I | re.S)
 
 
-def sniff(raw: bytes, name: str) -> Sniffed:
+def sniff(raw: bytes, name: str) -> FileFormat:
     """The format of a file with this content and name.
 
     Raises UnreadableFile (`unsupported_format`, `encrypted`, `damaged`).
     """
     head = raw[:_HEAD]
-    if b"%PDF-" in head[:_PDF_WINDOW]:
-        return "pdf"
+    if (signed := _signed(head, "binary")) is not None:
+        return signed
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "archive"
+        return ARCHIVE
     if head.startswith(_OLD_OFFICE):
         raise _old_office(raw)
-    if head.startswith(_BINARY):
+    if head.startswith(_UNSUPPORTED):
         raise unsupported()
-    if _HTML.match(head):
-        return "html"
-    if suffix(name) in BINARY_SUFFIXES and b"\x00" in head:
+    if (signed := _signed(head, "encoded")) is not None:
+        return signed
+    named = _BY_SUFFIX.get(suffix(name), TEXT)
+    if named.content != "binary":
+        return named
+    if b"\x00" in head:
         raise UnreadableFile("damaged", f"The file is named .{suffix(name)} and is none: transfer it again.")
-    return _TEXT_SUFFIXES.get(suffix(name), "text")
+    return TEXT
+
+
+def _signed(head: bytes, content: Content) -> FileFormat | None:
+    found = (one for one in FORMATS if one.content == content and one.signature and one.signature.match(head))
+    return next(found, None)
 
 
 def suffix(name: str) -> str:

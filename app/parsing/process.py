@@ -17,7 +17,7 @@ from typing import Any, Self
 
 from app.errors import UnreadableFile, UnreadableReason
 from app.parsing import frames
-from app.parsing.formats import Sniffed
+from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
 
 FILES_PER_PROCESS = 200
@@ -69,11 +69,11 @@ class Parser:
         await self.stop()
 
     async def documents(
-        self, raw: bytes, format: Sniffed, *, name: str = "", text_field: str | None = None
+        self, raw: bytes, format: FileFormat, *, name: str = "", text_field: str | None = None
     ) -> AsyncGenerator[ExtractedDocument, None]:
         """The documents of a file. Raises UnreadableFile; documents that were yielded before are complete."""
         limits = self._limits
-        request = frames.ParseRequest(format, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes)
+        request = frames.ParseRequest(format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes)
         budget = _Budget(limits)
         finished = False
         try:

@@ -14,21 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.errors import UnreadableFile
-from app.parsing import archives, frames
+from app.parsing import archives, formats, frames
 from app.parsing.files import InputFile
+from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
 
-_MODULES = {
-    "pdf": "pdf",
-    "html": "html_text",
-    "word": "word",
-    "slides": "slides",
-    "sheets": "sheets",
-    "csv": "csv_rows",
-    "json_lines": "json_lines",
-    "book": "book",
-    "email": "mail",
-}
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
 
@@ -60,7 +50,7 @@ def _limit(request: frames.ParseRequest) -> None:
 def _messages(request: frames.ParseRequest, raw: bytes) -> Iterator[dict[str, Any]]:
     """The documents of a file, then one message on how reading ended."""
     try:
-        for document in read(InputFile(raw, request.name, request.text_field), request.format):
+        for document in read(InputFile(raw, request.name, request.text_field), formats.BY_NAME[request.format]):
             yield frames.from_document(document)
     except UnreadableFile as error:
         yield {"code": error.code, "message": error.message}
@@ -72,10 +62,10 @@ def _messages(request: frames.ParseRequest, raw: bytes) -> Iterator[dict[str, An
         yield {"code": None}
 
 
-def read(file: InputFile, sniffed: str) -> Iterator[ExtractedDocument]:
+def read(file: InputFile, sniffed: FileFormat) -> Iterator[ExtractedDocument]:
     """The documents of a file. Raises UnreadableFile, and whatever the libraries raise."""
-    format = archives.check(file.raw) if sniffed == "archive" else sniffed
-    module = importlib.import_module(f"app.parsing.{_MODULES[format]}")
+    format = archives.check(file.raw) if sniffed == formats.ARCHIVE else sniffed
+    module = importlib.import_module(f"app.parsing.{format.parser}")
     documents: Iterator[ExtractedDocument] = module.read(file)
     return documents
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import stat
 import zipfile
@@ -41,7 +42,14 @@ OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
     ],
 )
 def test_content_decides_and_the_name_distinguishes_texts(raw: bytes, name: str, format: str) -> None:
-    assert formats.sniff(raw, name) == format
+    assert formats.sniff(raw, name).name == format
+
+
+def test_every_suffix_is_that_of_one_format_and_every_parser_is_a_module_that_reads() -> None:
+    suffixes = [suffix for format in formats.FORMATS for suffix in format.suffixes]
+    assert len(suffixes) == len(set(suffixes))
+    parsers = [importlib.import_module(f"app.parsing.{format.parser}") for format in formats.FORMATS if format.parser]
+    assert all(callable(parser.read) for parser in parsers)
 
 
 @pytest.mark.parametrize("raw", [b"\x89PNG\r\n", b"\xff\xd8\xff\xe0", b"{\\rtf1 a}", OLD_OFFICE])

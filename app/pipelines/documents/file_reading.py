@@ -14,7 +14,7 @@ from typing import Any
 from app import errors
 from app.errors import UnreadableFile
 from app.parsing import formats, process
-from app.parsing.formats import Sniffed
+from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser
 from app.pipelines.running import offload
 from app.shapes import ExtractedDocument, Json, Upload
@@ -63,14 +63,12 @@ class FileReader:
     async def uploads(self, file: NamedFile) -> AsyncGenerator[Upload, None]:
         """The documents of a file. Raises UnreadableFile; uploads that were yielded before are complete."""
         format = formats.sniff(file.raw, file.name)
-        if format in formats.DECODED:
+        raw, notes = file.raw, tuple[str, ...]()
+        if format.content == "plain":
             decoded = await _decoded(file)
-            yield await offload.run(len(file.raw), _text_upload, decoded, file, format)
-            return
-        raw = file.raw
-        notes: tuple[str, ...] = ()
-        if format in formats.TEXTUAL:
-            decoded = await _decoded(file)
+            if not format.parser:
+                yield await offload.run(len(raw), _text_upload, decoded, file, format)
+                return
             raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
         async for document in self._parser.documents(raw, format, name=file.name, text_field=file.text_field):
             yield _upload(document, file, notes)
@@ -88,16 +86,16 @@ async def _decoded(file: NamedFile) -> Decoded:
     return decoded
 
 
-def _text_upload(decoded: Decoded, file: NamedFile, format: Sniffed) -> Upload:
+def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Upload:
     """A file of text as an upload."""
     text, fields = decoded.text, dict[str, str]()
-    if format == "rst":
+    if format == formats.RST:
         text, fields = restructured.to_markdown(cleaning.clean(text).text)
     return Upload(
         text,
         uri=file.uri,
-        markdown=format in ("markdown", "rst"),
-        frontmatter=format == "markdown",
+        markdown=format in (formats.MARKDOWN, formats.RST),
+        frontmatter=format == formats.MARKDOWN,
         metadata={**fields, **_named(file)},
         default_title=file.name,
         warnings=decoded.warnings,

@@ -24,20 +24,6 @@ REPAIRED = 20_000
 MOJIBAKE = 8
 """Code points beside others than ASCII in which mojibake is looked for; ftfy's longest pattern has seven."""
 _SAMPLE = 65_536
-_SIGNATURES = (
-    b"%PDF-",
-    b"PK\x03\x04",
-    b"\x89PNG",
-    b"\xff\xd8\xff",
-    b"GIF8",
-    b"\x1f\x8b",
-    b"\x7fELF",
-    b"BZh9",
-    b"7z\xbc\xaf",
-    b"\xfd7zXZ",
-    b"\xd0\xcf\x11\xe0",
-    b"SQLite format 3\x00",
-)
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -115,8 +101,6 @@ def decode(raw: bytes) -> Decoded:
     wide = _wide_encoding(raw[:_SAMPLE])
     if wide:
         return _replacing(raw, wide, f"read as {wide.upper()} without a byte order mark")
-    if raw.startswith(_SIGNATURES):
-        raise _binary()
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:

@@ -190,7 +190,6 @@ def test_a_guessed_encoding_is_reported_and_utf8_is_not():
 @pytest.mark.parametrize(
     "raw",
     [
-        b"%PDF-1.7\n1 0 obj",
         b"\x89PNG\r\n\x1a\n" + bytes(64),
         b"PK\x03\x04" + bytes(30),
         bytes(range(256)) * 4,
