@@ -7,14 +7,8 @@ from typing import Literal, Self
 from pydantic import AliasChoices, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-DEFAULT_EMBEDDERS = {"gemini": "gemini-embedding-001", "ollama": "nomic-embed-text"}
-KNOWN_DIMENSIONS = {
-    "gemini-embedding-001": 768,
-    "nomic-embed-text": 768,
-    "text-embedding-3-small": 1536,
-    "text-embedding-ada-002": 1536,
-}
-"""Dimensions of remote models that are used without STEPWELL_EMBEDDER_DIM."""
+from app.config import embedding_models
+from app.config.embedding_models import EmbedderKind
 
 
 class ProviderSettings(BaseSettings):
@@ -24,7 +18,7 @@ class ProviderSettings(BaseSettings):
         env_prefix="STEPWELL_", env_ignore_empty=True, populate_by_name=True, extra="ignore", frozen=True
     )
 
-    embedder: Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"] = Field(
+    embedder: EmbedderKind = Field(
         "minilm",
         description="Embedding provider; minilm: built in; onnx: a model in a folder on this machine; openai: any "
         "compatible endpoint; tei: text-embeddings-inference.",
@@ -64,7 +58,7 @@ class ProviderSettings(BaseSettings):
     embedder_rate_limit: int = Field(
         0, ge=0, description="Maximum number of calls per minute to the embedding model, in each process; 0: no limit."
     )
-    next_embedder: Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"] | None = Field(
+    next_embedder: EmbedderKind | None = Field(
         None,
         description="Embedding provider to which `stepwell reembed` changes; unset: none. The service uses it once the "
         "stored vectors are those of its model.",
@@ -163,14 +157,14 @@ class ProviderSettings(BaseSettings):
 
     def _check_embedder(self, field: str) -> None:
         kind, variable = getattr(self, field), f"STEPWELL_{field.upper()}"
-        needed = {"onnx": ("model",), "openai": ("url", "model"), "tei": ("url", "model")}.get(kind, ())
-        missing = [f"{variable}_{name.upper()}" for name in needed if not getattr(self, f"{field}_{name}")]
+        provider = embedding_models.PROVIDERS[kind]
+        missing = [f"{variable}_{name.upper()}" for name in provider.needed if not getattr(self, f"{field}_{name}")]
         if missing:
             raise ValueError(f"{variable}={kind} needs {' and '.join(missing)}")
         if kind == "gemini" and not (getattr(self, f"{field}_api_key") or self.gemini_api_key):
             raise ValueError(f"{variable}=gemini needs GEMINI_API_KEY or {variable}_API_KEY")
-        name = getattr(self, f"{field}_model") or DEFAULT_EMBEDDERS.get(kind, "")
-        if kind not in ("minilm", "onnx") and not getattr(self, f"{field}_dim") and name not in KNOWN_DIMENSIONS:
+        has_dimension = getattr(self, f"{field}_dim") or provider.is_local
+        if not has_dimension and (getattr(self, f"{field}_model") or provider.model) not in embedding_models.MODELS:
             raise ValueError(f"{variable}={kind} with this model needs {variable}_DIM")
 
     def next(self) -> Self | None:

@@ -8,8 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.config import Settings
-from app.config.providers import DEFAULT_EMBEDDERS, KNOWN_DIMENSIONS
+from app.config import Settings, embedding_models
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
 from app.providers.caching import CachingEmbedder
@@ -28,9 +27,7 @@ from app.store.maintenance import reembedding
 if TYPE_CHECKING:
     from app.providers.remote.gemini import GeminiEmbedder, GeminiLlm
 
-OLLAMA_URL, OLLAMA_MODEL = "http://127.0.0.1:11434", "llama3.2"
-MAX_TOKENS = {"gemini-embedding-001": 2048, "nomic-embed-text": 2048, "text-embedding-3-small": 8191}
-PREFIXES = {"nomic-embed-text": Prefixes("search_query: ", "search_document: ")}
+OLLAMA_MODEL = "llama3.2"
 
 
 def embedding(settings: Settings) -> tuple[str, int]:
@@ -44,9 +41,10 @@ def _embedding_model(settings: Settings) -> EmbeddingModel:
         return minilm.MODEL
     if settings.embedder == "onnx":
         return model_folder.describe(_folder(settings.embedder_model), _overrides(settings))
-    name = settings.embedder_model or DEFAULT_EMBEDDERS[settings.embedder]
-    max_tokens = settings.embedder_max_tokens or MAX_TOKENS.get(name, model_folder.DEFAULT_MAX_TOKENS)
-    return EmbeddingModel(name, settings.embedder_dim or KNOWN_DIMENSIONS[name], max_tokens)
+    name = settings.embedder_model or embedding_models.PROVIDERS[settings.embedder].model
+    known = embedding_models.known(name)
+    max_tokens = settings.embedder_max_tokens or known.max_tokens or model_folder.DEFAULT_MAX_TOKENS
+    return EmbeddingModel(name, settings.embedder_dim or known.dimension, max_tokens)
 
 
 def target(settings: Settings) -> tuple[str, int] | None:
@@ -101,7 +99,7 @@ async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiE
     return HttpEmbedder(
         embedders.APIS[settings.embedder],
         model,
-        url=settings.embedder_url or OLLAMA_URL,
+        url=settings.embedder_url or embedding_models.PROVIDERS[settings.embedder].url,
         api_key=secret.get_secret_value() if secret else None,
         prefixes=_prefixes(settings, model.name),
         limits=limits,
@@ -109,9 +107,11 @@ async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiE
 
 
 def _prefixes(settings: Settings, name: str) -> Prefixes:
-    known = PREFIXES.get(name, Prefixes())
+    known = embedding_models.known(name)
     query, document = settings.embedder_query_prefix, settings.embedder_document_prefix
-    return Prefixes(known.query if query is None else query, known.document if document is None else document)
+    return Prefixes(
+        known.query_prefix if query is None else query, known.document_prefix if document is None else document
+    )
 
 
 def _folder(name: str | None) -> Path:
@@ -156,7 +156,7 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
         )
     return ChatLlm(
         kind="ollama" if settings.llm == "ollama" else "openai",
-        url=settings.llm_url or OLLAMA_URL,
+        url=settings.llm_url or embedding_models.OLLAMA_URL,
         model=settings.llm_model or OLLAMA_MODEL,
         api_key=secret,
         limits=limits,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 from fake_provider import FAULTS, FakeProvider
 
 from app import errors
-from app.config import Settings
+from app.config import Settings, embedding_models
+from app.config.embedding_models import EmbedderKind
 from app.providers.base import Embedder
 from app.providers.calls import policy
 from app.providers.fake import FakeEmbedder
@@ -177,3 +178,17 @@ def test_an_incomplete_setting_is_rejected_at_start(fields: dict[str, Any], need
     with pytest.raises(ValueError, match=needed):
         Settings(**fields)
     assert models.embedding(Settings(embedder="ollama")) == ("nomic-embed-text", 768)
+
+
+def test_every_provider_has_a_row_and_a_remote_one_its_api() -> None:
+    assert list(embedding_models.PROVIDERS) == list(get_args(EmbedderKind))
+    remote = {kind for kind, provider in embedding_models.PROVIDERS.items() if not provider.is_local}
+    assert remote == {*embedders.APIS, "gemini"}
+
+
+@pytest.mark.parametrize("name", embedding_models.MODELS)
+async def test_a_known_model_needs_its_name_only(remote: FakeProvider, name: str) -> None:
+    settings = Settings(embedder="openai", embedder_url=remote.url, embedder_model=name)
+    async with models.open_embedder(settings) as opened:
+        assert opened.model.dimension >= 768
+        assert opened.model.max_tokens >= 2_048
