@@ -15,15 +15,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
 from uuid import UUID
 
-from app.shapes import Boost, EntityMatch, Hit, HitGuidance, Link
+from app.shapes import Boost, EntityMatch, FusionUsed, Hit, HitGuidance, Link
 
 LIFT_PER_MENTION, MAX_LIFT = 0.1, 0.5
 WEAKEST_LINK, FULL_STRENGTH = 0.5, 4.0
 """The factor of a link of strength 0, and the strength from which it is 1: that of a title."""
-EXPONENTS: Mapping[Literal["rrf", "convex"], float] = MappingProxyType({"rrf": 5.0, "convex": 1.0})
+EXPONENTS: Mapping[FusionUsed, float] = MappingProxyType({"rrf": 5.0, "convex": 1.0})
 """The exponent p by fusion."""
 KEPT_WITHIN = 10
 """Rank within which the best unguided hits stay."""
@@ -61,21 +60,21 @@ def link_factor(strength: float) -> float:
 
 
 def blended(
-    hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: Literal["rrf", "convex"] = "convex"
+    hits: Iterable[Hit], links: Mapping[UUID, Link], *, weight: float, fusion: FusionUsed = "convex"
 ) -> list[Hit]:
     """Returns the hits by final score; `links` are by chunk. Ties: the stronger link, then the input order."""
     scored = [_blended(hit, links.get(hit.candidate.chunk_id), weight, fusion) for hit in hits]
     return sorted(scored, key=_order)
 
 
-def final_score(doc_score: float, link_score: float, *, weight: float, fusion: Literal["rrf", "convex"]) -> float:
+def final_score(doc_score: float, link_score: float, *, weight: float, fusion: FusionUsed) -> float:
     """Returns the blend of a score and that of its link."""
     exponent = EXPONENTS[fusion]
     powered: float = (1 - weight) * max(doc_score, 0.0) ** exponent + weight * link_score
     return powered if exponent == 1 else powered ** (1 / exponent)
 
 
-def _blended(hit: Hit, link: Link | None, weight: float, fusion: Literal["rrf", "convex"]) -> Hit:
+def _blended(hit: Hit, link: Link | None, weight: float, fusion: FusionUsed) -> Hit:
     doc_score = hit.candidate.score
     guidance = (
         HitGuidance(link.entity_id, link.score, link.strength, doc_score)
@@ -120,7 +119,7 @@ class Lift:
     most: float = MAX_LIFT
 
 
-def boost_factor(lifts: Iterable[Lift], fusion: Literal["rrf", "convex"] = "convex") -> float:
+def boost_factor(lifts: Iterable[Lift], fusion: FusionUsed = "convex") -> float:
     """Returns the factor of a chunk's score: the mentions of several entities add up to the largest of their limits."""
     lifts = list(lifts)
     total = sum(min(lift.per_mention * lift.mentions, lift.most) for lift in lifts)

@@ -7,9 +7,8 @@ weights were chosen by measurement (docs/decisions/0002-fusion-weights.md).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from app.shapes import Fusion, Mode, QueryType, Weights
+from app.shapes import Fusion, FusionUsed, Mode, QueryType, Weights
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -31,12 +30,12 @@ class FusionPlan:
     """The weights and the fusion of one query."""
 
     weights: Weights
-    fusion: Literal["rrf", "convex"]
+    fusion: FusionUsed
 
 
 def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: QueryType) -> FusionPlan:
     """Returns the plan for a query; the request's `weights` are used unless the mode has a single leg."""
-    chosen: Literal["rrf", "convex"] = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
+    chosen: FusionUsed = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion
     if mode in ONE_LEG:
         return FusionPlan(ONE_LEG[mode], chosen)
     if weights is not None:

@@ -26,6 +26,7 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     Fusion,
+    FusionUsed,
     GuidanceMode,
     Json,
     LinkKind,
@@ -36,6 +37,7 @@ from app.shapes.kinds import (
     Rerank,
     SearchMode,
     Vector,
+    VectorPlan,
 )
 from app.shapes.links import (
     ChunkName,
@@ -117,6 +119,7 @@ __all__ = [
     "FileFailure",
     "Filters",
     "Fusion",
+    "FusionUsed",
     "Guidance",
     "GuidanceMode",
     "Hit",
@@ -174,6 +177,7 @@ __all__ = [
     "Term",
     "Upload",
     "Vector",
+    "VectorPlan",
     "Verdict",
     "Via",
     "Weights",

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 Mode = Literal["auto", "hybrid", "semantic", "lexical"]
 Fusion = Literal["auto", "rrf", "convex"]
+FusionUsed = Literal["rrf", "convex"]
+VectorPlan = Literal["none", "exact", "hnsw"]
 QueryType = Literal["phrase", "entity", "conceptual", "technical", "keyword"]
 Depth = Literal["fast", "thorough", "auto"]
 DepthUsed = Literal["fast", "thorough"]

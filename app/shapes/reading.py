@@ -17,6 +17,7 @@ from app.shapes.kinds import (
     DepthUsed,
     Detail,
     Fusion,
+    FusionUsed,
     GuidanceMode,
     Json,
     LinkKind,
@@ -25,6 +26,7 @@ from app.shapes.kinds import (
     Rerank,
     SearchMode,
     Vector,
+    VectorPlan,
 )
 from app.shapes.matches import Boost, EntityMatch, HitGuidance
 from app.shapes.snippets import Snippet
@@ -139,7 +141,7 @@ class HybridRequest:
     vector: Vector | None
     lexical: LexicalQuery | None
     weights: Weights
-    fusion: Literal["rrf", "convex"]
+    fusion: FusionUsed
     limit: int
     k: int = 60
     candidates: int = 100
@@ -211,7 +213,7 @@ class HybridResult:
     terms: tuple[Term, ...]
     corpus_chunks: int
     scope_chunks: int
-    vector_plan: Literal["none", "exact", "hnsw"]
+    vector_plan: VectorPlan
     vector_found: int
     text_found: int
     approximate: bool
@@ -305,7 +307,7 @@ class Answer:
     strategies_matched: tuple[str, ...]
     query_type: QueryType | None
     mode: Mode
-    fusion: Literal["rrf", "convex"] | None
+    fusion: FusionUsed | None
     search_mode: SearchMode
     fallback_reason: str | None
     approximate: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
@@ -13,7 +13,7 @@ from pydantic import Field
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search, similar
-from app.shapes import Answer, Filters, Query
+from app.shapes import Answer, Depth, Filters, Mode, Query
 from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
@@ -76,10 +76,10 @@ class QueryArguments(FilterArguments, Question):
 class SearchArguments(QueryArguments):
     """Arguments of a search by a question or keywords."""
 
-    mode: Literal["auto", "hybrid", "semantic", "lexical"] = Field(
+    mode: Mode = Field(
         "auto", description="How to match: by meaning and by words (auto, hybrid), only by meaning, or only by words."
     )
-    depth: Literal["fast", "thorough", "auto"] = Field(
+    depth: Depth = Field(
         "auto",
         description="One search (fast), or following names through several documents (thorough); auto does so if the "
         "query contains names.",

@@ -120,7 +120,7 @@ Fusion = TypeAliasType(
 )
 FusionUsed = TypeAliasType(
     "FusionUsed",
-    Annotated[Literal["rrf", "convex"], Field(description="Method that fused the results of both legs.")],
+    Annotated[shapes.FusionUsed, Field(description="Method that fused the results of both legs.")],
 )
 GroupBy = TypeAliasType(
     "GroupBy",

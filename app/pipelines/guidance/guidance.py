@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from app.pipelines.guidance import evidence, linked_documents
@@ -22,6 +22,7 @@ from app.ranking.blending import Lift
 from app.shapes import (
     Candidate,
     EntityMatch,
+    FusionUsed,
     Guidance,
     Hit,
     HybridRequest,
@@ -96,7 +97,7 @@ class AppliedGuidance:
     """
 
     fallback_reason: str | None = None
-    fusion: Literal["rrf", "convex"] = "convex"
+    fusion: FusionUsed = "convex"
     matches: Sequence[EntityMatch] = ()
     added: Sequence[Candidate] = ()
     links: Mapping[UUID, Link] = field(default_factory=dict)

@@ -5,13 +5,24 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
 
 from app import errors
-from app.shapes import Candidate, HybridRequest, HybridResult, IndexText, LexicalQuery, Term, Vector, Weights, bm25
+from app.shapes import (
+    Candidate,
+    HybridRequest,
+    HybridResult,
+    IndexText,
+    LexicalQuery,
+    Term,
+    Vector,
+    VectorPlan,
+    Weights,
+    bm25,
+)
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
@@ -159,7 +170,7 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest) -> HybridResult
     """The result with the hits of the rows and the report that each row repeats."""
     report = rows[0]
     ran = request.vector is not None and request.weights.vector > 0
-    plan: Literal["none", "exact", "hnsw"] = "none" if not ran else "exact" if report.exact else "hnsw"
+    plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
         candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
         terms=tuple(Term(*term) for term in report.terms),
