@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import AliasChoices, Field, SecretStr, field_validator, model_validator
 
 from app.config.providers import ProviderSettings
+from app.shapes import limits
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = r"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?"
@@ -138,8 +139,13 @@ class Settings(ProviderSettings):
     sql_timeout_s: float = Field(5.0, gt=0, description="Statement timeout of a search.")
     write_timeout_s: float = Field(60.0, gt=0, description="Statement timeout of a write.")
     search_timeout_s: float = Field(10.0, gt=0, description="Deadline of a whole search.")
-    candidates: int = Field(100, ge=10, le=1000, description="Number of chunks that each leg passes to the fusion.")
-    rrf_k: int = Field(60, ge=1, le=1000, description="The constant k of reciprocal rank fusion.")
+    candidates: int = Field(
+        100,
+        ge=limits.MIN_CANDIDATES,
+        le=limits.MAX_CANDIDATES,
+        description="Number of chunks that each leg passes to the fusion.",
+    )
+    rrf_k: int = Field(60, ge=1, le=limits.MAX_RANK_CONSTANT, description="The constant k of reciprocal rank fusion.")
 
     # entities
     hierarchy_alpha: float = Field(
@@ -151,7 +157,9 @@ class Settings(ProviderSettings):
     hierarchy_threshold: float = Field(
         0.5, ge=0, le=1, description="Minimum score of an entity match that guides a search."
     )
-    hierarchy_max_entities: int = Field(5, ge=1, le=20, description="Maximum number of entities that guide one search.")
+    hierarchy_max_entities: int = Field(
+        5, ge=1, le=limits.MAX_GUIDING_ENTITIES, description="Maximum number of entities that guide one search."
+    )
     entity_boost: dict[str, tuple[float, float]] = Field(
         default_factory=dict,
         description='Boost by entity type as JSON, per mention and maximum, such as `{"person": [0.1, 0.5]}`; '

@@ -22,12 +22,10 @@ from app.pipelines.multihop.expansion_terms import Extractor
 from app.pipelines.multihop.multihop import Merge
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Answer, EntityDraft, Fusion, Guidance, GuidanceMode, Json, Mode, Query, Rerank
+from app.shapes import Answer, EntityDraft, Fusion, Guidance, GuidanceMode, Json, Mode, Query, Rerank, limits
 
-MAX_LIMIT = 50
 ASSESSED_HITS = 10
 """Hits of each question whose relevance is compared with the judgements."""
-MAX_MULTIHOP_LIMIT = 20
 EvaluationMode = Literal["auto", "hybrid", "semantic", "lexical", "flat", "two_pass", "multihop"]
 API_MODES: dict[EvaluationMode, Mode] = {"hybrid": "hybrid", "semantic": "semantic", "lexical": "lexical"}
 """Evaluation modes that set the API's `mode`; all others leave it at `auto`."""
@@ -60,7 +58,7 @@ class Strategy:
         return Query(
             user_id,
             text,
-            limit=MAX_MULTIHOP_LIMIT if self.mode == "multihop" else MAX_LIMIT,
+            limit=limits.MAX_MULTIHOP_HITS if self.mode == "multihop" else limits.MAX_HITS,
             mode=API_MODES.get(self.mode, "auto"),
             fusion=self.fusion,
             k=services.rrf_k,

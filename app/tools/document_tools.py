@@ -12,7 +12,7 @@ from app import errors
 from app.pipelines.documents import documents, ingest
 from app.pipelines.entities import entities
 from app.pipelines.running import cursors
-from app.shapes import EntityFilter, Upload
+from app.shapes import EntityFilter, Upload, limits
 from app.tools import fields
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
@@ -38,7 +38,7 @@ Cursor = Annotated[str, Field(max_length=cursors.MAX_LENGTH)]
 class ListDocumentsArguments(ToolArguments):
     """Arguments of a listing of documents."""
 
-    limit: Annotated[int, *clamped(1, 100)] = Field(20, description="Documents per page.")
+    limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Documents per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR)
 
 
@@ -62,10 +62,10 @@ class AddDocumentArguments(ToolArguments):
     content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT)] = Field(
         description="Text of the document, plain or Markdown."
     )
-    title: Annotated[str, Field(max_length=500)] | None = Field(
+    title: Annotated[str, Field(max_length=limits.MAX_TITLE)] | None = Field(
         None, description="Title; by default the first heading of the text."
     )
-    uri: Annotated[str, Field(min_length=1, max_length=2_048)] | None = Field(
+    uri: Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)] | None = Field(
         None, description="Identifier such as a path or URL; a document with the same uri is replaced."
     )
     metadata: fields.Metadata = Field(default_factory=dict, description="JSON object that searches can filter by.")
@@ -80,13 +80,13 @@ class DeleteDocumentArguments(ToolArguments):
 class ListEntitiesArguments(ToolArguments):
     """Arguments of a listing of entities."""
 
-    query: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
+    query: Annotated[str, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Only entities with a similar name, the most similar first."
     )
-    type: Annotated[str, Field(max_length=40)] | None = Field(
+    type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
         None, description="Only entities of this type, such as person, project or team."
     )
-    limit: Annotated[int, *clamped(1, 100)] = Field(20, description="Entities per page.")
+    limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(20, description="Entities per page.")
     cursor: Cursor | None = Field(None, description=_CURSOR + " Not with `query`.")
 
 

@@ -13,14 +13,13 @@ from pydantic import Field
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search, similar
-from app.shapes import Answer, Depth, Filters, Mode, Query
+from app.shapes import Answer, Depth, Filters, Mode, Query, limits
 from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import PassageList
 from app.tools.tool import Tool
 
-MAX_RESULTS = 20
 _DEFAULT_TOKENS = 3_000
 
 
@@ -31,7 +30,7 @@ class Question(ToolArguments):
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
         "-word excludes one."
     )
-    limit: Annotated[int, *clamped(1, MAX_RESULTS)] = Field(5, description="Maximum number of passages.")
+    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
 
 
 class FilterArguments(ToolArguments):
@@ -90,7 +89,9 @@ class MultihopArguments(QueryArguments):
     """Arguments of a search over several hops."""
 
     query: fields.QueryText = Field(description="A question whose answer needs facts from several documents.")
-    max_hops: Annotated[int, *clamped(2, 4)] = Field(2, description="Maximum number of retrieval rounds.")
+    max_hops: Annotated[int, *clamped(limits.MIN_HOPS, limits.MAX_HOPS)] = Field(
+        2, description="Maximum number of retrieval rounds."
+    )
 
 
 class EntitySearchArguments(QueryArguments):
@@ -105,7 +106,7 @@ class Neighbours(ToolArguments):
     """Whose neighbours to search."""
 
     chunk_id: UUID = Field(description="Id of a passage, from the result of a search.")
-    limit: Annotated[int, *clamped(1, MAX_RESULTS)] = Field(5, description="Maximum number of passages.")
+    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
 
 
 class SimilarArguments(FilterArguments, Neighbours):

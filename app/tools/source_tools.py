@@ -12,6 +12,7 @@ from pydantic import Field
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.sources import sources
 from app.pipelines.sources.sources import EVERYTHING, SourceRequest
+from app.shapes import limits
 from app.tools.arguments import ToolArguments, clamped
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE, ToolResult
@@ -24,20 +25,21 @@ _WAIT = "Seconds to wait for the files to be stored; the work goes on if it take
 class ListSourcesArguments(ToolArguments):
     """Arguments of a listing of sources."""
 
-    limit: Annotated[int, *clamped(1, 100)] = Field(50, description="Maximum number of sources.")
+    limit: Annotated[int, *clamped(1, limits.MAX_LISTED_BY_TOOL)] = Field(50, description="Maximum number of sources.")
 
 
 class AddSourceArguments(ToolArguments):
     """Arguments for adding a source."""
 
-    path: Annotated[str, Field(min_length=1, max_length=4_096)] = Field(
+    path: Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)] = Field(
         description="Path of a folder or file, absolute or relative to an allowed folder."
     )
-    globs: Annotated[list[Annotated[str, Field(min_length=1, max_length=500)]], Field(min_length=1, max_length=50)] = (
-        Field(
-            default_factory=lambda: list(EVERYTHING),
-            description="Patterns of relative paths of which a file must match one, such as **/*.md; by default all.",
-        )
+    globs: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=limits.MAX_GLOB)]],
+        Field(min_length=1, max_length=limits.MAX_GLOBS),
+    ] = Field(
+        default_factory=lambda: list(EVERYTHING),
+        description="Patterns of relative paths of which a file must match one, such as **/*.md; by default all.",
     )
     watch: bool = Field(False, description="true: keep the documents in step with later changes in the folder.")
     wait_s: Annotated[int, *clamped(0, 30)] = Field(10, description=_WAIT)

@@ -12,10 +12,10 @@ from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.pipelines.running.services import Services
 from app.providers.fake import FakeEmbedder
-from app.shapes import Guidance, Query
+from app.shapes import Guidance, Query, limits
 
 SERVICES = Services(db=None, embedder=FakeEmbedder(), candidates=70, rrf_k=50, guidance=Guidance(alpha=0.3))
-AUTO = {"query": "lime", "limit": runner.MAX_LIMIT}
+AUTO = {"query": "lime", "limit": limits.MAX_HITS}
 
 
 def as_the_api(**fields: Any) -> Query:
@@ -37,7 +37,7 @@ def test_flat_is_auto_without_entities_and_two_pass_is_auto_with_forced_ones() -
 
 def test_multihop_starts_from_flat_search_at_its_own_limit() -> None:
     flat = as_the_api(hierarchy="off", boost=False)
-    assert Strategy("multihop").query("lime", "ana", SERVICES) == replace(flat, limit=runner.MAX_MULTIHOP_LIMIT)
+    assert Strategy("multihop").query("lime", "ana", SERVICES) == replace(flat, limit=limits.MAX_MULTIHOP_HITS)
 
 
 def test_averages_by_type_cover_the_questions_that_have_one() -> None:

@@ -16,12 +16,12 @@ from app import errors
 from app.api.bodies import bodies, strict_json
 from app.api.contract import validation_errors
 from app.api.documents import uploads
-from app.api.documents.document_models import MAX_DOCUMENTS, MAX_URI_LENGTH, DocumentInput, RefusedItem
+from app.api.documents.document_models import MAX_DOCUMENTS, DocumentInput, RefusedItem
 from app.api.documents.uploads import Item
 from app.api.problems import problems
 from app.pipelines.documents.file_reading import ParseLimits
 from app.pipelines.running import offload
-from app.shapes import Upload
+from app.shapes import Upload, limits
 
 
 @asynccontextmanager
@@ -83,7 +83,7 @@ def _refusal(error: RequestValidationError) -> errors.BadRequest:
 
 def _uri(value: object) -> str | None:
     uri = value.get("uri") if isinstance(value, dict) else None
-    return uri if isinstance(uri, str) and len(uri) <= MAX_URI_LENGTH and strict_json.is_usable(uri) else None
+    return uri if isinstance(uri, str) and len(uri) <= limits.MAX_URI and strict_json.is_usable(uri) else None
 
 
 def _validated(value: object) -> DocumentInput:

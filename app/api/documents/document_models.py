@@ -13,11 +13,10 @@ from pydantic_core import PydanticCustomError
 from app import errors
 from app.api.contract import wire
 from app.api.contract.enums import StoreStatus
-from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload
+from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload, limits
 from app.text.words import cleaning
 
 MAX_DOCUMENTS = 500
-MAX_URI_LENGTH = 2048
 
 
 def _not_blank(content: str) -> str:
@@ -26,8 +25,8 @@ def _not_blank(content: str) -> str:
     return content
 
 
-Title = Annotated[str, Field(max_length=500)]
-Uri = Annotated[str, Field(min_length=1, max_length=MAX_URI_LENGTH)]
+Title = Annotated[str, Field(max_length=limits.MAX_TITLE)]
+Uri = Annotated[str, Field(min_length=1, max_length=limits.MAX_URI)]
 Language = Annotated[str, Field(max_length=40)]
 """The types of fields that a document shares with a form and with a change of a document."""
 

@@ -15,7 +15,6 @@ from app.api.contract import wire
 from app.api.documents import document_bodies, storing, uploads
 from app.api.documents import document_examples as examples
 from app.api.documents.document_models import (
-    MAX_URI_LENGTH,
     ChunkPage,
     DocumentChange,
     DocumentDeletion,
@@ -31,7 +30,7 @@ from app.api.edge import disconnects
 from app.api.problems import problems
 from app.pipelines.documents import document_changes, documents, ingest
 from app.pipelines.running import cursors
-from app.shapes import Chunk, Upload
+from app.shapes import Chunk, Upload, limits
 
 router = APIRouter(
     prefix="/api/rag", tags=["documents"], route_class=bodies.DocumentsRoute, responses=problems.AUTHENTICATED
@@ -99,11 +98,11 @@ async def upload(
 async def page(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
     ] = None,
-    uri: Annotated[str | None, Query(max_length=2048, description="Only the document with this URI.")] = None,
+    uri: Annotated[str | None, Query(max_length=limits.MAX_URI, description="Only the document with this URI.")] = None,
 ) -> DocumentPage:
     """The user's documents, newest first, without their text."""
     after = cursors.read(cursor) if cursor else None
@@ -194,7 +193,7 @@ async def delete_by_uri(
         str,
         Query(
             min_length=1,
-            max_length=MAX_URI_LENGTH,
+            max_length=limits.MAX_URI,
             description="URI of the document.",
             openapi_examples={
                 "sample": {"summary": "A sample note", "value": "sample/meetings/2025-05-06-vendor-review.md"},

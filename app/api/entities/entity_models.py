@@ -13,21 +13,20 @@ from pydantic_core import PydanticCustomError
 from app.api.contract import wire
 from app.api.contract.enums import EntityOrigin, EntityStatus, MentionKind
 from app.pipelines.entities.entity_lines import Line
-from app.shapes import Entity, EntityDraft, LinkedDocument
+from app.shapes import Entity, EntityDraft, LinkedDocument, limits
 from app.text.names import gazetteer, names
 from app.text.words import cleaning
 
 MAX_ENTITIES = 1_000
-MAX_NAME_LENGTH = 200
 
 
 def _name(text: str) -> str:
     tidy = names.tidy(text)
     if gazetteer.key(tidy) is None:
         raise PydanticCustomError("blank_name", "Must contain a letter or a digit.")
-    if len(tidy) > MAX_NAME_LENGTH:
+    if len(tidy) > limits.MAX_ENTITY_NAME:
         raise PydanticCustomError(
-            "string_too_long", "Must have at most {max_length} characters.", {"max_length": MAX_NAME_LENGTH}
+            "string_too_long", "Must have at most {max_length} characters.", {"max_length": limits.MAX_ENTITY_NAME}
         )
     return tidy
 
@@ -38,10 +37,12 @@ def _visible(text: str) -> str:
     return text.strip()
 
 
-_TYPE_PATTERN = "^[a-z][a-z0-9_-]{0,39}$"
+_TYPE_PATTERN = f"^[a-z][a-z0-9_-]{{0,{limits.MAX_ENTITY_TYPE - 1}}}$"
 NameText = Annotated[
     str,
-    Field(max_length=4 * MAX_NAME_LENGTH, json_schema_extra={"minLength": 1, "maxLength": MAX_NAME_LENGTH}),
+    Field(
+        max_length=4 * limits.MAX_ENTITY_NAME, json_schema_extra={"minLength": 1, "maxLength": limits.MAX_ENTITY_NAME}
+    ),
     AfterValidator(_name),
 ]
 """1 to 200 characters after cleaning, at least one of them a letter or digit."""
@@ -53,7 +54,7 @@ Aliases = Annotated[list[NameText], *wire.at_most(50)]
 Facts = Annotated[list[FactText], *wire.at_most(200)]
 
 _TYPE = "Lower-case word, such as person, project, team, vendor, product or place."
-_NAME = "Name of 1 to 200 characters, compared without case, accents and punctuation."
+_NAME = f"Name of 1 to {limits.MAX_ENTITY_NAME} characters, compared without case, accents and punctuation."
 _NEW_ID = "UUID of your choice, for a namesake of an entity of this type; by default it follows from type and name."
 _LINE_ID = "Entity to replace, or UUID of your choice for a new one; by default the entity of this type and name."
 _ALIASES = "Other names used in texts; several entities may share one."
@@ -110,11 +111,11 @@ class EntityLine(EntityFields):
     """One line of a bulk upsert."""
 
     entity_id: UUID | None = Field(None, description=_LINE_ID)
-    members: Annotated[list[Annotated[str, Field(max_length=4 * MAX_NAME_LENGTH)]], *wire.at_most(wire.MAX_IDS)] = (
-        Field(
-            default_factory=list,
-            description="Ids or names of the entities it contains; names may be those of other lines.",
-        )
+    members: Annotated[
+        list[Annotated[str, Field(max_length=4 * limits.MAX_ENTITY_NAME)]], *wire.at_most(wire.MAX_IDS)
+    ] = Field(
+        default_factory=list,
+        description="Ids or names of the entities it contains; names may be those of other lines.",
     )
 
     def shape(self, number: int) -> Line:

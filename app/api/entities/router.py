@@ -29,7 +29,7 @@ from app.api.problems import problems
 from app.pipelines.entities import entities
 from app.pipelines.entities import entity_lines as lines
 from app.pipelines.running import cursors, offload
-from app.shapes import Entity, EntityFilter
+from app.shapes import Entity, EntityFilter, limits
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -126,11 +126,15 @@ async def upsert(request: Request, user_id: auth.Writer, use: auth.Use) -> Respo
 async def page(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    limit: Annotated[int, Query(ge=1, le=200, description="Entities per page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Entities per page.")] = 50,
     cursor: _Cursor = None,
-    type: Annotated[str | None, Query(max_length=40, description="Only entities of this type.")] = None,
+    type: Annotated[
+        str | None, Query(max_length=limits.MAX_ENTITY_TYPE, description="Only entities of this type.")
+    ] = None,
     origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
-    q: Annotated[str | None, Query(max_length=200, description="Only entities with a similar name or alias.")] = None,
+    q: Annotated[
+        str | None, Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias.")
+    ] = None,
 ) -> Response:
     """The user's entities and those extracted from metadata and titles, by name.
 
@@ -209,7 +213,7 @@ async def documents(
     entity_id: Annotated[UUID, _FOUND],
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    limit: Annotated[int, Query(ge=1, le=200, description="Documents per page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Documents per page.")] = 50,
     cursor: _Cursor = None,
 ) -> EntityDocumentPage:
     """The documents linked to an entity with the kinds of links, strongest first."""

@@ -17,7 +17,7 @@ from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import cursors
-from app.shapes import JobState
+from app.shapes import JobState, limits
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
 MAX_STREAMS = 100
@@ -46,7 +46,7 @@ def install(app: FastAPI) -> None:
 async def page(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    limit: Annotated[int, Query(ge=1, le=200, description="Jobs per page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Jobs per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
     ] = None,

@@ -15,7 +15,7 @@ from app.api.search.hit_models import MORE, HopLink, SearchHit, is_none
 from app.api.search.search_models import MMR, RERANK, SNIPPETS, AnswerOptions, Explain, Snippets
 from app.api.search.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
 from app.pipelines.multihop import multihop
-from app.shapes import Answer, Guidance, Hit
+from app.shapes import Answer, Guidance, Hit, limits
 from app.shapes import Query as QueryShape
 
 
@@ -23,8 +23,12 @@ class MultihopRequest(AnswerOptions):
     """A search that follows names in the passages found to documents that share no words with the query."""
 
     query: wire.QueryText = Field(examples=["Who leads the team that looks after the Gannet buoys?"])
-    limit: Annotated[wire.Int, Field(ge=1, le=20)] = Field(5, description="Maximum number of hits.")
-    max_hops: Annotated[wire.Int, Field(ge=2, le=4)] = Field(2, description="Maximum number of retrieval rounds.")
+    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_MULTIHOP_HITS)] = Field(
+        5, description="Maximum number of hits."
+    )
+    max_hops: Annotated[wire.Int, Field(ge=limits.MIN_HOPS, le=limits.MAX_HOPS)] = Field(
+        2, description="Maximum number of retrieval rounds."
+    )
     extractor: Extractor = Field(
         "auto",
         description="How the terms of a further hop are extracted; `auto` uses the best method available, and with "

@@ -13,6 +13,7 @@ from app.api.contract.enums import ListMerge, MergeDetail, Rerank
 from app.api.search.hit_models import SCORE_DIGITS
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
+from app.shapes import limits
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200
@@ -71,7 +72,9 @@ class RerankRequest(wire.WireModel):
     lists: Annotated[list[RankedList], *wire.at_most(MAX_LISTS, at_least=1), AfterValidator(_uniquely_named)] = Field(
         description="Lists to merge."
     )
-    k: Annotated[wire.Int, Field(ge=1, le=1000)] = Field(60, description="Rank constant of reciprocal rank fusion.")
+    k: Annotated[wire.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] = Field(
+        60, description="Rank constant of reciprocal rank fusion."
+    )
     merge: ListMerge = Field(
         "rrf", description="classic adds a bonus for hits of hop 1 and for documents with a single hit."
     )
@@ -84,7 +87,7 @@ class RerankRequest(wire.WireModel):
         False,
         description="Diversify the results by maximal marginal relevance, by vectors of stored chunks or by words.",
     )
-    limit: Annotated[wire.Int, Field(ge=1, le=200)] = Field(10, description="Maximum number of hits.")
+    limit: Annotated[wire.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
     detail: MergeDetail = Field("full", description="Fields of each hit.")
     omit_nulls: wire.OmitNulls = False
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.api.contract import wire
 from app.api.contract.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
-from app.shapes import Guidance
+from app.shapes import Guidance, limits
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
 
@@ -54,12 +54,14 @@ class AnswerOptions(wire.WireModel):
     detail: Detail = Field("full", description="Fields and text of each hit.")
     omit_nulls: wire.OmitNulls = False
     cursor: Annotated[str, Field(max_length=MAX_CURSOR)] | None = Field(
-        None, description="`next_cursor` of the page before, with an otherwise equal request; up to 1,000 results."
+        None,
+        description="`next_cursor` of the page before, with an otherwise equal request; "
+        f"up to {limits.MAX_RESULTS:,} results.",
     )
     group_by: GroupBy | None = Field(
         None, description="With `document`, each result is the best chunk of a document, and `limit` counts documents."
     )
-    group_size: Annotated[wire.Int, Field(ge=1, le=10), AfterValidator(_with_groups)] | None = Field(
+    group_size: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GROUP_SIZE), AfterValidator(_with_groups)] | None = Field(
         None, description=f"Maximum number of further chunks in the `more` of a grouped result; default {GROUP_SIZE}."
     )
 
@@ -100,7 +102,7 @@ class SearchRequest(AnswerOptions):
     """
 
     query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
-    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(5, description="Maximum number of hits.")
     mode: Mode = Field(
         "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
     )
@@ -108,10 +110,10 @@ class SearchRequest(AnswerOptions):
     weights: LegWeights | None = Field(
         None, description="Weights of the legs; by default chosen by `mode` and `fusion`."
     )
-    k: Annotated[wire.Int, Field(ge=1, le=1000)] | None = Field(
+    k: Annotated[wire.Int, Field(ge=1, le=limits.MAX_RANK_CONSTANT)] | None = Field(
         None, description="Rank constant of reciprocal rank fusion; default 60."
     )
-    candidates: Annotated[wire.Int, Field(ge=10, le=1000)] | None = Field(
+    candidates: Annotated[wire.Int, Field(ge=limits.MIN_CANDIDATES, le=limits.MAX_CANDIDATES)] | None = Field(
         None, description="Number of chunks that each leg retrieves for fusion; default 100."
     )
     filters: SearchFilters = Field(
@@ -131,8 +133,8 @@ class SearchRequest(AnswerOptions):
 
     depth: Depth = Field(
         "fast",
-        description="`thorough` follows names as `/search/multihop` does, with limits up to 20 and without `min_…`; "
-        "`auto` does so if the query contains names.",
+        description="`thorough` follows names as `/search/multihop` does, with limits up to "
+        f"{limits.MAX_MULTIHOP_HITS} and without `min_…`; `auto` does so if the query contains names.",
     )
     hierarchy: Hierarchy = Field(
         "auto",
@@ -143,7 +145,7 @@ class SearchRequest(AnswerOptions):
         description="Weight of the passage's own score; its entity's score has the rest, times its aboutness.",
     )
     threshold: Share | None = Field(None, description="Minimum match score, 0 to 1, of an entity that is used.")
-    max_entities: Annotated[wire.Int, Field(ge=1, le=20)] | None = Field(
+    max_entities: Annotated[wire.Int, Field(ge=1, le=limits.MAX_GUIDING_ENTITIES)] | None = Field(
         None, description="Maximum number of entities used."
     )
     boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
@@ -196,7 +198,7 @@ class SimilarRequest(AnswerOptions):
         None, description="The chunk whose neighbours are returned, without the chunk itself."
     )
     vector: wire.Vector | None = Field(None, description="A vector with as many numbers as the stored vectors.")
-    limit: Annotated[wire.Int, Field(ge=1, le=50)] = Field(5, description="Maximum number of hits.")
+    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(5, description="Maximum number of hits.")
     filters: SearchFilters = Field(
         default_factory=lambda: SearchFilters(), description="Conditions on the documents searched."
     )

@@ -21,6 +21,7 @@ from app.api.sources.source_models import (
 )
 from app.pipelines.running import cursors
 from app.pipelines.sources import sources
+from app.shapes import limits
 
 router = APIRouter(
     prefix="/api/rag", tags=["sources"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -72,7 +73,7 @@ async def add(
 async def page(
     user_id: auth.Searcher,
     use: auth.ReadUse,
-    limit: Annotated[int, Query(ge=1, le=200, description="Sources per page.")] = 50,
+    limit: Annotated[int, Query(ge=1, le=limits.MAX_LISTED, description="Sources per page.")] = 50,
     cursor: Annotated[
         str | None, Query(max_length=cursors.MAX_LENGTH, description="`next_cursor` of the previous page.")
     ] = None,

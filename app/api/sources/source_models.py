@@ -14,20 +14,19 @@ from app.api.contract.enums import SourceStatus
 from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
-from app.shapes import FileFailure, SelectionDeletion, Source, SourceNumbers
-
-MAX_GLOBS = 50
+from app.shapes import FileFailure, SelectionDeletion, Source, SourceNumbers, limits
 
 
 class SourceInput(wire.WireModel):
     """A folder, or a file, whose documents are kept in step with it."""
 
-    path: Annotated[str, Field(min_length=1, max_length=4_096)] = Field(
+    path: Annotated[str, Field(min_length=1, max_length=limits.MAX_PATH)] = Field(
         description="Path of the folder or file; a relative one is looked up in the allowed folders.",
         examples=["notes"],
     )
     globs: Annotated[
-        list[Annotated[str, Field(min_length=1, max_length=500)]], *wire.at_most(MAX_GLOBS, at_least=1)
+        list[Annotated[str, Field(min_length=1, max_length=limits.MAX_GLOB)]],
+        *wire.at_most(limits.MAX_GLOBS, at_least=1),
     ] = Field(
         default_factory=lambda: list(EVERYTHING),
         description="Patterns of relative paths, of which a file must match one: `*.md` for files directly in the "

@@ -18,6 +18,7 @@ from app.config import Settings
 from app.evaluation import beir, plots, runner
 from app.evaluation import calibration as calibrations
 from app.evaluation.runner import EvaluationMode, EvaluationReport, Strategy, Tenant
+from app.shapes import limits
 
 
 class EvalMode(StrEnum):
@@ -113,7 +114,7 @@ def evaluate(
     rerank: Annotated[options.Rerank, typer.Option(help="As in the API.")] = options.Rerank.none,
     extractor: Annotated[Extractor, typer.Option(help="Only with multihop: source of the terms.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Only with multihop: how hops are merged.")] = Merge.linked,
-    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Only with multihop.")] = 2,
+    max_hops: Annotated[int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Only with multihop.")] = 2,
     calibration: Calibration = False,
     wrong: Wrong = None,
     plot: Plot = None,

@@ -19,7 +19,7 @@ from app.cli.search.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines.multihop import multihop as pipeline
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Hit, Hop, Query, Via
+from app.shapes import Answer, Hit, Hop, Query, Via, limits
 
 SNIPPET = 160
 _WAYS = {
@@ -35,8 +35,10 @@ _WAYS = {
 
 def multihop(
     query: Annotated[str, typer.Argument(help="The question.")],
-    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of hits.")] = 5,
-    max_hops: Annotated[int, typer.Option(min=2, max=4, help="Maximum number of hops.")] = 2,
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_MULTIHOP_HITS, help="Maximum number of hits.")] = 5,
+    max_hops: Annotated[
+        int, typer.Option(min=limits.MIN_HOPS, max=limits.MAX_HOPS, help="Maximum number of hops.")
+    ] = 2,
     extractor: Annotated[Extractor, typer.Option(help="Source of the terms for a further hop.")] = Extractor.auto,
     merge: Annotated[Merge, typer.Option(help="Strategy for merging the hits of several hops.")] = Merge.linked,
     snippets: options.Snippets = False,

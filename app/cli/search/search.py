@@ -18,14 +18,14 @@ from app.cli.search import filter_option, passage_text, score_tree
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.search import search as pipeline
-from app.shapes import Answer, Hit, Query
+from app.shapes import Answer, Hit, Query, limits
 
 SNIPPET = 320
 
 
 def search(
     query: Annotated[str, typer.Argument(help='The query; "phrase", +required and -excluded are operators.')],
-    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
     mode: options.Legs = options.Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,
     snippets: options.Snippets = False,

@@ -16,13 +16,13 @@ from app.cli.search import filter_option
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.why import why as pipeline
-from app.shapes import PassageKey, Placement, Query
+from app.shapes import PassageKey, Placement, Query, limits
 
 
 def why(
     query: Annotated[str, typer.Argument(help="The query of the search.")],
     passage: Annotated[str, typer.Argument(help="URI of a document, or the id of a document or chunk.")],
-    limit: Annotated[int, typer.Option(min=1, max=50, help="Maximum number of hits.")] = 5,
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
     mode: options.Legs = options.Mode.auto,
     rerank: options.Reranking = options.Rerank.none,
     mmr: options.Mmr = False,

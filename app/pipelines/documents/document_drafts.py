@@ -15,14 +15,12 @@ from app import errors
 from app.pipelines.running import cancellable
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
-from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload
+from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
 from app.text.passages import chunking, tokens
 from app.text.structure import markdown, pages, structure
 from app.text.structure.pages import CleanedPages
 from app.text.words import cleaning, languages, lexical
 
-MAX_TITLE_LENGTH = 500
-MAX_URI_LENGTH = 2_048
 DEFAULT_CONFIG = "english"
 RESERVED_TOKENS = 21
 """Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
@@ -156,8 +154,8 @@ def attributes_hash(document: CleanDocument) -> bytes:
 
 
 def clean_title(title: str) -> str:
-    """A title as one cleaned line of at most MAX_TITLE_LENGTH characters."""
-    return cleaning.clean(title).text.replace("\n", " ").strip()[:MAX_TITLE_LENGTH]
+    """A title as one cleaned line of at most 500 characters."""
+    return cleaning.clean(title).text.replace("\n", " ").strip()[: limits.MAX_TITLE]
 
 
 def config_for(language: str) -> str:
@@ -205,8 +203,8 @@ def _config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str, tuple
 
 
 def _uri(uri: str | None) -> str | None:
-    if uri is not None and len(uri) > MAX_URI_LENGTH:
-        raise errors.BadRequest(f"A uri has at most {MAX_URI_LENGTH} characters.", field="uri")
+    if uri is not None and len(uri) > limits.MAX_URI:
+        raise errors.BadRequest(f"A uri has at most {limits.MAX_URI} characters.", field="uri")
     return uri
 
 

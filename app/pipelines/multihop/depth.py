@@ -20,13 +20,11 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.ranking import entity_scores
-from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query
+from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query, limits
 from app.store.connection.transactions import retry_read
 from app.text.names import names
 from app.text.queries import analysis
 
-MAX_LIMIT = 20
-"""Largest limit of a search over several hops."""
 BEST, MIN_TITLE_WORDS = 5, 2
 """Best hits whose titles are looked for in a query without names, and the least number of words of such a title."""
 DIRECT_TYPES = ("phrase", "technical")
@@ -84,7 +82,7 @@ def _check(query: Query) -> None:
     unsupported = _only_of_a_search(query)
     if unsupported:
         raise errors.BadRequest(
-            f"A search over several hops has limits up to {MAX_LIMIT}."
+            f"A search over several hops has limits up to {limits.MAX_MULTIHOP_HITS}."
             if unsupported == "limit"
             else "A search over several hops does not support this: leave it out or use depth fast.",
             field=unsupported,
@@ -94,7 +92,7 @@ def _check(query: Query) -> None:
 def _only_of_a_search(query: Query) -> str | None:
     """The first field of the query that a search over several hops does not support."""
     used = {
-        "limit": query.limit > MAX_LIMIT,
+        "limit": query.limit > limits.MAX_MULTIHOP_HITS,
         "min_vector_score": query.min_vector_score is not None,
         "min_rrf_score": query.min_rrf_score is not None,
         "min_confidence": query.min_confidence is not None,

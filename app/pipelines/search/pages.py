@@ -1,7 +1,7 @@
 """Cuts pages from the results of a search, and makes and checks their cursors.
 
 The results of all pages are one list: the hits that the search returns, then the other candidates in the order of the
-hybrid statement, then those that it finds with MAX_RESULTS candidates from each leg. Each page computes the list again,
+hybrid statement, then those that it finds with 1,000 candidates from each leg. Each page computes the list again,
 as far as it needs it. A cursor contains the number of results before the page, the user's version, and digests of the
 request and of these results, so that a page neither repeats nor omits a result: if any of them differs, the cursor is
 rejected.
@@ -26,12 +26,9 @@ from app.pipelines.search import stale_chunks
 from app.pipelines.search.candidates import Page, Ranking
 from app.pipelines.search.completion import Completion
 from app.ranking import grouping
-from app.shapes import Hit, HybridRequest, HybridResult, Query
+from app.shapes import Hit, HybridRequest, HybridResult, Query, limits
 from app.store.connection.transactions import retry_read
 from app.store.search import recall
-
-MAX_RESULTS = 1_000
-"""Results of all pages together, and candidates of each leg beyond those of the request."""
 
 FILTER_COST = 100
 """Cost of deciding whether a hit is wanted, in units of `offload.run`."""
@@ -58,7 +55,7 @@ class PageRequest:
     @property
     def end(self) -> int:
         """Number of results up to the end of the page."""
-        return min(self.offset + self.limit, MAX_RESULTS)
+        return min(self.offset + self.limit, limits.MAX_RESULTS)
 
     @property
     def reads_further(self) -> bool:
@@ -83,7 +80,7 @@ class HybridRun:
     def widths(self) -> list[int]:
         """The numbers of candidates with which further chunks can be found."""
         base = self.request.candidates
-        wider = [MAX_RESULTS] if base < MAX_RESULTS else []
+        wider = [limits.MAX_RESULTS] if base < limits.MAX_RESULTS else []
         return [] if self.is_exhausted else wider if self.is_whole else [base, *wider]
 
 
@@ -112,7 +109,7 @@ def request_of(query: object, cursor: str | None, *, limit: int, group_size: int
     except (ValueError, struct.error) as error:
         raise errors.InvalidCursor from error
     user_version, offset, made_for, before = fields
-    if made_for != digest or not 0 < offset < MAX_RESULTS:
+    if made_for != digest or not 0 < offset < limits.MAX_RESULTS:
         raise errors.InvalidCursor
     return PageRequest(digest, limit, group_size, offset, user_version, before)
 
@@ -156,7 +153,9 @@ async def read(
         if not is_cut:
             break
     _check(results, page, context)
-    is_last = page.end == MAX_RESULTS or len(results) < page.end or (len(results) == page.end and _is_end(page, run))
+    is_last = (
+        page.end == limits.MAX_RESULTS or len(results) < page.end or (len(results) == page.end and _is_end(page, run))
+    )
     cursor = None if is_last else _cursor(results, page, context)
     return Page(tuple(results[page.offset : page.end]), cursor, page.offset)
 

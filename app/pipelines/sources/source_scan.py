@@ -22,11 +22,10 @@ from pathspec import PathSpec
 from app import errors
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folders, source_roots
-from app.shapes import FileFailure, KnownFile, SourceDraft
+from app.shapes import FileFailure, KnownFile, SourceDraft, limits
 
 RECENT_NS = 2_000_000_000
 """A file that changed less than this before it was read may change again without another time of change."""
-MAX_URI = 2_048
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +157,8 @@ def _add(found: Scan, file: Path, path: str, taken: Mapping[str, str]) -> None:
     if not _is_text(path):
         shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
         found.failures.append(FileFailure(shown, "The name of the file is not valid UTF-8."))
-    elif len(file.as_uri()) > MAX_URI:
-        found.failures.append(FileFailure(path[:MAX_URI], "The path of the file is too long."))
+    elif len(file.as_uri()) > limits.MAX_URI:
+        found.failures.append(FileFailure(path[: limits.MAX_URI], "The path of the file is too long."))
     elif (reason := taken.get(str(file))) is not None:
         found.failures.append(FileFailure(path, reason))
     else:

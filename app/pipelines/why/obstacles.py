@@ -13,11 +13,9 @@ from app.pipelines.why import passage_facts, trials
 from app.pipelines.why.passage_facts import PassageFacts
 from app.pipelines.why.trials import Trial
 from app.ranking import confidence
-from app.shapes import Candidate, Hit, Query, RequestChange, Step, Verdict
+from app.shapes import Candidate, Hit, Query, RequestChange, Step, Verdict, limits
 from app.text.queries import analysis
 
-MAX_LIMIT, MAX_CANDIDATES, MAX_GROUP_SIZE = 50, 1_000, 10
-"""Largest values of fields of a request."""
 FILTER_NAMES = {"any_of": "any", "all_of": "all", "negated": "not"}
 """Names of the groups of filters in a request."""
 _OUT: dict[Step, Verdict] = {"entities": "guided_out", "rerank": "reranked_out", "mmr": "diversified_out"}
@@ -191,10 +189,10 @@ def _with_more_candidates(query: Query, case: Case) -> Looser | None:
     The vector leg ranks every passage, so only a search by words alone can lack one that is near by meaning.
     """
     ranks = [leg.rank for leg in case.facts.legs if leg.rank is not None]
-    wanted = min(ranks, default=MAX_CANDIDATES + 1)
+    wanted = min(ranks, default=limits.MAX_CANDIDATES + 1)
     if wanted <= query.candidates:
-        wanted = min(2 * query.candidates, MAX_CANDIDATES)
-    if query.candidates < wanted <= MAX_CANDIDATES:
+        wanted = min(2 * query.candidates, limits.MAX_CANDIDATES)
+    if query.candidates < wanted <= limits.MAX_CANDIDATES:
         return _changed(query, candidates=wanted)
     return _changed(query, mode="auto") if query.mode == "lexical" else None
 
@@ -244,7 +242,7 @@ def _regrouped(query: Query, case: Case) -> Looser:
     document_id = case.facts.chunk.document_id
     wanted = [hit for hit in case.trial.order if case.trial.is_wanted(hit) and hit.candidate.document_id == document_id]
     size = trials.position(wanted, case.facts.chunk_id) or 1
-    if size - 1 <= MAX_GROUP_SIZE:
+    if size - 1 <= limits.MAX_GROUP_SIZE:
         return _changed(query, group_size=size - 1)
     changes = [RequestChange("group_by", None), RequestChange("group_size", None)]
     return Looser(replace(query, group_size=None), changes)
@@ -252,9 +250,9 @@ def _regrouped(query: Query, case: Case) -> Looser:
 
 def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
     """The limit that the rank needs; if there is none, a search without the step that moved the passage down."""
-    rank = case.rank or MAX_LIMIT + 1
-    wanted = min(max(rank, query.limit + 1), MAX_LIMIT)
-    if query.limit < wanted and (rank <= MAX_LIMIT or not is_prefix_stable(case.trial)):
+    rank = case.rank or limits.MAX_HITS + 1
+    wanted = min(max(rank, query.limit + 1), limits.MAX_HITS)
+    if query.limit < wanted and (rank <= limits.MAX_HITS or not is_prefix_stable(case.trial)):
         longer = _changed(query, limit=wanted)
         return replace(longer, query=replace(longer.query, candidates=max(query.candidates, wanted)))
     if found == "guided_out":

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 
 from app.pipelines.why import obstacles, passage_steps
 from app.pipelines.why.obstacles import Case
-from app.shapes import PassageKey, RequestChange, Verdict
+from app.shapes import PassageKey, RequestChange, Verdict, limits
 
 NOT_BY_HOPS = "The search over several hops did not return it."
 HOPS_OUT = f"{NOT_BY_HOPS} A single search does: set depth to fast."
-PAGED = 1_000
-"""Results that the pages of a search reach."""
 
 
 def not_found(passage: PassageKey) -> str:
@@ -54,7 +52,7 @@ def _remedy(case: Case, remedy: Remedy) -> str:
     if remedy.is_enough:
         return f"{changes} to get it."
     rank = remedy.rank if remedy.changes else case.rank
-    further = f"Follow next_cursor to result {rank}" if rank and rank <= PAGED else ""
+    further = f"Follow next_cursor to result {rank}" if rank and rank <= limits.MAX_RESULTS else ""
     if remedy.changes and rank is None:
         return f"{changes}, and use more words of the passage in the query."
     if remedy.changes:

@@ -17,9 +17,9 @@ from app import errors
 from app.pipelines.multihop import multihop
 from app.pipelines.multihop.multihop import MultihopQuery
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.pipelines.search import pages, search, similar
+from app.pipelines.search import search, similar
 from app.pipelines.search.similar import SimilarQuery
-from app.shapes import Answer, Filters, Guidance, Hit, Query
+from app.shapes import Answer, Filters, Guidance, Hit, Query, limits
 from app.store.connection.transactions import Database
 
 DOCUMENTS, CHUNKS_EACH = 20, 52
@@ -66,7 +66,7 @@ async def page_of(tenant: Tenant, query: Any, cursor: str | None) -> Answer:
     return await search.run(replace(query, cursor=cursor), services)
 
 
-async def hits_of_pages(tenant: Tenant, query: Any, *, most: int = pages.MAX_RESULTS) -> list[Hit]:
+async def hits_of_pages(tenant: Tenant, query: Any, *, most: int = limits.MAX_RESULTS) -> list[Hit]:
     """The hits of all pages, or of the first `most`."""
     hits: list[Hit] = []
     async for answer in all_pages(tenant, query):
@@ -104,7 +104,7 @@ async def test_no_result_is_on_two_pages_and_scores_do_not_rise(archive: Tenant,
 async def test_the_pages_have_1000_results_of_a_larger_corpus(archive: Tenant) -> None:
     answers = [answer async for answer in all_pages(archive, Query(archive.user_id, "lime mortar", limit=50))]
     assert [len(answer.hits) for answer in answers] == [50] * 20
-    assert len({hit for answer in answers for hit in chunk_ids(answer.hits)}) == pages.MAX_RESULTS
+    assert len({hit for answer in answers for hit in chunk_ids(answer.hits)}) == limits.MAX_RESULTS
 
 
 async def test_the_pages_have_every_chunk_that_passes_the_filters(archive: Tenant) -> None:
