@@ -1,16 +1,20 @@
-"""Creates SQLAlchemy engines from the addresses of databases."""
+"""Creates SQLAlchemy engines from the addresses of databases, and hands libpq's TLS parameters to asyncpg."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
-from sqlalchemy import make_url
+import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app import errors
-from app.store.connection import bounded, tls_parameters
+from app.store.connection import bounded
 
 CONNECT_S = 5.0
+_TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+_TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
 
 
 def create(dsn: str, **options: Any) -> AsyncEngine:
@@ -24,7 +28,7 @@ def create(dsn: str, **options: Any) -> AsyncEngine:
         "citus.show_shards_for_app_name_prefixes": "*",
         **bounded.SERVER_SETTINGS,
     }
-    url, tls = tls_parameters.split(make_url(asyncpg_url(dsn)))
+    url, tls = _split_tls(sa.make_url(asyncpg_url(dsn)))
     connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
     return create_async_engine(url, connect_args=connecting, **options)
 
@@ -35,3 +39,19 @@ def asyncpg_url(dsn: str) -> str:
     if not separator or scheme.split("+")[0] not in {"postgres", "postgresql"}:
         raise errors.BadRequest("The address must start with postgresql://", field="DATABASE_URL")
     return f"postgresql+asyncpg://{rest}"
+
+
+def _split_tls(url: sa.URL) -> tuple[sa.URL, dict[str, str]]:
+    """The address without libpq's TLS parameters, and these as an argument of asyncpg.connect.
+
+    SQLAlchemy would pass each as a keyword, which asyncpg does not take; in an address it reads them as libpq does.
+    """
+    tls = {name: str(value) for name, value in url.query.items() if name.startswith("ssl") and name != "ssl"}
+    if not tls:
+        return url, {}
+    if tls.get("sslmode", "prefer") not in _TLS_MODES:
+        raise errors.BadRequest(f"sslmode must be one of {', '.join(_TLS_MODES)}.", field="DATABASE_URL")
+    for name in _TLS_FILES & set(tls):
+        if not Path(tls[name]).is_file():
+            raise errors.BadRequest(f"The file that {name} names does not exist.", field="DATABASE_URL")
+    return url.difference_update_query(tls), {"dsn": f"postgresql://?{urlencode(tls)}"}

@@ -1,12 +1,12 @@
-"""Defines the SQLAlchemy tables of the schema `stepwell`; those without row-level security are in `shared_tables`.
+"""Defines the SQLAlchemy tables of the schema `stepwell`.
 
 All are in the schema `stepwell`. `user_id` comes first in every primary, unique and foreign key of a tenant table, so
-that the schema can be distributed by it. The tables in SHARED are the exceptions (see `shared_tables`).
+that the schema can be distributed by it. The tables in SHARED are the exceptions.
 """
 
 from __future__ import annotations
 
-from pgvector.sqlalchemy import HALFVEC
+from pgvector.sqlalchemy import HALFVEC, Vector
 from sqlalchemy import (
     ARRAY,
     BigInteger,
@@ -14,6 +14,8 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     Computed,
+    Date,
+    DateTime,
     ForeignKeyConstraint,
     Index,
     Integer,
@@ -27,9 +29,9 @@ from sqlalchemy import (
     Uuid,
     text,
 )
-from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
+from sqlalchemy.dialects.postgresql import JSONB, REAL, TSVECTOR
 
-from app.store.schema import cache_table, columns, shared_tables, source_tables, staging_tables
+from app.store.schema import columns
 
 SCHEMA, HNSW = columns.SCHEMA, columns.HNSW
 metadata = columns.metadata
@@ -45,7 +47,43 @@ tenants = Table(
     PrimaryKeyConstraint("user_id"),
 )
 
-sources, source_files = source_tables.sources, source_tables.source_files
+sources = Table(
+    "sources",
+    metadata,
+    *columns.tenant(),
+    Column("source_id", Uuid, nullable=False),
+    Column("path", Text, nullable=False),
+    # Patterns, one to a line.
+    Column("glob", Text, nullable=False),
+    columns.moment("created_at"),
+    Column("synced_at", DateTime(timezone=True)),
+    Column("text_field", Text),
+    Column("watch", Boolean, nullable=False, server_default="false"),
+    # Whether the folder must be one of those that sources may be added from over HTTP.
+    Column("confined", Boolean, nullable=False, server_default="true"),
+    # The latest job that synchronises it, and the result of the latest one that is done.
+    Column("job_id", Uuid),
+    columns.json("result"),
+    PrimaryKeyConstraint("user_id", "source_id"),
+)
+
+source_files = Table(
+    "source_files",
+    metadata,
+    *columns.tenant(),
+    Column("source_id", Uuid, nullable=False),
+    Column("path", Text(collation="C"), nullable=False),
+    # Of the stored version; null: none is stored, or it is to be read again.
+    Column("size", BigInteger),
+    Column("mtime_ns", BigInteger),
+    Column("content_hash", LargeBinary),
+    Column("documents", Integer, nullable=False, server_default="0"),
+    # Why the file could not be stored as it is now.
+    Column("error", Text),
+    Column("job_id", Uuid, nullable=False),
+    PrimaryKeyConstraint("user_id", "source_id", "path"),
+    ForeignKeyConstraint(["user_id", "source_id"], [sources.c.user_id, sources.c.source_id], ondelete="CASCADE"),
+)
 
 documents = Table(
     "documents",
@@ -292,9 +330,83 @@ headings = Table(
     Index(None, "user_id", "document_id"),
 )
 
-staged_documents, staged_chunks = staging_tables.staged_documents, staging_tables.staged_chunks
-hidden_chunks = staging_tables.hidden_chunks
-embedding_cache = cache_table.embedding_cache
+staged_documents = Table(
+    "staged_documents",
+    metadata,
+    *columns.tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    Column("identity", LargeBinary, nullable=False),
+    Column("uri", Text),
+    Column("title", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    columns.json("metadata"),
+    Column("content", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("attributes_hash", LargeBinary, nullable=False),
+    # Null unless it was given with the document.
+    Column("created_at", DateTime(timezone=True)),
+    Column("markdown", Boolean, nullable=False),
+    Column("chunk_tokens", SmallInteger, nullable=False),
+    Column("chunk_overlap", SmallInteger, nullable=False),
+    Column("page_starts", ARRAY(Integer), nullable=False, server_default="{}"),
+    Column("cleaning_version", SmallInteger, nullable=False, server_default="1"),
+    Column("source_id", Uuid),
+    Column("source_path", Text),
+    PrimaryKeyConstraint("user_id", "job_id"),
+)
+
+staged_chunks = Table(
+    "staged_chunks",
+    metadata,
+    *columns.tenant(),
+    Column("job_id", Uuid, nullable=False),
+    Column("chunk_index", Integer, nullable=False),
+    Column("chunk_id", Uuid, nullable=False),
+    # Null until its postings are stored.
+    Column("chunk_no", BigInteger),
+    Column("content", Text, nullable=False),
+    Column("start_offset", Integer, nullable=False),
+    Column("end_offset", Integer, nullable=False),
+    Column("heading_path", ARRAY(Text), nullable=False),
+    Column("tsv", TSVECTOR, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("embedding_key", Uuid, nullable=False),
+    # Null until it is embedded.
+    Column("embedding", ARRAY(REAL)),
+    PrimaryKeyConstraint("user_id", "job_id", "chunk_index"),
+)
+
+hidden_chunks = Table(
+    "hidden_chunks",
+    metadata,
+    *columns.tenant(),
+    # Numbers with postings, but without visible chunks.
+    Column("first_no", BigInteger, nullable=False),
+    Column("last_no", BigInteger, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    # The job that stores these chunks or removes their postings; null: none yet.
+    Column("job_id", Uuid),
+    PrimaryKeyConstraint("user_id", "first_no"),
+)
+
+embedding_cache = Table(
+    "embedding_cache",
+    metadata,
+    *columns.tenant(),
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    # What the model was asked for, since many models embed queries and passages differently.
+    Column("task", Text, nullable=False),
+    Column("text_hash", Uuid, nullable=False),
+    # Of any dimension, so that vectors of two models can be kept.
+    Column("embedding", Vector(), nullable=False),
+    Column("hits", BigInteger, nullable=False, server_default="0"),
+    columns.moment("used_at"),
+    PrimaryKeyConstraint("user_id", "model", "dimension", "task", "text_hash"),
+    Index(None, "user_id", "used_at", postgresql_include=["hits"]),
+)
 
 audit_log = Table(
     "audit_log",
@@ -324,9 +436,83 @@ idempotency_keys = Table(
     PrimaryKeyConstraint("user_id", "key"),
 )
 
-api_keys, key_uses = shared_tables.api_keys, shared_tables.key_uses
-jobs, embedding_identity = shared_tables.jobs, shared_tables.embedding_identity
-embedding_target = shared_tables.embedding_target
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", Text, nullable=False),
+    *columns.tenant(),
+    Column("secret_hash", LargeBinary, nullable=False),
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("name", Text, nullable=False, server_default=""),
+    columns.moment("created_at"),
+    Column("expires_at", DateTime(timezone=True)),
+    Column("revoked_at", DateTime(timezone=True)),
+    PrimaryKeyConstraint("key_id"),
+)
 
-SHARED = shared_tables.NAMES
+key_uses = Table(
+    "key_uses",
+    metadata,
+    Column("key_id", Text, nullable=False),
+    Column("day", Date, nullable=False),
+    Column("scope", Text, nullable=False),
+    *columns.tenant(),
+    Column("uses", BigInteger, nullable=False),
+    Column("last_used_at", DateTime(timezone=True), nullable=False),
+    PrimaryKeyConstraint("key_id", "day", "scope"),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Uuid, nullable=False),
+    *columns.tenant(),
+    Column("kind", Text, nullable=False),
+    Column("status", Text, nullable=False, server_default="queued"),
+    columns.json("payload"),
+    columns.json("progress"),
+    Column("error", Text),
+    Column("attempts", SmallInteger, nullable=False, server_default="0"),
+    columns.moment("run_at"),
+    Column("leased_until", DateTime(timezone=True)),
+    columns.moment("created_at"),
+    Column("finished_at", DateTime(timezone=True)),
+    Column("failures", SmallInteger, nullable=False, server_default="0"),
+    columns.json("result"),
+    CheckConstraint("status IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="status"),
+    PrimaryKeyConstraint("job_id"),
+    Index(None, "user_id", "created_at", "job_id"),
+    Index("ix_jobs_of_document", "user_id", "kind", "status", text("(payload ->> 'document_id')")),
+    Index("ix_jobs_waiting", "run_at", postgresql_where=text("status IN ('queued', 'running')")),
+)
+
+embedding_identity = Table(
+    "embedding_identity",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    # The name in the keys of chunks' vectors, which stay those of the first model.
+    Column("keyed_by", Text),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+embedding_target = Table(
+    "embedding_target",
+    metadata,
+    Column("model", Text, nullable=False),
+    Column("dimension", Integer, nullable=False),
+    columns.moment("started_at"),
+    Column("active", SmallInteger, nullable=False, server_default="1"),
+    CheckConstraint("active = 1", name="one_row"),
+    PrimaryKeyConstraint("active"),
+)
+
+SHARED = frozenset(table.name for table in (api_keys, key_uses, jobs, embedding_identity, embedding_target))
+"""Tables that belong to no user, or are read before the user is known; they have no row-level security.
+
+The service's role has no privilege on api_keys and key_uses, which it reaches through one function each; jobs are
+claimed by one function, whichever user's they are.
+"""
 TENANT_TABLES = tuple(table for table in metadata.sorted_tables if table.name not in SHARED)
