@@ -137,10 +137,24 @@ def test_no_test_module_imports_another_test_module() -> None:
     assert found == []
 
 
+def test_no_module_imports_a_private_name_of_another() -> None:
+    found = [
+        f"{relative(path)}: {name}"
+        for path in SOURCES
+        for name in _imported(ast.parse(path.read_text(encoding="utf-8")))
+        if name.startswith(("app.", "benchmarks.")) and any(_is_private(part) for part in name.split("."))
+    ]
+    assert found == []
+
+
 def test_no_file_refers_to_a_section_of_a_document_outside_the_repository() -> None:
     reference = "SPEC" + " §"
     texts = {*TEXTS, *(ROOT / "docs").rglob("*.md")}
     assert [relative(path) for path in sorted(texts) if reference in path.read_text(encoding="utf-8")] == []
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
 
 
 def _imported(tree: ast.AST) -> Iterator[str]:
