@@ -31,10 +31,10 @@ from app.api.search import router as search
 from app.api.site import docs, playground
 from app.api.sources import router as sources
 from app.config import Settings
-from app.pipelines.linking import mention_extraction
+from app.pipelines.jobs import background
+from app.pipelines.linking import backfill
 from app.pipelines.maintenance import audit
 from app.pipelines.running.services import Services
-from app.runtime import job_handlers
 
 DESCRIPTION = """
 Hybrid search over your documents: by vectors and by BM25, fused in one SQL statement.
@@ -128,13 +128,11 @@ async def _background_workers(app: FastAPI, services: Services) -> AsyncIterator
         asyncio.create_task(audit.work(app.state.key_uses, db=services.db)),
     ]
     if app.state.settings.worker:
-        workers.append(asyncio.create_task(job_handlers.run_forever(services, done=app.state.metrics.job_done)))
+        workers.append(asyncio.create_task(background.run_forever(services, done=app.state.metrics.job_done)))
     if services.standby is not None:
         workers.append(asyncio.create_task(services.standby.watch()))
     if services.owner is not None:
-        workers.append(
-            asyncio.create_task(mention_extraction.backfill_with_retries(services.owner, keys=keys, db=services.db))
-        )
+        workers.append(asyncio.create_task(backfill.run_with_retries(services.owner, keys=keys, db=services.db)))
     try:
         yield
     finally:

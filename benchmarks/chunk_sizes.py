@@ -122,7 +122,7 @@ async def _store(bound: BoundDocuments, user_id: str, services: Services) -> int
     again = 0
     async for done in reindex.run(user_id, services, which="every"):
         again = done.embedded
-    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await mention_refresh.settle(user_id, services)
     return embedded + again
 
 

@@ -14,7 +14,8 @@ import made_files
 from harness import Tenant
 
 from app.pipelines.documents import large_documents
-from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.running import workers
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import AddedSource, SourceRequest
 from app.providers.fake import FakeEmbedder
@@ -139,8 +140,7 @@ async def add(tenant: Tenant, folder: Path, **options: Any) -> AddedSource:
 async def work(tenant: Tenant, *roots: Path) -> None:
     """Run all jobs of the user."""
     with_roots = services(tenant, *roots)
-    handlers = {**source_sync.handlers(with_roots), **large_documents.handlers(with_roots)}
-    while await workers.run_next(tenant.db, handlers, user_id=tenant.user_id):
+    while await workers.run_next(with_roots, [source_sync.KIND, *large_documents.KINDS], user_id=tenant.user_id):
         pass
 
 

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from app.pipelines.documents import large_documents
-from app.pipelines.jobs import workers
+from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_sync
 from app.providers.fake import FakeEmbedder
@@ -15,8 +15,7 @@ from app.store.connection import transactions
 
 async def _work(dsn: str) -> None:
     services = Services(transactions.connect(dsn, pool_size=4, pool_wait_s=30), FakeEmbedder())
-    handlers = {**source_sync.handlers(services), **large_documents.handlers(services)}
-    await workers.run_forever(services.db, handlers, done=lambda _kind, _done: None)
+    await workers.run_forever(services, [source_sync.KIND, *large_documents.KINDS], done=lambda _kind, _done: None)
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ async def run(
     if tenant.exclusive:
         await _delete_others({str(upload.uri) for upload in loaded.documents}, user_id, services)
     # Names from the metadata of a document are matched in those stored before it by a job.
-    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await mention_refresh.settle(user_id, services)
     rankings, took, failed, predictions = [], [], 0, Predictions()
     for index, asked in enumerate(loaded.questions):
         start = time.perf_counter()
@@ -279,7 +279,7 @@ async def import_entities(entities: Sequence[Json], user_id: str, services: Serv
     for outcome in await entity_lines.run(lines, user_id, db=services.db, embedder=services.embedder):
         if outcome.error is not None:
             raise errors.BadRequest(f"Entity {outcome.number}: {outcome.error.message}", field="entities.jsonl")
-    await mention_refresh.drain(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await mention_refresh.drain(user_id, services)
 
 
 def _line(number: int, entity: Json) -> entity_lines.Line:

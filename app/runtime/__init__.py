@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from app import config, errors
 from app.config import Settings
 from app.parsing.process import ParseLimits
-from app.pipelines.linking import mention_extraction
+from app.pipelines.linking import backfill
 from app.pipelines.maintenance import local_token
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
@@ -42,7 +42,7 @@ async def open_services(
     """Opens a checked database, the embedder and the configured providers, and closes them in reverse.
 
     An embedded database is started and migrated first. The mentions of documents that older versions stored there are
-    extracted again, unless the caller does so later (`mention_extraction.backfill_with_retries` with `owner`). Raises
+    extracted again, unless the caller does so later (`backfill.run_with_retries` with `owner`). Raises
     SchemaMismatch, DatabaseUnavailable, EmbeddedServerError, ProviderError, LocalTokenError.
     """
     async with AsyncExitStack() as stack:
@@ -50,7 +50,7 @@ async def open_services(
         with _naming_server(settings.database_url, "DATABASE_URL"):
             await _checked(database, settings)
         if owner is not None and not names_later:
-            await mention_extraction.backfill(owner, keys=entity_keys(settings), db=database)
+            await backfill.run(owner, keys=entity_keys(settings), db=database)
         standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
         embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))
@@ -179,7 +179,7 @@ async def migrate(settings: Settings, owner_dsn: str) -> str:
     revision = await _upgraded(settings, owner_dsn)
     owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
-        await mention_extraction.backfill(owner, keys=entity_keys(settings))
+        await backfill.run(owner, keys=entity_keys(settings))
     finally:
         await owner.close()
     return revision

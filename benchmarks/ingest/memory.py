@@ -17,7 +17,7 @@ from uuid import uuid4
 import psutil
 
 from app.pipelines.documents import ingest, large_documents
-from app.pipelines.jobs import workers
+from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import SourceRequest
@@ -120,8 +120,7 @@ async def of_document(megabytes: int, target: MemoryTarget) -> MemoryRun:
 
 
 async def _run_jobs(user_id: str, services: Services) -> None:
-    handlers = {**source_sync.handlers(services), **large_documents.handlers(services)}
-    while await workers.run_next(services.db, handlers, user_id=user_id):
+    while await workers.run_next(services, [source_sync.KIND, *large_documents.KINDS], user_id=user_id):
         pass
 
 

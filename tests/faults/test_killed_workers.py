@@ -13,9 +13,9 @@ import running_service
 from harness import Tenant
 
 from app.pipelines.documents import documents, ingest, large_documents
-from app.pipelines.jobs import workers
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.running import workers
 from app.shapes import Upload
 from app.store.connection.transactions import Database
 from app.text.names import tags

@@ -12,7 +12,6 @@ from app.pipelines.linking import mention_refresh
 from app.pipelines.running.entity_cache import EntityCache
 from app.pipelines.search import search
 from app.shapes import Answer, Entity, EntityDraft, Guidance, Query
-from app.text.names import tags
 
 _MENTIONS = """
 SELECT coalesce(d.uri, d.title) AS uri, c.chunk_index, e.type, e.name, e.origin, m.kind, m.count
@@ -55,7 +54,7 @@ async def add_entities(tenant: Tenant, *drafts: EntityDraft) -> list[UUID]:
 
 async def refresh(tenant: Tenant) -> int:
     """Link the stored texts again after changes of names; returns the number of chunks that were read."""
-    return await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
+    return await mention_refresh.drain(tenant.user_id, tenant.services())
 
 
 async def asked(

@@ -124,7 +124,7 @@ def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
 async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertResult:
     async with runtime.open_services(settings) as services:
         outcomes = await lines.run(read.sound, user_id, db=services.db, embedder=services.embedder)
-        await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+        await mention_refresh.settle(user_id, services)
         return read.answer(outcomes)
 
 

@@ -18,7 +18,7 @@ async def finish(user_id: str, services: Services) -> None:
     """
     if services.chunking_options.llm_entities:
         await _ask(user_id, services)
-    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await mention_refresh.settle(user_id, services)
 
 
 async def _ask(user_id: str, services: Services) -> None:

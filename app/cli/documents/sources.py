@@ -20,12 +20,12 @@ from app.cli.documents import extraction
 from app.cli.maintenance import owning
 from app.config import Settings
 from app.pipelines.jobs import followed_jobs as job_states
-from app.pipelines.jobs import workers
+from app.pipelines.jobs import kinds
+from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import sources
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest
 from app.providers.calls import scope
-from app.runtime import job_handlers
 from app.shapes import JobState, SelectionDeletion
 
 app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
@@ -166,10 +166,9 @@ async def _run(job_id: UUID, user_id: str, services: Services) -> JobState:
 
 async def _work(user_id: str, services: Services) -> None:
     """Run the user's jobs until cancelled; those that fail are repeated or show why."""
-    handlers = job_handlers.all_handlers(services)
     while True:
         try:
-            ran = await workers.run_next(services.db, handlers, user_id=user_id)
+            ran = await workers.run_next(services, kinds.ALL, user_id=user_id)
         except errors.StepwellError:
             ran = None
         if ran is None:

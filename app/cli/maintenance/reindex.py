@@ -94,5 +94,5 @@ async def _of_user(user_id: str, services: Services, which: Filters | Literal["e
         task = bar.add_task(f"Documents of {user_id}", total=total)
         async for done in pipeline.run(user_id, services, which=listed):
             bar.update(task, completed=done.compared)
-    await mention_refresh.settle(services.db, user_id, keys=services.chunking_options.entity_keys)
+    await mention_refresh.settle(user_id, services)
     return done

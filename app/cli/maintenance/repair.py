@@ -15,6 +15,7 @@ from app.cli import options
 from app.config import Settings
 from app.pipelines.maintenance import repair as pipeline
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.running.services import Services
 from app.runtime import models
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, TimeLimits
@@ -60,7 +61,8 @@ async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> di
         if dry_run:
             return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
         async with models.open_stored(settings, owner) as embedder:
-            return {one: await pipeline.run(one, db=owner, embedder=embedder, keys=keys) for one in users}
+            services = Services(owner, embedder, chunking_options=runtime.chunking_options(settings))
+            return {one: await pipeline.run(one, services) for one in users}
 
 
 @asynccontextmanager

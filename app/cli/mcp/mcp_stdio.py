@@ -10,8 +10,8 @@ from app import runtime
 from app.api.agents import mcp_server
 from app.api.agents.mcp_server import McpCaller
 from app.config import Settings
+from app.pipelines.jobs import background
 from app.pipelines.running.services import Services
-from app.runtime import job_handlers
 from app.tools.context import ToolContext
 
 SCOPES = frozenset({"search", "write"})
@@ -35,4 +35,4 @@ async def run(settings: Settings, user_id: str) -> None:
 
 async def _work(services: Services) -> None:
     """Run background jobs, such as those of sources, while the client is connected."""
-    await job_handlers.run_forever(services, done=lambda _kind, _count: None)
+    await background.run_forever(services, done=lambda _kind, _count: None)

@@ -9,7 +9,7 @@ import signal
 from app import config, runtime, telemetry
 from app.cli import options
 from app.config import Settings
-from app.runtime import job_handlers
+from app.pipelines.jobs import background
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def worker(data_dir: options.DataDir = None) -> None:
 async def _work(settings: Settings) -> None:
     async with runtime.open_services(settings, names_later=True) as services:
         log.info("worker started", extra={"action": "worker_started"})
-        working = asyncio.ensure_future(job_handlers.run_forever(services, done=_log))
+        working = asyncio.ensure_future(background.run_forever(services, done=_log))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, working.cancel)
         await asyncio.gather(working, return_exceptions=True)
 

@@ -21,7 +21,6 @@ from app.pipelines.running.services import Services
 from app.shapes import Document, DocumentDraft, IngestResult, Json, Upload
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
-from app.store.entities import mentions
 from app.text.structure import structure
 
 ATTEMPTS = 5
@@ -153,12 +152,8 @@ async def _store_attributes(
     async with services.db.writing(user_id) as writing:
         if not await documents.change(writing, source, draft, vectors_by_key=None):
             return None
-        if source.document.chunk_count > mention_extraction.MOST_CHUNKS:
-            await document_links.enqueue(writing, document_id)
-        else:
-            keys = services.chunking_options.entity_keys
-            before = await mention_extraction.relink(writing, document_id, keys=keys)
-            await mentions.prune(writing, before)
+        keys = services.chunking_options.entity_keys
+        await document_links.relink(writing, document_id, chunk_count=source.document.chunk_count, keys=keys)
     return _result(source, draft, "changed", 0)
 
 

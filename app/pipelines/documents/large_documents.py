@@ -9,20 +9,19 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import chunk_vectors, document_drafts
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
+from app.pipelines.documents import chunk_vectors, document_drafts, posting_removal
 from app.pipelines.linking import document_links, llm_entities
-from app.pipelines.running import cancellable, model_switch
+from app.pipelines.running import cancellable, model_switch, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
+from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store.connection.transactions import Transaction, Writing
@@ -47,16 +46,7 @@ LOCK_S = 30
 LOCK_POLL_S = 0.05
 CANCELLING_MS = 200
 """How long the job's row may be locked before another transaction is taken to be cancelling the job."""
-LEXEMES = 2_000
-STAGED_ROWS = 2_000
 WAIT_S = 0.2
-
-
-def handlers(services: Services) -> dict[str, Handler]:
-    """The handlers of the jobs that store and link documents and remove postings."""
-    keys = services.chunking_options.entity_keys
-    own: dict[str, Handler] = {staging.STORE: partial(_store, services=services), staging.CLEAN: _clean}
-    return own | document_links.handlers(keys)
 
 
 def check_length(characters: int) -> None:
@@ -115,7 +105,8 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
 
 async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: ChunkingOptions) -> IngestResult:
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
-    job_id = await staging.add(writing, target, cut)
+    job_id = await KIND.add(writing, {"document_id": str(target)})
+    await staging.add(writing, job_id, target, cut)
     return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
 
 
@@ -127,7 +118,7 @@ async def settle(queued: IngestResult, user_id: str, services: Services) -> Inge
     if queued.job_id is None:
         return queued
     while True:
-        ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
+        ran = await workers.run_next(services, KINDS, user_id=user_id)
         async with services.db.reading(user_id) as reading:
             state = await jobs.get(reading, queued.job_id)
         if state is None or state.status in ("failed", "cancelled"):
@@ -156,27 +147,32 @@ class _Storing:
 
     run: Run
     staged: StagedDocument
-    services: Services
     progress: dict[str, Any] = field(default_factory=dict)
 
     @property
     def user_id(self) -> str:
-        return self.run.job.user_id
+        return self.run.user_id
+
+    @property
+    def services(self) -> Services:
+        return self.run.services
 
     async def advance(self, writing: Transaction, **progress: Any) -> None:
         """Store progress, in the transaction of the work. Raises ClaimLost."""
         self.progress |= progress
-        if not await jobs.advance(writing, self.run.job, progress=self.progress, lease_s=workers.LEASE_S):
-            raise ClaimLost
+        await self.run.advance(writing, **self.progress)
 
 
-@model_switch.repeated
-async def _store(run: Run, *, services: Services) -> int:
-    async with services.db.reading(run.job.user_id) as reading:
+async def _store(run: Run) -> int:
+    return await model_switch.run(run.services.embedder, run.db, partial(_store_with_one_model, run))
+
+
+async def _store_with_one_model(run: Run) -> int:
+    async with run.db.reading(run.user_id) as reading:
         staged = await staging.get(reading, run.job.job_id)
     if staged is None:
         raise errors.NotFound("The document to store is gone.")
-    storing = _Storing(run, staged, services, {"unit": "chunks", **run.job.progress})
+    storing = _Storing(run, staged, {"unit": "chunks", **run.job.progress})
     if not storing.progress.get("staged"):
         await _stage(storing)
     await _embed(storing)
@@ -276,12 +272,12 @@ async def _publish(storing: _Storing) -> None:
         other = await documents.find(writing, identity=staged.draft.identity)
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-        await staging.finish_publishing(writing, staged, staged.draft, names_version=names.VERSION)
+        await staging.finish_publishing(writing, staged, names_version=names.VERSION)
+        await document_links.enqueue(writing, staged.document_id)
         await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
         counts = {"chunk_count": total, "embedded": storing.progress.get("embedded", 0)}
-        if not await jobs.finish(writing, storing.run.job, result={**result, **counts}):
-            raise ClaimLost
+        await storing.run.finish(writing, **result, **counts)
 
 
 async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
@@ -310,31 +306,6 @@ async def _still_wanted(storing: _Storing, *, done: int) -> None:
         raise ClaimLost from error
 
 
-async def _clean(run: Run) -> int:
-    """Remove the postings of hidden chunks that no job stores, and the staged rows of jobs that have ended."""
-    db, user_id, job = run.db, run.job.user_id, run.job
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        hidden = await staging.take_hidden(writing, job.job_id)
-    after: str | None = job.progress.get("after", "")
-    while hidden and after is not None:
-        async with db.writing(user_id) as writing:
-            after = await staging.unindex(writing, job.job_id, after=after, limit=LEXEMES)
-            await _advance(writing, run, {"after": after} if after is not None else {})
-    while True:
-        async with db.writing(user_id) as writing:
-            deleted = await staging.delete_staged(writing, limit=STAGED_ROWS)
-            await _advance(writing, run, dict(run.job.progress))
-        if not deleted:
-            break
-    async with db.writing(user_id) as writing:
-        await staging.forget_hidden(writing, job.job_id)
-        if not await jobs.finish(writing, job):
-            raise ClaimLost
-        await jobs.delete_finished(writing, job.kind)
-    return hidden
-
-
-async def _advance(writing: Writing, run: Run, progress: Mapping[str, Any]) -> None:
-    if not await jobs.advance(writing, run.job, progress=progress, lease_s=workers.LEASE_S):
-        raise ClaimLost
+KIND = JobKind("store_document", _store, queue="documents", on_failure=posting_removal.KIND.name)
+KINDS = (KIND, document_links.KIND, posting_removal.KIND)
+"""The kinds of jobs that store a document as a whole."""

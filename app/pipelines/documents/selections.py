@@ -16,8 +16,8 @@ from uuid import UUID
 import stamina
 
 from app import errors
-from app.pipelines.documents import documents, large_documents
-from app.pipelines.jobs import workers
+from app.pipelines.documents import documents, posting_removal
+from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
@@ -121,15 +121,14 @@ async def _delete_slice(find: Find, user_id: str, deleted: Deleted, *, db: Datab
 
 async def _remove_postings(user_id: str, services: Services) -> None:
     """Run the jobs that remove postings here, or wait for other workers."""
-    removal = {staging.CLEAN: large_documents.handlers(services)[staging.CLEAN]}
     ends = time.monotonic() + REMOVAL_S
     while time.monotonic() < ends:
         async with services.db.reading(user_id) as reading:
-            if not await jobs.count(reading, staging.CLEAN):
+            if not await jobs.count(reading, posting_removal.KIND.name):
                 return
         ran = None
         with suppress(errors.StepwellError):  # the job is repeated by a worker
-            ran = await workers.run_next(services.db, removal, user_id=user_id)
+            ran = await workers.run_next(services, [posting_removal.KIND], user_id=user_id)
         if ran is None:
             await asyncio.sleep(REMOVAL_POLL_S)
 

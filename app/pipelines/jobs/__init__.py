@@ -1,4 +1,4 @@
-"""Runs background jobs of every kind, and lists, follows and cancels those of a user.
+"""Lists the kinds of background jobs, runs the jobs of all kinds, and lists, follows and cancels those of a user.
 
-Entry: `workers.run_next` for workers, `followed_jobs` for requests. The folders that declare kinds of jobs import it.
+Entry: `background.run_forever` for processes, `followed_jobs` for requests. No other folder of `pipelines` imports it.
 """

@@ -9,15 +9,13 @@ from datetime import datetime
 from uuid import UUID
 
 from app import errors
+from app.pipelines.jobs import kinds
+from app.pipelines.sources import source_sync
 from app.shapes import JobState, JobStatus
 from app.store.connection.transactions import Database, retry_read
-from app.store.documents import staging
-from app.store.entities import name_changes
 from app.store.jobs import jobs
-from app.store.maintenance import reembedding
 from app.store.sources import sources
 
-_UPKEEP = (name_changes.JOB, staging.LINK, staging.CLEAN, reembedding.JOB)
 MAX_FAILURES = 1_000
 """Files that could not be stored which are listed."""
 POLL_S = 0.5
@@ -33,7 +31,7 @@ async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
         found = await jobs.get(reading, job_id)
         if found is None:
             raise errors.NotFound("No such job.")
-        if found.kind != sources.JOB:
+        if found.kind != source_sync.KIND.name:
             return found
         failed = await sources.failures(reading, job_id=job_id, limit=MAX_FAILURES)
     listed = [{"path": failure.path, "reason": failure.reason} for failure in failed]
@@ -79,11 +77,10 @@ async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """Cancel a job that waits or runs. Raises NotFound, and Conflict where it has ended or cannot be cancelled."""
     found = await get(job_id, user_id, db=db)
-    if found.kind in _UPKEEP:
+    if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.ALL):
         raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
     async with db.writing(user_id) as writing:
         await writing.lock()
-        cancel = staging.cancel if found.kind == staging.STORE else jobs.cancel
-        if not await cancel(writing, job_id):
+        if not await jobs.cancel(writing, job_id):
             raise errors.Conflict(f"The job has ended: its status is {found.status}.")
     return await get(job_id, user_id, db=db)

@@ -8,38 +8,41 @@ from __future__ import annotations
 import itertools
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
 from app.pipelines.linking import gazetteers, mention_extraction, name_links
 from app.pipelines.linking.mention_extraction import Matcher
 from app.pipelines.linking.name_links import DocumentNames, SectionChunk, Sections
 from app.pipelines.running import offload
+from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.store.connection.transactions import Writing
-from app.store.documents import documents, staging
+from app.store.documents import documents
 from app.store.entities import mentions
 from app.store.entities.mentions import ChunkText, Mention
-from app.store.jobs import jobs
 from app.text.names import names, tags
 from app.text.names.names import Name
 
+MOST_CHUNKS = 1_000
+"""Chunks up to which a document is linked in one transaction; a job links a longer one in slices."""
 CHUNKS, PAGE = 128, 2_048
 """Chunks that are linked in one transaction, and that are read at once."""
 HEADINGS, HEADING_CHUNKS = 5, 1_000
 """Headings, and chunks under them, that are stored in one transaction."""
 
 
+async def relink(db: Writing, document_id: UUID, *, chunk_count: int, keys: Sequence[str]) -> None:
+    """Replace the mentions and headings of a stored document, or queue a job that does. Under the user's lock."""
+    if chunk_count > MOST_CHUNKS:
+        await enqueue(db, document_id)
+    else:
+        before = await mention_extraction.relink(db, document_id, keys=keys)
+        await mentions.prune(db, before)
+
+
 async def enqueue(db: Writing, document_id: UUID) -> None:
     """Queue a job that links a document, in the transaction that changes it."""
-    await jobs.add(db, staging.LINK, {"document_id": str(document_id)})
-
-
-def handlers(keys: Sequence[str]) -> dict[str, Handler]:
-    """The handler of the jobs that link documents; `keys` are the metadata keys whose values name entities."""
-    return {staging.LINK: partial(_link, keys=keys)}
+    await KIND.add(db, {"document_id": str(document_id)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +62,19 @@ class _Linking:
 
     async def advance(self, writing: Writing, **progress: Any) -> None:
         """Store progress in the transaction of the work. Raises ClaimLost."""
-        known = {**progress, "version": self.version, "unit": "chunks", "step": "link"}
-        if not await jobs.advance(writing, self.run.job, progress=known, lease_s=workers.LEASE_S):
-            raise ClaimLost
+        await self.run.advance(writing, **progress, version=self.version, unit="chunks", step="link")
 
 
-async def _link(run: Run, *, keys: Sequence[str]) -> int:
+async def _link(run: Run) -> int:
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
+    keys = run.services.chunking_options.entity_keys
     async with run.db.reading(user_id) as reading:
         version = await _version(reading, user_id, document_id)
         total = await mentions.count_chunks(reading, document_id)
         opening = await mentions.chunk_texts(reading, document_id, limit=1)
     if not opening or opening[0].opening is None:
         async with run.db.writing(user_id) as writing:
-            await jobs.finish(writing, run.job)
+            await run.finish(writing)
         return 0
     linking = _Linking(run, document_id, keys, version)
     resumed = run.job.progress if run.job.progress.get("version") == version else {}
@@ -89,9 +91,11 @@ async def _link(run: Run, *, keys: Sequence[str]) -> int:
             await linking.advance(writing, done=done, total=total)
     async with run.db.writing(user_id) as writing:
         await linking.begin(writing)
-        if not await jobs.finish(writing, run.job, result={"document_id": str(document_id)}):
-            raise ClaimLost
+        await run.finish(writing, document_id=str(document_id))
     return total
+
+
+KIND = JobKind("link_document", _link, queue="documents", is_cancellable=False)
 
 
 async def _slices(linking: _Linking, first: int) -> AsyncIterator[tuple[int, list[ChunkText]]]:

@@ -7,17 +7,15 @@ What the model names is stored as if the document's metadata named it. Only name
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
-from app.pipelines.linking import document_links, mention_extraction
-from app.pipelines.running import offload
+from app.pipelines.linking import document_links
+from app.pipelines.running import offload, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
+from app.pipelines.running.workers import JobKind, Run
 from app.providers.base import Llm
 from app.store.connection.transactions import Database, Writing
 from app.store.entities import extracted_names, mentions
@@ -40,12 +38,7 @@ _NO_ID = UUID(int=0)
 async def enqueue(db: Writing, document_ids: Sequence[UUID], options: ChunkingOptions) -> None:
     """Queue a job for each document that is stored in this transaction, if the model is to be asked."""
     if options.llm_entities and document_ids:
-        await extracted_names.enqueue(db, document_ids)
-
-
-def handlers(services: Services) -> dict[str, Handler]:
-    """The handler of the jobs; without a model, or with the setting off, they end without a result."""
-    return {extracted_names.JOB: partial(_extract, services=services)}
+        await jobs.enqueue_for_documents(db, KIND.name, document_ids)
 
 
 async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, None]:
@@ -56,7 +49,7 @@ async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, N
     """
     while True:
         try:
-            ran = await workers.run_next(services.db, handlers(services), user_id=user_id)
+            ran = await workers.run_next(services, [KIND], user_id=user_id)
         except errors.ProviderError as error:
             if error.fault != "answer":
                 return
@@ -69,37 +62,31 @@ async def run_waiting(user_id: str, services: Services) -> AsyncGenerator[int, N
 async def waiting(user_id: str, db: Database) -> int:
     """The number of documents about which the model is still to be asked."""
     async with db.shared() as shared:
-        return await jobs.count(shared.as_user(user_id), extracted_names.JOB)
+        return await jobs.count(shared.as_user(user_id), KIND.name)
 
 
-async def _extract(run: Run, *, services: Services) -> int:
+async def _extract(run: Run) -> int:
+    """Ask the model; without one, or with the setting off, the job ends without a result."""
     user_id, document_id = run.job.user_id, UUID(run.job.payload["document_id"])
-    options = services.chunking_options
+    llm, options = run.services.llm, run.services.chunking_options
     async with run.db.reading(user_id) as reading:
         content_hash = await extracted_names.content_hash(reading, document_id)
         chunks = await mentions.chunk_texts(reading, document_id, limit=MAX_CHUNKS)
     found: list[dict[str, Any]] | None = None
-    if content_hash is not None and services.llm is not None and options.llm_entities:
-        found = await _asked(services.llm, chunks)
+    if content_hash is not None and llm is not None and options.llm_entities:
+        found = await _asked(llm, chunks)
     async with run.db.writing(user_id) as writing:
         await writing.lock()
         if content_hash is not None and found is not None:
             saved = await extracted_names.save(writing, document_id, content_hash=content_hash, extracted=found)
             if saved:
-                await _link(writing, document_id, options.entity_keys)
-        if not await jobs.finish(writing, run.job):
-            raise ClaimLost
-        await jobs.delete_finished(writing, run.job.kind)
+                chunk_count = await mentions.count_chunks(writing, document_id)
+                await document_links.relink(writing, document_id, chunk_count=chunk_count, keys=options.entity_keys)
+        await run.finish(writing)
     return len(found or ())
 
 
-async def _link(db: Writing, document_id: UUID, keys: Sequence[str]) -> None:
-    """Link a document to the entities that it names now; a job links a long one."""
-    if await mentions.count_chunks(db, document_id) > mention_extraction.MOST_CHUNKS:
-        await document_links.enqueue(db, document_id)
-    else:
-        before = await mention_extraction.relink(db, document_id, keys=keys)
-        await mentions.prune(db, before)
+KIND = JobKind("extract_entities", _extract, queue="entities", kept=0)
 
 
 async def _asked(llm: Llm, chunks: Sequence[ChunkText]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Stores the mentions of entities in documents, and links again the documents that were linked by older rules.
+"""Stores the mentions of entities in documents.
 
 Runs in the transaction that stores the document, under the user's lock. How a name is matched depends on its origin:
 
@@ -6,45 +6,32 @@ Runs in the transaction that stores the document, under the user's lock. How a n
 - Titles, and headings of several words, are matched in every text in any case.
 - Other names are matched where they are capitalised.
 
-A new title or heading is also matched in the texts that were stored before. `backfill` links documents that were stored
-by an earlier version.
+A new title or heading is also matched in the texts that were stored before.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
-from app import errors
 from app.pipelines.linking import gazetteers, name_links
 from app.pipelines.linking.name_links import DocumentNames, is_title
-from app.store.connection.transactions import Database, Reading, Writing
-from app.store.documents import staging
+from app.store.connection.transactions import Reading, Writing
 from app.store.documents.document_puts import PutDocument
 from app.store.entities import mentions
 from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import ChunkText, DocumentHead, Mention, NameEntity
-from app.store.jobs import jobs
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
 from app.text.names.names import Name
 from app.text.names.tags import Tag
 
-log = logging.getLogger(__name__)
-
-MOST_CHUNKS = 1_000
-"""Chunks up to which a document is linked in one transaction; a job links a longer one in slices."""
 SLICE = 128
 """Chunks whose names are extracted at once."""
-BATCH = 500
-"""Documents that the backfill lists at once."""
-RETRY_S = 30.0
-"""Pause of the background backfill after a failure."""
 Excluded = frozenset[tuple[str, UUID]]
 """Keys of names with the entities that one document does not mean by them."""
 
@@ -178,55 +165,6 @@ async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> list
     before = await mentions.of_document(db, document_id)
     await link(db, document_id, keys=keys)
     return before
-
-
-async def backfill(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> int:
-    """Link all documents that were not linked by the current rules; returns their number.
-
-    Each document is linked in a transaction of its own, so that it can be interrupted and continued. Documents are
-    listed as the database's owner and linked through `db`, by default as the owner too; with `db`, the owner's
-    connections are closed in between. Documents that another process replaced, deleted or linked are skipped.
-    """
-    done = 0
-    while True:
-        try:
-            async with owner.shared() as connection:
-                unread = await mentions.unread(connection, version=names.VERSION, limit=BATCH)
-        finally:
-            if db is not None:
-                await owner.close_idle()
-        if not unread:
-            return done
-        for user_id, document_id in unread:
-            done += await _backfill_document(db or owner, user_id, document_id, keys)
-        log.info("documents linked by the backfill: %d", done, extra={"action": "backfill_progress", "documents": done})
-
-
-async def _backfill_document(db: Database, user_id: str, document_id: UUID, keys: Sequence[str]) -> bool:
-    async with db.writing(user_id) as writing:
-        await writing.lock()
-        if not await mentions.is_unread(writing, document_id, version=names.VERSION):
-            return False
-        if await mentions.count_chunks(writing, document_id) > MOST_CHUNKS:
-            await mentions.mark_read(writing, document_id, version=names.VERSION)
-            await jobs.add(writing, staging.LINK, {"document_id": str(document_id)})
-            return True
-        before = await relink(writing, document_id, keys=keys)
-        await mentions.prune(writing, before)
-        return True
-
-
-async def backfill_with_retries(owner: Database, *, keys: Sequence[str], db: Database | None = None) -> None:
-    """Run `backfill` until it succeeds, with a pause of RETRY_S after a failure."""
-    while True:
-        try:
-            await backfill(owner, keys=keys, db=db)
-            return
-        except errors.StepwellError as error:
-            log.warning("backfill of mentions postponed: %s", error.code, extra={"action": "backfill_postponed"})
-        except Exception:
-            log.exception("backfill of mentions failed", extra={"action": "backfill_failed"})
-        await asyncio.sleep(RETRY_S)
 
 
 def excluded(metadata: Mapping[str, Any], gazetteer: Gazetteer, keys: Sequence[str]) -> Excluded:

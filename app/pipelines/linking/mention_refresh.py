@@ -13,13 +13,13 @@ import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from uuid import UUID
 
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import Handler, Run
 from app.pipelines.linking import gazetteers, mention_extraction
 from app.pipelines.linking.mention_extraction import Excluded
+from app.pipelines.running import workers
+from app.pipelines.running.services import Services
+from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.entities import entities, headings, mentions, name_changes, stale_mentions
 from app.store.entities.mentions import ChunkText, Mention
@@ -41,37 +41,23 @@ WAIT_S = 0.2
 """Pause between two looks at the jobs of other processes."""
 
 
-def handlers(keys: Sequence[str]) -> dict[str, Handler]:
-    """The handler of the jobs that refresh mentions; `keys` are the metadata keys whose values name entities."""
-    return {name_changes.JOB: partial(_refresh, keys=keys)}
-
-
-async def drain(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
+async def drain(user_id: str, services: Services) -> int:
     """Run the waiting jobs of one user; returns the number of chunks that were matched."""
     chunks = 0
-    while (done := await run_next(db, keys=keys, user_id=user_id)) is not None:
-        chunks += done
+    while (ran := await workers.run_next(services, [KIND], user_id=user_id)) is not None:
+        chunks += ran[1]
     return chunks
 
 
-async def settle(db: Database, user_id: str, *, keys: Sequence[str]) -> int:
+async def settle(user_id: str, services: Services) -> int:
     """Run the jobs of one user and wait for those of other processes; returns the chunks that were matched here."""
     chunks = 0
     while True:
-        chunks += await drain(db, user_id, keys=keys)
-        async with db.shared() as shared:
-            if not await jobs.count(shared.as_user(user_id), name_changes.JOB):
+        chunks += await drain(user_id, services)
+        async with services.db.shared() as shared:
+            if not await jobs.count(shared.as_user(user_id), KIND.name):
                 return chunks
         await asyncio.sleep(WAIT_S)
-
-
-async def run_next(db: Database, *, keys: Sequence[str], user_id: str | None = None) -> int | None:
-    """Run the oldest waiting job; returns the number of chunks that were matched, None if no job waits.
-
-    A job that fails is retried later, and its exception is raised.
-    """
-    ran = await workers.run_next(db, handlers(keys), user_id=user_id)
-    return None if ran is None else ran[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +82,8 @@ class _PlainName:
     any_case: bool
 
 
-async def _refresh(run: Run, *, keys: Sequence[str]) -> int:
-    db, job = run.db, run.job
+async def _refresh(run: Run) -> int:
+    db, job, keys = run.db, run.job, run.services.chunking_options.entity_keys
     refresh = await _plan(db, job.user_id)
     resumed = job.progress.get("version") == refresh.version
     waiting = [no for no in sorted(refresh.chunk_nos) if not resumed or no > job.progress["after"]]
@@ -105,18 +91,21 @@ async def _refresh(run: Run, *, keys: Sequence[str]) -> int:
         chunk_nos = waiting[start : start + SLICE]
         await _refresh_slice(db, job.user_id, refresh.no_metadata, chunk_nos, keys)
         done = {"done": start + len(chunk_nos), "total": len(waiting), "unit": "chunks"}
-        progress = {"version": refresh.version, "after": chunk_nos[-1], **done}
-        async with db.shared() as shared:
-            if not await jobs.advance(shared, job, progress=progress, lease_s=workers.LEASE_S):
-                return start + len(chunk_nos)
+        try:
+            async with db.shared() as shared:
+                await run.advance(shared, version=refresh.version, after=chunk_nos[-1], **done)
+        except ClaimLost:
+            return start + len(chunk_nos)
     async with db.writing(job.user_id) as writing:
         await writing.lock()
         await name_changes.mark_followed(writing, refresh.version)
-        await jobs.finish(writing, job)
-        await jobs.delete_finished(writing, job.kind)
+        await run.finish(writing)
     counts = {"chunks": len(waiting), "names": len(refresh.changed)}
     log.info("mentions refreshed", extra={"action": "mentions_refreshed", **counts})
     return len(waiting)
+
+
+KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=False, kept=0)
 
 
 async def _plan(db: Database, user_id: str) -> _Refresh:

@@ -19,15 +19,12 @@ import stamina
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_drafts
 from app.pipelines.documents.chunk_vectors import Key
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
-from app.pipelines.running import model_switch
-from app.pipelines.running.model_switch import SwitchingEmbedder
+from app.pipelines.running import model_switch, workers
 from app.pipelines.running.services import Services
+from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import Embedder
 from app.store.connection.transactions import Database, Writing
 from app.store.documents.document_rows import VectorValue
-from app.store.jobs import jobs
 from app.store.maintenance import reembedding
 from app.store.maintenance.reembedding import ChunkToEmbed, Corpus, StoredModel
 
@@ -52,14 +49,6 @@ class FillingState:
     done: int
     total: int
     is_complete: bool
-
-
-def handlers(services: Services) -> dict[str, Handler]:
-    """The handler of the jobs that compute the vectors of the other model; none where no other one is configured."""
-    switch = model_switch.of(services.embedder)
-    if switch is None or not switch.has_next:
-        return {}
-    return {reembedding.JOB: partial(_fill, services=services, switch=switch)}
 
 
 async def estimate(owner: Database, embedder: Embedder) -> Estimate:
@@ -134,7 +123,7 @@ async def _work(services: Services) -> None:
     """Run jobs until cancelled. Raises what a job raises, except that a write held its lock for too long."""
     while True:
         try:
-            ran = await workers.run_next(services.db, handlers(services))
+            ran = await workers.run_next(services, [KIND])
         except errors.Busy:
             continue  # the job is queued again, for a few seconds later
         if ran is None:
@@ -172,20 +161,19 @@ class _Filling:
     run: Run
     target: StoredModel
     embedder: Embedder
-    services: Services
     done: int
     total: int
 
     @property
     def user_id(self) -> str:
-        return self.run.job.user_id
+        return self.run.user_id
 
     async def vectors(self, texts: Mapping[Key, str]) -> dict[Key, VectorValue]:
         """The vectors of texts by key, computed where the user's cache does not have them. Raises ProviderError.
 
         They are not added to the cache, which keeps what is stored again, not everything that is stored.
         """
-        return await chunk_vectors.cached_or_computed(texts, self.embedder, self.user_id, self.services, keep=False)
+        return await chunk_vectors.cached_or_computed(texts, self.embedder, self.user_id, self.run.services, keep=False)
 
     @asynccontextmanager
     async def writing(self, count: int) -> AsyncIterator[Writing]:
@@ -197,27 +185,35 @@ class _Filling:
             yield writing
             self.done = min(self.done + count, self.total)
             progress = {"unit": "chunks", "step": "embed", "done": self.done, "total": self.total}
-            if not await jobs.advance(writing, self.run.job, progress=progress, lease_s=workers.LEASE_S):
-                raise ClaimLost
+            await self.run.advance(writing, **progress)
 
 
-async def _fill(run: Run, *, services: Services, switch: SwitchingEmbedder) -> int:
-    user_id = run.job.user_id
+async def _fill(run: Run) -> int:
+    """Compute the missing vectors of the other model; returns the number of chunks that were embedded."""
+    user_id = run.user_id
     async with run.db.reading(user_id) as reading:
         target = await reembedding.target(reading)
         done, total = await reembedding.count(reading) if target else (0, 0)
     embedded = 0
     if target is not None:
-        embedder = switch.configured(target)
+        switch = model_switch.of(run.services.embedder)
+        embedder = switch.configured(target) if switch else None
         if embedder is None:
             raise errors.Unavailable(f"{target.model} ({target.dimension}) is not configured in this process.")
-        filling = _Filling(run, target, embedder, services, done, total)
+        filling = _Filling(run, target, embedder, done, total)
         embedded = await _fill_chunks(filling)
         await _fill_entities(filling)
     async with run.db.writing(user_id) as writing:
-        if not await jobs.finish(writing, run.job, result={"embedded": embedded}):
-            raise ClaimLost
+        await run.finish(writing, embedded=embedded)
     return embedded
+
+
+def _has_next_model(services: Services) -> bool:
+    switch = model_switch.of(services.embedder)
+    return switch is not None and switch.has_next
+
+
+KIND = JobKind(reembedding.JOB, _fill, queue="reembedding", is_cancellable=False, runs_with=_has_next_model)
 
 
 async def _fill_chunks(filling: _Filling) -> int:

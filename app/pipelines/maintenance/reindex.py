@@ -16,21 +16,18 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import chunk_vectors, document_changes, document_drafts, large_documents, selections
 from app.pipelines.documents.chunk_vectors import ChunkVectors
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
 from app.pipelines.linking import gazetteers, mention_extraction
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
+from app.pipelines.running.workers import JobKind, Run
 from app.shapes import DocumentDraft, Filters
 from app.store.connection.transactions import Database
 from app.store.documents import cuts, documents
 from app.store.documents.cuts import Cut
 from app.store.documents.documents import DocumentSource
-from app.store.jobs import jobs
 from app.text.words import cleaning
 
-JOB = "reindex_documents"
-"""The kind of the jobs that compare marked documents."""
 Which = Literal["outdated", "marked", "every"]
 PAGE = 500
 """Documents that are listed at once."""
@@ -72,7 +69,7 @@ async def request(filters: Filters, user_id: str, *, db: Database) -> tuple[UUID
     if not total:
         return None, 0
     async with db.writing(user_id) as writing:
-        return await jobs.add(writing, JOB, {}), total
+        return await KIND.add(writing, {}), total
 
 
 async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
@@ -86,26 +83,24 @@ async def mark(filters: Filters, user_id: str, *, db: Database) -> int:
     return total
 
 
-def handlers(services: Services) -> dict[str, Handler]:
-    """The handler of the jobs that compare marked documents."""
-    return {JOB: partial(_run_job, services=services)}
-
-
-async def _run_job(job_run: Run, *, services: Services) -> int:
-    user_id, db = job_run.job.user_id, job_run.db
+async def _run_job(job_run: Run) -> int:
+    """Compare the marked documents; returns their number."""
+    user_id, db = job_run.user_id, job_run.db
     before = Reindexed(*(job_run.job.progress.get(name, 0) for name in ("done", "cut", "embedded")))
     async with db.reading(user_id) as reading:
         total = before.compared + await cuts.count(reading, "marked")
     done = before
-    async for now in run(user_id, services, which="marked"):
+    async for now in run(user_id, job_run.services, which="marked"):
         done = Reindexed(*map(sum, zip(astuple(before), astuple(now), strict=True)))
         progress = {"step": "cut", "unit": "documents", "done": done.compared, "total": total}
-        await job_run.advance(**progress, cut=done.cut, embedded=done.embedded)
+        async with db.shared() as shared:
+            await job_run.advance(shared, **progress, cut=done.cut, embedded=done.embedded)
     async with db.shared() as shared:
-        result = {"documents": done.compared, "cut": done.cut, "embedded": done.embedded}
-        if not await jobs.finish(shared, job_run.job, result=result):
-            raise ClaimLost
+        await job_run.finish(shared, documents=done.compared, cut=done.cut, embedded=done.embedded)
     return done.compared
+
+
+KIND = JobKind("reindex_documents", _run_job, queue="reindexing")
 
 
 async def run(user_id: str, services: Services, *, which: Which = "outdated") -> AsyncIterator[Reindexed]:

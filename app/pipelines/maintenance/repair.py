@@ -16,8 +16,9 @@ from typing import TypeVar
 from uuid import UUID
 
 from app.pipelines.documents import document_drafts
-from app.pipelines.linking import mention_extraction, mention_refresh
+from app.pipelines.linking import document_links, mention_extraction, mention_refresh
 from app.pipelines.running import model_switch
+from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder
 from app.store.connection import vectors
@@ -84,17 +85,18 @@ async def users(*, db: Database) -> list[str]:
 
 
 @model_switch.repeated
-async def run(user_id: str, *, db: Database, embedder: Embedder, keys: Sequence[str]) -> Damage:
-    """Rebuild the damaged rows of one user; returns the damage. `db` is the owner's, or the service's for this user.
+async def run(user_id: str, services: Services) -> Damage:
+    """Rebuild the damaged rows of one user; returns the damage. The database is opened as its owner or by the service.
 
     Raises DatabaseUnavailable, DiskFull, ProviderError; completed slices are kept.
     """
-    await mention_refresh.settle(db, user_id, keys=keys)
+    db, keys = services.db, services.chunking_options.entity_keys
+    await mention_refresh.settle(user_id, services)
     return Damage(
         texts=await _texts(user_id, db=db, rewrite=True),
         postings=await _postings(user_id, db=db, rewrite=True),
         statistics=await _statistics(user_id, db=db, rewrite=True),
-        vectors=await _vectors(user_id, db=db, embedder=embedder),
+        vectors=await _vectors(user_id, db=db, embedder=services.embedder),
         dangling=await _dangling(user_id, db=db, rewrite=True),
         mentions=await _mentions(user_id, db=db, keys=keys, rewrite=True),
     )
@@ -259,7 +261,7 @@ async def _mentions(
     async with db.reading(user_id) as reading:
         if await name_changes.pending(reading, await name_changes.version(reading)):
             return 0
-        if await jobs.count(reading, staging.LINK):
+        if await jobs.count(reading, document_links.KIND.name):
             return 0
         wanted = await repairs.document_ids(reading) if among is None else among
     wrong: set[UUID] = set()

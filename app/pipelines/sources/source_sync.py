@@ -20,16 +20,14 @@ import stamina
 
 from app import errors
 from app.pipelines.documents import selections
-from app.pipelines.jobs import workers
-from app.pipelines.jobs.workers import ClaimLost, Handler, Run
 from app.pipelines.running import cancellable
 from app.pipelines.running.services import Services
+from app.pipelines.running.workers import JobKind, Run
 from app.pipelines.sources import source_files, source_roots, source_scan
 from app.pipelines.sources.source_files import FileVersion
 from app.pipelines.sources.source_scan import FoundFile, Plan
 from app.shapes import KnownFile, Source
 from app.store.connection.transactions import Writing
-from app.store.jobs import jobs
 from app.store.sources import sources
 
 COUNTED = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
@@ -39,13 +37,6 @@ GROUP = 50
 """Files that are recorded, or removed, by one transaction."""
 BUSY_RETRY_S = 30.0
 """How long a transaction is tried again while other writes of the user hold the lock."""
-KEPT_JOBS = 20
-"""Finished jobs of a source that are kept."""
-
-
-def handlers(services: Services) -> dict[str, Handler]:
-    """The handler of the jobs that synchronise sources."""
-    return {sources.JOB: partial(_sync, services=services)}
 
 
 @dataclass(slots=True)
@@ -53,7 +44,6 @@ class _Syncing:
     """One attempt at a job: the source, its files as they were recorded, and what has been counted by all attempts."""
 
     run: Run
-    services: Services
     source: Source
     known: dict[str, KnownFile]
     counts: dict[str, int] = field(default_factory=dict)
@@ -61,7 +51,11 @@ class _Syncing:
 
     @property
     def user_id(self) -> str:
-        return self.run.job.user_id
+        return self.run.user_id
+
+    @property
+    def services(self) -> Services:
+        return self.run.services
 
     @property
     def job_id(self) -> UUID:
@@ -86,8 +80,7 @@ class _Syncing:
             async with self.run.db.writing(self.user_id) as writing:
                 await writing.lock()
                 await work(writing)
-                if not await jobs.advance(writing, self.run.job, progress=progress, lease_s=workers.LEASE_S):
-                    raise ClaimLost
+                await self.run.advance(writing, **progress)
 
         await stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_RETRY_S, wait_initial=0.05, wait_max=0.5)(
             errors.Busy, attempt
@@ -100,13 +93,14 @@ class _Syncing:
         return replace(self.known.get(path, blank), job_id=self.job_id, **changes)
 
 
-async def _sync(run: Run, *, services: Services) -> int:
-    user_id, source_id = run.job.user_id, UUID(run.job.payload["source_id"])
+async def _sync(run: Run) -> int:
+    """Synchronise the documents with the files; returns how many files were added, replaced, renamed or removed."""
+    user_id, source_id = run.user_id, UUID(run.job.payload["source_id"])
     async with run.db.reading(user_id) as reading:
         source = await sources.get(reading, source_id)
         known = {file.path: file for file in await sources.files(reading, source_id)}
     counts = {name: value for name, value in run.job.progress.items() if name in (*COUNTED, "embedded", "done")}
-    syncing = _Syncing(run, services, source, known, counts)
+    syncing = _Syncing(run, source, known, counts)
     plan = await _plan(syncing)
     syncing.total = syncing.counts.get("done", 0) + plan.total
     await _note(syncing, plan)
@@ -239,10 +233,11 @@ async def _finish(syncing: _Syncing, plan: Plan) -> int:
     async with syncing.run.db.writing(user_id) as writing:
         await writing.lock()
         await sources.finish(writing, source_id, result)
-        if not await jobs.finish(writing, syncing.run.job, result=result):
-            raise ClaimLost
-        await jobs.prune(writing, sources.JOB, source_id=source_id, kept=KEPT_JOBS)
+        await syncing.run.finish(writing, **result)
     return sum(counts[name] for name in ("added", "replaced", "renamed", "removed"))
+
+
+KIND = JobKind("sync_source", _sync, queue="sources", kept=20)
 
 
 async def _record(

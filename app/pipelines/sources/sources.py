@@ -12,7 +12,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
-from app.pipelines.sources import source_roots, source_scan
+from app.pipelines.sources import source_roots, source_scan, source_sync
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import staging
@@ -123,7 +123,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         await sources.get(writing, source_id)
-        for job_id in await jobs.open_of_source(writing, sources.JOB, source_id):
+        for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
         await staging.cancel_of_source(writing, source_id)
     return await _delete_documents(source_id, user_id, services, actor=actor)
@@ -145,8 +145,9 @@ async def _delete_documents(source_id: UUID, user_id: str, services: Services, *
 
 async def _enqueue(writing: Writing, source_id: UUID) -> UUID:
     """The job of a source that waits, or a new one: one that runs may have passed what has changed since."""
-    waiting = await jobs.open_of_source(writing, sources.JOB, source_id, only_queued=True)
-    job_id = waiting[0] if waiting else await jobs.add(writing, sources.JOB, {"source_id": str(source_id)})
+    kind = source_sync.KIND
+    waiting = await jobs.open_of_source(writing, kind.name, source_id, only_queued=True)
+    job_id = waiting[0] if waiting else await kind.add(writing, {"source_id": str(source_id)})
     await sources.set_job(writing, source_id, job_id)
     return job_id
 

@@ -23,7 +23,7 @@ from app.store.schema import tables
 
 VectorValue = str | Sequence[float]
 """A vector as Postgres text or as numbers."""
-CLEAN = "remove_postings"
+POSTING_REMOVAL = "remove_postings"
 """The kind of jobs that remove the postings of hidden chunks."""
 MOST_UNINDEXED = 2_000
 """Chunks up to which a document's postings are removed at once."""
@@ -44,7 +44,6 @@ async def clear(db: Writing, document_id: UUID) -> None:
     count, first, last = (await db.execute(numbers)).one()
     if count > MOST_UNINDEXED or (count and last - first + 1 != count):
         await hide(db, document_id, before=last + 1)
-        await jobs.enqueue(db, CLEAN)
         return
     mentioned = await mentions.of_document(db, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
@@ -55,12 +54,13 @@ async def clear(db: Writing, document_id: UUID) -> None:
 
 
 async def hide(db: Writing, document_id: UUID, *, before: int) -> None:
-    """Delete the chunks of a document with numbers below `before`, and hide their postings."""
+    """Delete the chunks of a document with numbers below `before`, and hide their postings, which a job removes."""
     mentioned = await mentions.of_document(db, document_id)
     binds = {"user_id": db.user_id, "document_id": document_id, "before": before}
     await db.execute(sql.statement("hide_document"), binds)
     await _delete_chunks(db, document_id, before=before)
     await mentions.prune(db, mentioned)
+    await jobs.enqueue(db, POSTING_REMOVAL)
 
 
 async def _delete_chunks(db: Writing, document_id: UUID, *, before: int | None) -> None:

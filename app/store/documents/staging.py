@@ -26,8 +26,6 @@ from app.store.documents.document_rows import VectorValue
 from app.store.jobs import jobs
 from app.store.schema import tables
 
-STORE, LINK, CLEAN = "store_document", "link_document", document_rows.CLEAN
-"""The kinds of jobs that store a large document, link it to entities, and remove the postings of hidden chunks."""
 _s = tables.staged_documents.c
 _k = tables.staged_chunks.c
 _h = tables.hidden_chunks.c
@@ -71,15 +69,12 @@ class Slice:
     last: int
 
 
-async def add(db: Writing, document_id: UUID, draft: DocumentDraft) -> UUID:
-    """Queue a job that stores a document; returns its id. Under the user's lock."""
-    payload = {"document_id": str(document_id), "on_failure": CLEAN}
-    job_id = await jobs.add(db, STORE, payload)
+async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft) -> None:
+    """Store the document that a job is to store, without chunks. Under the user's lock."""
     cut = {name: value for name, value in document_rows.cut(draft).items() if name != "chunk_count"}
     values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
     ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
     await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
-    return job_id
 
 
 async def pending(
@@ -103,7 +98,7 @@ async def cancel_of_source(db: Writing, source_id: UUID) -> None:
     """Cancel the jobs that store documents of a source. Under the user's lock."""
     query = sa.select(_s.job_id).where(_s.user_id == db.user_id, _s.source_id == source_id)
     for job_id in await jobs.open_among(db, list(await db.scalars(query))):
-        await cancel(db, job_id)
+        await jobs.cancel(db, job_id)
 
 
 async def cancel_selected(db: Writing, filters: Filters) -> None:
@@ -113,23 +108,15 @@ async def cancel_selected(db: Writing, filters: Filters) -> None:
     filtering = conditions.binds(filters)
     binds = {"user_id": db.user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
     for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
-        await cancel(db, job_id)
+        await jobs.cancel(db, job_id)
 
 
 async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
     """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
     superseded = await pending(db, identities=identities, document_ids=document_ids)
     for version in superseded:
-        await cancel(db, version.job_id)
+        await jobs.cancel(db, version.job_id)
     return [version.document_id for version in superseded]
-
-
-async def cancel(db: Writing, job_id: UUID) -> bool:
-    """Cancel a job that stores a document; false if it has ended."""
-    if not await jobs.cancel(db, job_id):
-        return False
-    await jobs.enqueue(db, CLEAN)
-    return True
 
 
 async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
@@ -226,20 +213,18 @@ async def publish(db: Writing, staged: StagedDocument, some: Slice) -> None:
     await db.execute(sql.statement("publish_embeddings"), binds)
 
 
-async def finish_publishing(db: Writing, staged: StagedDocument, draft: DocumentDraft, *, names_version: int) -> None:
+async def finish_publishing(db: Writing, staged: StagedDocument, *, names_version: int) -> None:
     """Make the copied chunks those of the document, and hide and delete the previous ones. Under the user's lock.
 
-    `draft` has the document's attributes and how it was cut, but no chunks. A job links the chunks afterwards.
+    A job links the chunks afterwards.
     """
     own = (_k.user_id == db.user_id, _k.job_id == staged.job_id)
     first_no, chunk_count = (await db.execute(sa.select(sa.func.min(_k.chunk_no), sa.func.count()).where(*own))).one()
     await document_rows.hide(db, staged.document_id, before=int(first_no))
-    values = {**document_rows.attributes(draft), **document_rows.cut(draft)}
+    values = {**document_rows.attributes(staged.draft), **document_rows.cut(staged.draft)}
     values |= {"chunk_count": int(chunk_count), "names_version": names_version}
-    await document_rows.update(db, staged.document_id, draft, values)
+    await document_rows.update(db, staged.document_id, staged.draft, values)
     await db.execute(sa.delete(tables.hidden_chunks).where(_h.user_id == db.user_id, _h.job_id == staged.job_id))
-    await jobs.enqueue(db, CLEAN)
-    await jobs.add(db, LINK, {"document_id": str(staged.document_id)})
 
 
 async def take_hidden(db: Writing, job_id: UUID) -> int:

@@ -14,8 +14,6 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.entities import entities
 from app.store.schema import tables
 
-JOB = "extract_entities"
-"""The kind of jobs that ask the model."""
 _d = tables.documents.c
 _n = tables.entity_names.c
 _w = tables.entity_words.c
@@ -34,12 +32,6 @@ async def save(db: Writing, document_id: UUID, *, content_hash: bytes, extracted
     new = [dict(one) for one in extracted]
     change = sa.update(tables.documents).where(*same, _d.extracted != sa.literal(new, JSONB)).values(extracted=new)
     return await db.scalar(change.returning(_d.document_id)) is not None
-
-
-async def enqueue(db: Writing, document_ids: Sequence[UUID]) -> None:
-    """Queue a job to ask the model about each of these documents, unless one waits already."""
-    binds = {"kind": JOB, "document_ids": list(document_ids)}
-    await db.execute(sql.statement("queue_extraction"), {"user_id": db.user_id, **binds})
 
 
 async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:

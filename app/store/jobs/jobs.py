@@ -26,6 +26,8 @@ MAX_FAILURES = 8
 """Failed attempts without progress after which a job has failed."""
 MAX_ATTEMPTS = 1_000
 """Attempts after which a job has failed, also if none of them ended in an error."""
+ON_FAILURE = "on_failure"
+"""The field of a payload with the kind of job that is queued when the job fails or is cancelled."""
 _LISTED = (
     _j.job_id,
     _j.kind,
@@ -83,6 +85,12 @@ async def add(db: Writing, kind: str, payload: Mapping[str, Any]) -> UUID:
     return job_id
 
 
+async def enqueue_for_documents(db: Writing, kind: str, document_ids: Sequence[UUID]) -> None:
+    """Ensure that one job of this kind is queued for each of these documents."""
+    binds = {"user_id": db.user_id, "kind": kind, "document_ids": list(document_ids)}
+    await db.execute(sql.statement("queue_for_documents"), binds)
+
+
 async def get(db: Reading, job_id: UUID) -> JobState | None:
     """One of the user's jobs."""
     row = (await db.execute(sa.select(*_LISTED).where(_j.user_id == db.user_id, _j.job_id == job_id))).one_or_none()
@@ -103,12 +111,18 @@ async def page(
 
 
 async def cancel(db: Writing, job_id: UUID) -> bool:
-    """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal."""
+    """Cancel a job that waits or runs; false if it has ended. Its worker stops at its next renewal.
+
+    Queues the kind of job that its payload names for this. Under the user's lock.
+    """
     change = sa.update(tables.jobs).where(
         _j.user_id == db.user_id, _j.job_id == job_id, _j.status.in_(("queued", "running"))
     )
     ended = change.values(status="cancelled", leased_until=None, finished_at=sa.func.now())
-    return await db.scalar(ended.returning(_j.job_id)) is not None
+    payload = await db.scalar(ended.returning(_j.payload))
+    if payload is not None and (kind := payload.get(ON_FAILURE)):
+        await enqueue(db, kind)
+    return payload is not None
 
 
 async def claim(
@@ -150,7 +164,7 @@ async def finish(db: Transaction, job: Job, *, result: Mapping[str, Any] | None 
 async def fail(db: SharedTransaction, job: Job, *, error: str) -> bool:
     """Mark a job as failed, and queue the kind of job that its payload names for this; false if the claim was lost."""
     failed = await _change(db, job, status="failed", error=error, leased_until=None, finished_at=sa.func.now())
-    if failed and (kind := job.payload.get("on_failure")):
+    if failed and (kind := job.payload.get(ON_FAILURE)):
         await enqueue(db.as_user(job.user_id), kind)
     return failed
 
@@ -166,11 +180,6 @@ async def retry_later(db: SharedTransaction, job: Job, *, error: str, after_s: f
     return await _change(db, job, **changed, run_at=_after(after_s))
 
 
-async def delete_finished(db: Writing, kind: str) -> None:
-    """Delete the user's finished jobs of a kind."""
-    await db.execute(sa.delete(tables.jobs).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "done"))
-
-
 async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued: bool = False) -> list[UUID]:
     """The jobs of a source that wait or run, oldest first."""
     states = ("queued",) if only_queued else ("queued", "running")
@@ -179,12 +188,13 @@ async def open_of_source(db: Reading, kind: str, source_id: UUID, *, only_queued
     return list(await db.scalars(query.order_by(_j.created_at)))
 
 
-async def prune(db: Writing, kind: str, *, source_id: UUID, kept: int) -> None:
-    """Delete the finished jobs of a source except the latest."""
-    done = (_j.user_id == db.user_id, _j.kind == kind, _j.status == "done")
-    of_source = _j.payload["source_id"].astext == str(source_id)
-    ended = sa.select(_j.job_id).where(*done, of_source).order_by(_j.finished_at.desc()).offset(kept)
-    await db.execute(sa.delete(tables.jobs).where(_j.user_id == db.user_id, _j.job_id.in_(ended)))
+async def prune(db: Transaction, job: Job, *, kept: int) -> None:
+    """Delete the finished jobs of the user, the kind and the payload of a job, except the `kept` latest."""
+    done = (_j.user_id == job.user_id, _j.kind == job.kind, _j.status == "done")
+    alike = sa.select(_j.job_id).where(*done, _j.payload == dict(job.payload))
+    ended = alike.order_by(_j.finished_at.desc()).offset(kept).scalar_subquery()
+    # An array, because the planner joins a subquery to all jobs where the table was never analysed.
+    await db.execute(sa.delete(tables.jobs).where(*done, _j.job_id == sa.any_(sa.func.array(ended))))
 
 
 async def count(db: Reading, kind: str) -> int:

@@ -19,9 +19,6 @@ from app.store.connection import sql
 from app.store.connection.transactions import Reading, SharedTransaction, Writing
 from app.store.schema import tables
 
-JOB = "sync_source"
-"""The kind of the jobs that synchronise a source."""
-
 _s = tables.sources.c
 _f = tables.source_files.c
 _d = tables.documents.c

@@ -13,7 +13,8 @@ from uuid import UUID
 from app import runtime
 from app.config import Settings
 from app.pipelines.entities import entities
-from app.pipelines.jobs import workers
+from app.pipelines.running import workers
+from app.pipelines.running.services import Services
 from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft
 from app.store.jobs import jobs
@@ -50,7 +51,8 @@ async def test_a_worker_process_runs_queued_jobs_until_it_is_stopped(data_dir: P
         worker.send_signal(signal.SIGTERM)
         await worker.communicate()
         assert worker.returncode == 0
-        assert await workers.run_next(db, {"relink": _never}, user_id="local") is None
+        never = workers.JobKind("relink", _never, queue="mentions")
+        assert await workers.run_next(Services(db, FakeEmbedder()), [never], user_id="local") is None
 
 
 async def _never(_run: workers.Run) -> int:

@@ -15,10 +15,10 @@ from app.config import Settings
 from app.pipelines.maintenance import doctor, repair
 from app.pipelines.maintenance.doctor import Expected
 from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.services import Services
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health
-from app.text.names import tags
 
 PASSWORD = "hunter2canary"
 
@@ -126,7 +126,7 @@ async def test_a_corrupted_row_is_found_and_repair_corrects_it(new_database, tem
         finding = (await found(database, expected))[kind]
         assert finding.level == ("warning" if kind == "vectors" else "error")
         assert "stepwell repair" in finding.fix
-        await repair.run(user, db=database, embedder=embedder, keys=tags.KEYS)
+        await repair.run(user, Services(database, embedder))
         rows = await found(database, expected)
         assert {rows[one].level for one in CORRUPTIONS} == {"ok"}, kind
     await owner.close()

@@ -35,14 +35,14 @@ async def test_an_embedded_service_keeps_no_superuser_session_open(
     data_dir: Path, auth: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caught_up = asyncio.Event()
-    whole = runtime.mention_extraction.backfill
+    whole = runtime.backfill.run
 
     async def noted(*args: Any, **options: Any) -> int:
         read = await whole(*args, **options)
         caught_up.set()
         return read
 
-    monkeypatch.setattr(runtime.mention_extraction, "backfill", noted)
+    monkeypatch.setattr(runtime.backfill, "run", noted)
     app = create_app(Settings(data_dir=data_dir, auth=auth))
     dsn = EmbeddedPostgres(data_dir).dsn(user=postgres.OWNER, driver="postgresql")
     async with app.router.lifespan_context(app):

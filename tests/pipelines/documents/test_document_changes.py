@@ -43,7 +43,7 @@ async def test_a_changed_document_has_the_rows_that_its_text_gives(
     await tenant.add("Mara Veit saw the harbour light and the silent harbour.", "other")
     stored = await tenant.add(TEXT, "lime", metadata={"people": ["Ana Silva"]})
     changed = await _change(tenant, stored, patch)
-    await mention_refresh.settle(database, tenant.user_id, keys=tags.KEYS)
+    await mention_refresh.settle(tenant.user_id, tenant.services())
     assert changed.status == "changed"
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
 

@@ -14,11 +14,20 @@ from harness import Tenant
 
 from app import errors
 from app.api.contract import wire
-from app.pipelines.documents import document_changes, document_drafts, documents, ingest, large_documents, selections
-from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.documents import (
+    document_changes,
+    document_drafts,
+    documents,
+    ingest,
+    large_documents,
+    posting_removal,
+    selections,
+)
+from app.pipelines.jobs import followed_jobs
 from app.pipelines.linking import document_links, mention_refresh
 from app.pipelines.maintenance import repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.running import workers
 from app.providers.calls.breaker import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store.connection.transactions import Database, WriteTurns
@@ -40,8 +49,8 @@ def _small_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(large_documents, name, size)
     monkeypatch.setattr(document_links, "CHUNKS", 3)
     monkeypatch.setattr(document_links, "PAGE", 7)
-    monkeypatch.setattr(large_documents, "LEXEMES", 50)
-    monkeypatch.setattr(large_documents, "STAGED_ROWS", 11)
+    monkeypatch.setattr(posting_removal, "LEXEMES", 50)
+    monkeypatch.setattr(posting_removal, "STAGED_ROWS", 11)
 
 
 async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any) -> IngestResult:
@@ -50,10 +59,9 @@ async def _queue(tenant: Tenant, content: str, uri: str = "stair", **fields: Any
 
 async def _work(tenant: Tenant) -> None:
     """Run all jobs of the user."""
-    handlers = large_documents.handlers(tenant.services())
-    while await workers.run_next(tenant.db, handlers, user_id=tenant.user_id):
+    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
         pass
-    await mention_refresh.settle(tenant.db, tenant.user_id, keys=tags.KEYS)
+    await mention_refresh.settle(tenant.user_id, tenant.services())
 
 
 async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]:

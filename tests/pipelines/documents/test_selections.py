@@ -9,10 +9,11 @@ import pytest
 from harness import Tenant
 
 from app.pipelines.documents import documents, large_documents, selections
-from app.pipelines.jobs import followed_jobs, workers
+from app.pipelines.jobs import followed_jobs
 from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import reindex, repair
 from app.pipelines.maintenance.repair import Damage
+from app.pipelines.running import workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.shapes import Filters, RowCounts
 from app.store.documents import document_rows
@@ -68,7 +69,7 @@ async def test_the_documents_that_pass_are_deleted_and_their_rows_counted_exactl
     assert after["documents"] == 1
     assert await tenant.uris() == ["blue"]
     assert len(await other.uris()) == 7
-    await mention_refresh.settle(tenant.db, tenant.user_id, keys=tags.KEYS)
+    await mention_refresh.settle(tenant.user_id, tenant.services())
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
     events = "SELECT count(*) FROM stepwell.audit_log WHERE user_id = $1 AND action = 'document.deleted'"
     assert await owner.fetchval(events, tenant.user_id) == 6
@@ -90,7 +91,7 @@ async def test_only_the_documents_that_pass_are_cut_again_by_a_job(tenant: Tenan
     red = Filters(metadata={"team": "red"})
     job_id, total = await reindex.request(red, tenant.user_id, db=tenant.db)
     assert job_id is not None
-    assert await workers.run_next(tenant.db, reindex.handlers(tenant.services()), user_id=tenant.user_id) == (
+    assert await workers.run_next(tenant.services(), [reindex.KIND], user_id=tenant.user_id) == (
         "reindex_documents", 6,
     )  # fmt: skip
     state = await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)
@@ -118,12 +119,11 @@ async def test_an_interrupted_job_continues_with_the_documents_that_remain(
         return await compared(*args)
 
     monkeypatch.setattr(reindex, "_compared", failing)
-    handlers = reindex.handlers(tenant.services())
     with pytest.raises(RuntimeError):
-        await workers.run_next(tenant.db, handlers, user_id=tenant.user_id)
+        await workers.run_next(tenant.services(), [reindex.KIND], user_id=tenant.user_id)
     async with tenant.db.shared() as shared:
         await shared.exec_driver_sql("UPDATE stepwell.jobs SET run_at = now() WHERE status = 'queued'")
-    await workers.run_next(tenant.db, handlers, user_id=tenant.user_id)
+    await workers.run_next(tenant.services(), [reindex.KIND], user_id=tenant.user_id)
     assert (await followed_jobs.get(job_id, tenant.user_id, db=tenant.db)).result["documents"] == 7
     assert len(calls) == 8, "none of the first three is compared again"
 
@@ -136,7 +136,7 @@ async def test_a_document_of_many_chunks_is_deleted_with_everything_that_refers_
     deleted = await documents.delete(stored.document_id, tenant.user_id, db=tenant.db)
     assert deleted.documents == 1
     assert deleted.chunks == deleted.vectors > 1
-    await workers.run_next(tenant.db, large_documents.handlers(tenant.services()), user_id=tenant.user_id)
-    while await workers.run_next(tenant.db, large_documents.handlers(tenant.services()), user_id=tenant.user_id):
+    await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id)
+    while await workers.run_next(tenant.services(), large_documents.KINDS, user_id=tenant.user_id):
         pass
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()

@@ -13,10 +13,10 @@ from harness import Tenant
 from app import errors
 from app.pipelines.entities import entities
 from app.pipelines.linking import mention_refresh
+from app.pipelines.running import workers
 from app.shapes import EntityFilter
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
-from app.text.names import tags
 
 TABLES = ("entities", "entity_names", "entity_members", "entity_words", "entity_vectors", "entity_changes", "mentions")
 
@@ -52,7 +52,7 @@ async def test_a_failed_change_leaves_no_user_on_its_connection(alone: Database)
 
 async def test_a_job_leaves_no_user_on_its_connection(alone: Database, owner: Any) -> None:
     one, two = await _filled(alone, "Ana"), await _filled(alone, "Ben")
-    while await mention_refresh.run_next(alone, keys=tags.KEYS) is not None:
+    while await workers.run_next(one.services(), [mention_refresh.KIND]) is not None:
         pass
     assert await _names(two) == ["Ben", "Choir"]
     for tenant, name in ((one, "Ana"), (two, "Ben")):

@@ -70,7 +70,7 @@ async def test_a_name_means_all_namesakes_unless_the_metadata_gives_an_id(
     assert checked is not None
     assert {mention.entity_id for mention in checked[0]} & {*johns} == {mason}, "by the check of stored mentions"
     await entities.remove(mason, tenant.user_id, db=tenant.db)
-    await mention_refresh.drain(tenant.db, tenant.user_id, keys=tags.KEYS)
+    await mention_refresh.drain(tenant.user_id, tenant.services())
     assert {row for row in await links(owner, tenant) if row[0] == "wall"} == {
         ("wall", clerk, "text"),
         ("wall", clerk, "attendee"),

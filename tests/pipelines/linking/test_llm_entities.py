@@ -16,18 +16,19 @@ from harness import Tenant
 from app import errors
 from app.pipelines.documents import document_changes, documents
 from app.pipelines.entities import entities
-from app.pipelines.jobs import workers
 from app.pipelines.linking import llm_entities, mention_extraction
+from app.pipelines.running import workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.providers.calls import scope
 from app.providers.remote.chat import ChatLlm
 from app.shapes import EntityFilter
 from app.store.connection.transactions import Writing
-from app.store.entities import extracted_names
 from app.store.jobs import jobs
+from app.store.jobs.jobs import Job
 from app.text.names import tags
 
+KIND = "extract_entities"
 TEXT = "Ana Silva, the lead mason, met lundby ab about the third landing. A. Silva signed."
 GOOD = [
     {"type": "person", "name": "Ana Silva", "aliases": ["A. Silva", "Anita"], "role": "lead mason"},
@@ -59,7 +60,7 @@ async def services(tenant: Tenant, provider: FakeProvider) -> AsyncIterator[Serv
 async def _run_job(tenant: Tenant, services: Services) -> int | None:
     """Run the next job, without waiting for a model that is down."""
     with scope.retrying_bulk(0):
-        ran = await workers.run_next(tenant.db, llm_entities.handlers(services), user_id=tenant.user_id)
+        ran = await workers.run_next(services, [llm_entities.KIND], user_id=tenant.user_id)
     return None if ran is None else ran[1]
 
 
@@ -179,7 +180,6 @@ async def test_a_long_document_is_asked_about_in_a_few_bounded_requests(
     sent = [json.loads(body["messages"][1]["content"].split("\n")[1])["text"] for _path, body in provider.requests]
     assert len(sent) == llm_entities.PARTS
     assert max(map(len, sent)) <= llm_entities.PART
-    assert extracted_names.JOB == "extract_entities"
 
 
 async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_wait(
@@ -187,7 +187,7 @@ async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_
 ) -> None:
     documents_of_jobs = [uuid4() for _ in range(QUEUED)]
     async with tenant.db.writing(tenant.user_id) as writing:
-        await extracted_names.enqueue(writing, documents_of_jobs)
+        await jobs.enqueue_for_documents(writing, KIND, documents_of_jobs)
     # Autovacuum may have analysed the table when it was nearly empty, or do so now.
     await owner.execute("ALTER TABLE stepwell.jobs SET (autovacuum_enabled = false)")
     for statistics in (NEVER_ANALYSED, "ANALYZE stepwell.jobs"):
@@ -195,20 +195,20 @@ async def test_jobs_are_queued_claimed_and_ended_by_reading_few_rows_while_many_
         new = uuid4()
         async with tenant.db.writing(tenant.user_id) as writing:
             before = await _jobs_read(writing)
-            await extracted_names.enqueue(writing, [new, documents_of_jobs[0]])
+            await jobs.enqueue_for_documents(writing, KIND, [new, documents_of_jobs[0]])
             await jobs.enqueue(writing, "relink")
-            await jobs.delete_finished(writing, extracted_names.JOB)
+            await jobs.prune(writing, Job(uuid4(), tenant.user_id, KIND, {}, {}, attempts=1), kept=0)
             assert await _jobs_read(writing) - before < QUEUED / 4
         documents_of_jobs.append(new)
         async with tenant.db.shared() as shared:
             before = await _jobs_read(shared)
-            claimed = await jobs.claim(shared, kinds=[extracted_names.JOB], lease_s=9, user_id=tenant.user_id)
-            assert await jobs.claim(shared, kinds=[extracted_names.JOB], lease_s=9, user_id=tenant.user_id) is None
+            claimed = await jobs.claim(shared, kinds=[KIND], lease_s=9, user_id=tenant.user_id)
+            assert await jobs.claim(shared, kinds=[KIND], lease_s=9, user_id=tenant.user_id) is None
             assert await _jobs_read(shared) - before < 5 * QUEUED, "not each waiting job for each other one"
             assert claimed is not None
             assert await jobs.release(shared, claimed)
     waiting = "SELECT payload ->> 'document_id' FROM stepwell.jobs WHERE user_id = $1 AND kind = $2"
-    found = await owner.fetch(waiting, tenant.user_id, extracted_names.JOB)
+    found = await owner.fetch(waiting, tenant.user_id, KIND)
     assert sorted(UUID(row[0]) for row in found) == sorted(documents_of_jobs), "one job waits for each document"
 
 

@@ -16,7 +16,7 @@ from harness import Tenant, uris
 from app import errors
 from app.config import Settings
 from app.pipelines.documents import documents
-from app.pipelines.linking import mention_extraction
+from app.pipelines.linking import backfill, mention_extraction
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.store.connection import transactions
 from app.store.entities import mentions
@@ -142,8 +142,8 @@ async def test_documents_of_an_older_version_are_linked_once_by_the_backfill(
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
-        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 4
-        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 0
+        assert await backfill.run(as_owner, keys=tags.KEYS) == 4
+        assert await backfill.run(as_owner, keys=tags.KEYS) == 0
     finally:
         await as_owner.close()
     assert await _mentions(owner, tenant) == expected
@@ -165,7 +165,7 @@ async def test_a_document_that_is_deleted_during_a_backfill_is_skipped(
     monkeypatch.setattr(mentions, "unread", then_one_goes)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
-        assert await mention_extraction.backfill(as_owner, keys=tags.KEYS) == 3
+        assert await backfill.run(as_owner, keys=tags.KEYS) == 3
     finally:
         await as_owner.close()
 
@@ -178,7 +178,7 @@ async def test_a_background_backfill_continues_after_a_failure(
     expected = await _mentions(owner, tenant)
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
-    monkeypatch.setattr(mention_extraction, "RETRY_S", 0.0)
+    monkeypatch.setattr(backfill, "RETRY_S", 0.0)
     whole, failures = mention_extraction.link, [errors.DatabaseUnavailable("down"), ValueError("odd")]
 
     async def failing_twice(*given: Any, **told: Any) -> None:
@@ -189,7 +189,7 @@ async def test_a_background_backfill_continues_after_a_failure(
     monkeypatch.setattr(mention_extraction, "link", failing_twice)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     try:
-        await mention_extraction.backfill_with_retries(as_owner, keys=tags.KEYS)
+        await backfill.run_with_retries(as_owner, keys=tags.KEYS)
     finally:
         await as_owner.close()
     assert not failures
@@ -205,7 +205,7 @@ async def test_a_service_answers_during_a_backfill(
     await owner.execute("DELETE FROM stepwell.entities WHERE user_id = $1", tenant.user_id)
     await owner.execute("UPDATE stepwell.documents SET names_version = 0 WHERE user_id = $1", tenant.user_id)
     going, done = asyncio.Event(), asyncio.Event()
-    whole = mention_extraction.backfill
+    whole = backfill.run
 
     async def told(*given: Any, **keys: Any) -> int:
         await going.wait()
@@ -213,7 +213,7 @@ async def test_a_service_answers_during_a_backfill(
         done.set()
         return read
 
-    monkeypatch.setattr(mention_extraction, "backfill", told)
+    monkeypatch.setattr(backfill, "run", told)
     as_owner = transactions.connect(address.owner_dsn, pool_size=1)
     services = replace(await harness.services(database), owner=as_owner)
     try:

@@ -13,8 +13,8 @@ from harness import Tenant
 from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.entities import entities
-from app.pipelines.jobs import workers
 from app.pipelines.linking import mention_extraction, mention_refresh
+from app.pipelines.running import workers
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.store.entities import name_changes
 from app.store.jobs import jobs

@@ -16,9 +16,8 @@ from harness import Tenant
 from app import errors
 from app.pipelines.documents import documents, ingest, large_documents
 from app.pipelines.entities import entities
-from app.pipelines.jobs import workers
 from app.pipelines.maintenance import reembed
-from app.pipelines.running import model_switch
+from app.pipelines.running import model_switch, workers
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.pipelines.running.services import Services, VectorCache
 from app.providers.fake import FakeEmbedder
@@ -265,14 +264,13 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
         await publish(*args, **kwargs)
 
     monkeypatch.setattr(staging, "begin_publishing", stop_first)
-    handlers = large_documents.handlers(tenant.services())
     with pytest.raises(errors.Busy):
-        await workers.run_next(database, handlers, user_id=tenant.user_id)
+        await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") > 1
     await _run(tenant.services(), owning)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") == 0
     await owner.execute("UPDATE stepwell.jobs SET run_at = now()")
-    assert await workers.run_next(database, handlers, user_id=tenant.user_id) is not None
+    assert await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id) is not None
     stored = await documents.get(queued.document_id, tenant.user_id, db=database)
     assert stored.chunk_count == await owner.fetchval("SELECT count(*) FROM stepwell.embeddings") > 1
     assert tenant.embedder.model.name == "next"

@@ -74,7 +74,7 @@ async def test_documents_cut_with_other_options_are_cut_again_as_if_they_were_ne
     assert await _chunks(tenant) == await _chunks(fresh)
     assert await reindex.count(tenant.user_id, SMALL, db=database) == 0
     assert await _reindex(tenant) == Reindexed()
-    await mention_refresh.settle(database, tenant.user_id, keys=tags.KEYS)
+    await mention_refresh.settle(tenant.user_id, tenant.services())
     assert (await repair.check(tenant.user_id, db=database, keys=tags.KEYS)).damage == Damage()
     assert await _updated(tenant) == before
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import harness
@@ -30,7 +31,7 @@ class Repaired:
     async def repair(self) -> Damage:
         """Repair the user."""
         tenant = self.tenant
-        return await repair.run(tenant.user_id, db=self.owner, embedder=tenant.embedder, keys=tags.KEYS)
+        return await repair.run(tenant.user_id, replace(tenant.services(), db=self.owner))
 
     async def check(self) -> Damage:
         """Check the user completely."""

@@ -19,6 +19,7 @@ from app.pipelines.maintenance.repair import Damage
 from app.pipelines.sources import sources
 from app.shapes import RowCounts
 from app.store.connection.transactions import Database
+from app.store.jobs import jobs
 from app.text.names import tags
 
 FILES = 60
@@ -214,7 +215,7 @@ async def test_a_job_that_is_interrupted_anywhere_counts_every_file_once(
     await source_folder.work(tenant)
     changed = source_folder.disturb(folder, paths, chance)
     job_id = await sources.sync(added.source.source_id, tenant.user_id, db=tenant.db)
-    real = source_folder.source_sync.jobs.advance
+    real = jobs.advance
 
     async def interrupted(*args: Any, **kwargs: Any) -> bool:
         if chance.random() < 0.3:
@@ -267,13 +268,13 @@ async def test_a_cancelled_job_stops_and_the_next_one_does_the_rest(
     monkeypatch.setattr("app.pipelines.sources.source_sync.GROUP", 1)
     source_folder.fill(folder, 12, kinds=("md",))
     added = await source_folder.add(tenant, folder)
-    real = sources.jobs.advance
+    real = jobs.advance
     calls = []
 
     async def cancelling(writing: Any, job: Any, **options: Any) -> bool:
         calls.append(job)
         if len(calls) == 4:
-            await followed_jobs.jobs.cancel(writing, job.job_id)
+            await jobs.cancel(writing, job.job_id)
         return await real(writing, job, **options)
 
     with monkeypatch.context() as patch:

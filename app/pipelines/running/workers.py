@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from app import errors
+from app.pipelines.running.services import Services
 from app.providers.calls import policy
-from app.store.connection.transactions import Database
+from app.store.connection.transactions import Database, Transaction, Writing
 from app.store.jobs import jobs
 from app.store.jobs.jobs import Job
 
@@ -43,32 +45,79 @@ class ClaimLost(errors.StepwellError):
 
 
 @dataclass(frozen=True, slots=True)
+class JobKind:
+    """A kind of background job: what does the work of one, and when jobs run, may be cancelled and are deleted.
+
+    Attributes:
+        name: The kind as it is stored, and shown to the user.
+        handler: Does the work, finishes the job in the transaction that completes it, and returns how much was done.
+        queue: A process runs the jobs of all kinds with the same queue one after the other.
+        is_cancellable: Whether the user may cancel a job.
+        on_failure: The kind of job that is queued when a job fails or is cancelled.
+        kept: How many finished jobs of a user with the same payload are kept; None for all.
+        runs_with: Whether a process with these services can do the work.
+    """
+
+    name: str
+    handler: Handler
+    queue: str
+    is_cancellable: bool = True
+    on_failure: str | None = None
+    kept: int | None = None
+    runs_with: Callable[[Services], bool] = lambda _services: True
+
+    async def add(self, db: Writing, payload: Mapping[str, Any]) -> UUID:
+        """Queue a job, in the transaction that records its work; returns its id."""
+        following = {jobs.ON_FAILURE: self.on_failure} if self.on_failure else {}
+        return await jobs.add(db, self.name, {**payload, **following})
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """One attempt at a job."""
 
-    db: Database
+    services: Services
+    kind: JobKind
     job: Job
 
-    async def advance(self, **progress: Any) -> None:
-        """Store progress and extend the lease. Raises ClaimLost."""
-        async with self.db.shared() as shared:
-            if not await jobs.advance(shared, self.job, progress=progress, lease_s=LEASE_S):
-                raise ClaimLost
+    @property
+    def db(self) -> Database:
+        """The database of the job."""
+        return self.services.db
+
+    @property
+    def user_id(self) -> str:
+        """The user whose job it is."""
+        return self.job.user_id
+
+    async def advance(self, db: Transaction, **progress: Any) -> None:
+        """Store progress and extend the lease, in the transaction of the work. Raises ClaimLost."""
+        if not await jobs.advance(db, self.job, progress=progress, lease_s=LEASE_S):
+            raise ClaimLost
+
+    async def finish(self, db: Transaction, **result: Any) -> None:
+        """Mark the job as done, and delete those that are not kept, in the transaction that completes it.
+
+        Raises ClaimLost.
+        """
+        if not await jobs.finish(db, self.job, result=result):
+            raise ClaimLost
+        if self.kind.kept is not None:
+            await jobs.prune(db, self.job, kept=self.kind.kept)
 
 
 Handler = Callable[[Run], Awaitable[int]]
-"""Does the work of a job, marks it as done in the transaction that completes it, and returns how much was done."""
 
 
-async def run_forever(db: Database, handlers: Mapping[str, Handler], *, done: Callable[[str, int], None]) -> None:
+async def run_forever(services: Services, kinds: Sequence[JobKind], *, done: Callable[[str, int], None]) -> None:
     """Run the jobs of all users until cancelled; `done` is called after each with its kind and what it returned."""
     while True:
         await asyncio.sleep(IDLE_S)
         try:
-            while (ran := await run_next(db, handlers)) is not None:
+            while (ran := await run_next(services, kinds)) is not None:
                 done(*ran)
         except errors.ReadOnly:
-            await until_writable(db)
+            await until_writable(services.db)
         except errors.StepwellError as error:
             log.warning("job postponed: %s", error.code, extra={"action": "job_postponed"})
         except Exception:
@@ -89,37 +138,39 @@ async def _is_read_only(db: Database) -> bool:
 
 
 async def run_next(
-    db: Database, handlers: Mapping[str, Handler], *, user_id: str | None = None
+    services: Services, kinds: Sequence[JobKind], *, user_id: str | None = None
 ) -> tuple[str, int] | None:
     """Run the job that has waited longest; returns its kind and what was done, None if no job waits.
 
     A job that fails is queued again for a later attempt, and its exception is raised.
     """
-    async with db.shared() as shared:
-        job = await jobs.claim(shared, kinds=list(handlers), lease_s=LEASE_S, user_id=user_id)
+    by_name = {kind.name: kind for kind in kinds if kind.runs_with(services)}
+    async with services.db.shared() as shared:
+        job = await jobs.claim(shared, kinds=list(by_name), lease_s=LEASE_S, user_id=user_id)
     if job is None:
         return None
+    run = Run(services, by_name[job.kind], job)
     try:
         if job.attempts > jobs.MAX_ATTEMPTS:
             raise errors.Conflict("The job has been started too often.")
-        return job.kind, await _leased(db, job, handlers[job.kind])
+        return job.kind, await _leased(run)
     except ClaimLost:
         log.info("job stopped", extra={"action": "job_stopped", "job_id": str(job.job_id)})
         return job.kind, 0
     except asyncio.CancelledError:
         with suppress(errors.StepwellError):
-            async with db.shared() as shared:
+            async with services.db.shared() as shared:
                 await jobs.release(shared, job)
         raise
     except Exception as error:
-        await _record_failure(db, job, error)
+        await _record_failure(services.db, job, error)
         raise
 
 
-async def _leased(db: Database, job: Job, handler: Handler) -> int:
-    """The result of the handler, which is cancelled when the claim is lost. Raises ClaimLost."""
-    working = asyncio.ensure_future(handler(Run(db, job)))
-    renewing = asyncio.ensure_future(_renew(db, job))
+async def _leased(run: Run) -> int:
+    """The result of the job's handler, which is cancelled when the claim is lost. Raises ClaimLost."""
+    working = asyncio.ensure_future(run.kind.handler(run))
+    renewing = asyncio.ensure_future(_renew(run.db, run.job))
     try:
         await asyncio.wait({working, renewing}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

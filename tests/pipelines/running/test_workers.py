@@ -11,8 +11,9 @@ import pytest
 from harness import Tenant
 
 from app import errors
-from app.pipelines.jobs import followed_jobs, workers
-from app.pipelines.jobs.workers import Run
+from app.pipelines.jobs import followed_jobs
+from app.pipelines.running import workers
+from app.pipelines.running.workers import JobKind, Run
 from app.shapes import JobState
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs as store
@@ -26,7 +27,7 @@ async def _queue(tenant: Tenant, **payload: Any) -> UUID:
 
 
 async def _run(tenant: Tenant, handler: Callable[[Run], Awaitable[int]]) -> tuple[str, int] | None:
-    return await workers.run_next(tenant.db, {KIND: handler}, user_id=tenant.user_id)
+    return await workers.run_next(tenant.services(), [JobKind(KIND, handler, queue=KIND)], user_id=tenant.user_id)
 
 
 async def _state(tenant: Tenant, job_id: UUID) -> JobState:
@@ -34,8 +35,8 @@ async def _state(tenant: Tenant, job_id: UUID) -> JobState:
 
 
 async def _finish(run: Run) -> int:
-    async with run.db.writing(run.job.user_id) as writing:
-        assert await store.finish(writing, run.job, result={"n": run.job.payload.get("n")})
+    async with run.db.writing(run.user_id) as writing:
+        await run.finish(writing, n=run.job.payload.get("n"))
     return 1
 
 
@@ -68,7 +69,8 @@ async def test_a_job_with_an_expired_lease_is_continued_from_its_progress(tenant
         pass
 
     async def dying(run: Run) -> int:
-        await run.advance(done=3, total=9, unit="chunks")
+        async with run.db.shared() as shared:
+            await run.advance(shared, done=3, total=9, unit="chunks")
         raise Killed
 
     async def resumed(run: Run) -> int:
@@ -173,7 +175,8 @@ async def test_progress_of_a_job_that_was_claimed_again_is_refused(tenant: Tenan
 
     async def overtaken(run: Run) -> int:
         await owner.execute("UPDATE stepwell.jobs SET attempts = attempts + 1 WHERE user_id = $1", tenant.user_id)
-        await run.advance(done=1)
+        async with run.db.shared() as shared:
+            await run.advance(shared, done=1)
         raise AssertionError
 
     assert await _run(tenant, overtaken) == (KIND, 0)

@@ -1,0 +1,27 @@
+"""Runs the jobs of all kinds, a loop for each queue, and watches sources."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable
+
+from app.pipelines.jobs import kinds
+from app.pipelines.running import workers
+from app.pipelines.running.services import Services
+from app.pipelines.running.workers import JobKind
+from app.pipelines.sources import source_watch
+
+
+async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
+    """Run the jobs of all users and watch their sources until cancelled.
+
+    They begin when the database accepts writes. `done` is called after each job with its kind and the work done.
+    """
+    await workers.until_writable(services.db)
+    queues = defaultdict[str, list[JobKind]](list)
+    for kind in kinds.ALL:
+        if kind.runs_with(services):
+            queues[kind.queue].append(kind)
+    loops = (workers.run_forever(services, queue, done=done) for queue in queues.values())
+    await asyncio.gather(source_watch.run_forever(services), *loops)
