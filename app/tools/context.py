@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
@@ -40,7 +40,7 @@ class Unrestricted:
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log.
+    """Who calls a tool, and with what it runs. `actor` is recorded in the audit log; `scopes` are those of the key.
 
     `read_services` are the services of tools that only read; None if they are the same.
     """
@@ -50,6 +50,11 @@ class ToolContext:
     actor: str = LOCAL_ACTOR
     admission: Admission = field(default_factory=Unrestricted)
     read_services: Services | None = None
+    scopes: Collection[str] = ("search", "write")
+
+    def holds(self, scope: str) -> bool:
+        """Whether the key has this scope; `admin` includes the others."""
+        return scope in self.scopes or "admin" in self.scopes
 
     def for_reading(self) -> ToolContext:
         """The context of a tool that only reads."""

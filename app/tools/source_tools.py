@@ -139,7 +139,8 @@ async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolConte
     counts = {
         name: state.result.get(name) for name in ("added", "replaced", "renamed", "removed", "unchanged", "failed")
     }
-    failed = [ToolFileFailure(**failure) for failure in state.result.get("failures", ())[:MAX_FAILURES]]
+    named = state.result.get("failures", ())[:MAX_FAILURES] if context.holds("search") else ()
+    failed = [ToolFileFailure(**failure) for failure in named]
     return SourceSynced(
         source_id=source_id, job_id=job_id, status=state.status, **counts, failures=failed or None, error=state.error
     )

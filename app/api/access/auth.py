@@ -40,6 +40,10 @@ class Caller:
     key_id: str | None
     scopes: frozenset[str]
 
+    def holds(self, *sufficient: str) -> bool:
+        """Whether the key has one of these scopes; `admin` includes the others."""
+        return not self.scopes.isdisjoint((*sufficient, "admin"))
+
 
 _LOCAL = Caller(LOCAL_USER, None, frozenset({"admin"}))
 
@@ -103,7 +107,7 @@ class Scope:
             request.state.caller = caller
             request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
         sufficient = self.sufficient(request)
-        if not {*sufficient, "admin"} & caller.scopes:
+        if not caller.holds(*sufficient):
             raise errors.Forbidden(f"This key lacks the scope `{sufficient[0]}`.")
         if caller.key_id is not None and not authenticated:
             auditing.count_use(request, caller.key_id, sufficient[0])
@@ -135,6 +139,23 @@ class WriteScope(Scope):
         return await self.authenticate(request)
 
 
+class ChangeScope(WriteScope):
+    """The scopes of operations that write and whose response shows what is stored: they need `search` as well."""
+
+    async def authenticate(self, request: Request) -> str:
+        """The caller's user id, from the header fields. Raises what Scope raises."""
+        user_id = await super().authenticate(request)
+        require_search(request)
+        return user_id
+
+
+def require_search(request: Request) -> None:
+    """Raises Forbidden unless the key of an authenticated request may read what is stored."""
+    caller: Caller = request.state.caller
+    if not caller.holds("search"):
+        raise errors.Forbidden("This key lacks the scope `search`: the response shows what is stored.")
+
+
 async def _identify(request: Request) -> Caller:
     if request.app.state.settings.auth == "none":
         return _LOCAL
@@ -151,6 +172,7 @@ async def _identify(request: Request) -> Caller:
 
 Searcher = Annotated[str, Depends(Scope("search"))]
 Writer = Annotated[str, Depends(WriteScope("write"))]
+Changer = Annotated[str, Depends(ChangeScope("write"))]
 Use = Annotated[Services, Depends(versions.writing)]
 ReadUse = Annotated[Services, Depends(versions.reading)]
 Opened = Annotated[Services, Depends(services)]

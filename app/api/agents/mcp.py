@@ -18,8 +18,8 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.access import auth, versions
 from app.api.agents import mcp_server, router
-from app.api.agents.mcp_server import McpCaller
 from app.api.bodies import bodies
+from app.tools.context import ToolContext
 
 PATH = "/mcp"
 LIMITS = bodies.ListsRoute.limits
@@ -38,7 +38,7 @@ async def serving(app: FastAPI) -> AsyncIterator[None]:
     A manager runs only once, so each start of the application has its own. Its failure to start is raised here.
     """
     manager = StreamableHTTPSessionManager(
-        mcp_server.build(_identify), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes or 1
+        mcp_server.build(_context), json_response=True, stateless=True, max_request_body_size=LIMITS.max_bytes or 1
     )
     started = asyncio.get_running_loop().create_future()
 
@@ -75,8 +75,8 @@ class _Endpoint:
         await sessions.handle_request(scope, body.receive, send)
 
 
-def _identify(message: mcp_server.Request) -> McpCaller:
+def _context(message: mcp_server.Request) -> ToolContext:
     assert message.request is not None
     request: Request = message.request
     caller: auth.Caller = request.state.caller
-    return McpCaller(router.context(request, caller.user_id), caller.scopes)
+    return router.context(request, caller.user_id)

@@ -27,6 +27,7 @@ from app.pipelines.documents import documents
 from app.pipelines.running import cursors
 from app.tools import formats, registry
 from app.tools.context import ToolContext
+from app.tools.results import NOTICE
 
 RESOURCES_PER_PAGE = 100
 SCHEME = "stepwell://documents/"
@@ -39,21 +40,14 @@ INSTRUCTIONS = (
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class McpCaller:
-    """The user of an MCP request: what tools run with, and the scopes of the key."""
-
-    context: ToolContext
-    scopes: Collection[str]
-
-
 Request = ServerRequestContext[Any, Any]
-Identify = Callable[[Request], McpCaller]
+ContextOf = Callable[[Request], ToolContext]
+"""Returns what the tools run with for the user of a request."""
 
 
-def build(identify: Identify, *, turns: asyncio.Semaphore | None = None) -> Server[Any]:
-    """The server; `identify` returns the user of a request. A call waits for one of `turns`, if there are any."""
-    handlers = _Handlers(identify, turns or nullcontext())
+def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> Server[Any]:
+    """The server. A call of a tool waits for one of `turns`, if there are any."""
+    handlers = _Handlers(context_of, turns or nullcontext())
     return Server(
         "stepwell",
         version=__version__,
@@ -74,20 +68,20 @@ def definitions(scopes: Collection[str]) -> list[types.Tool]:
 
 @dataclass(frozen=True, slots=True)
 class _Handlers:
-    identify: Identify
+    context_of: ContextOf
     turns: AbstractAsyncContextManager[None]
 
     async def list_tools(self, request: Request, page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=definitions(self.identify(request).scopes))
+        return types.ListToolsResult(tools=definitions(self.context_of(request).scopes))
 
     async def call_tool(self, request: Request, call: types.CallToolRequestParams) -> types.CallToolResult:
-        caller = self.identify(request)
+        context = self.context_of(request)
         try:
             tool = registry.find(call.name)
-            if tool not in registry.offered(caller.scopes):
+            if tool not in registry.offered(context.scopes):
                 raise errors.Forbidden(f"This key lacks the scope `{tool.scope}`.")
             async with self.turns:
-                result = await registry.call(tool, call.arguments or {}, caller.context)
+                result = await registry.call(tool, call.arguments or {}, context)
         except ValidationError as error:
             return _failed(_wrong_arguments(error, call.arguments or {}))
         except errors.StepwellError as error:
@@ -100,7 +94,7 @@ class _Handlers:
     async def list_resources(
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        context = self.identify(request).context
+        context = self._readable(request)
         cursor = page.cursor if page else None
         rows = await _protocol_errors(_page(cursor, context))
         shown = rows[:RESOURCES_PER_PAGE]
@@ -119,23 +113,32 @@ class _Handlers:
     async def list_resource_templates(
         self, request: Request, page: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        self._readable(request)
         template = types.ResourceTemplate(
             uri_template=f"{SCHEME}{{document_id}}",
             name="document",
             title="Stored document",
-            description="The text of a stored document, by its id.",
+            description=f"The text of a stored document, by its id. {NOTICE}",
             mime_type="text/markdown",
         )
         return types.ListResourceTemplatesResult(resource_templates=[template])
 
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        context = self.identify(request).context
+        context = self._readable(request)
         document_id = _document_id(read.uri)
         document = await _protocol_errors(
             documents.get(document_id, context.user_id, db=context.for_reading().services.db)
         )
-        text = types.TextResourceContents(uri=read.uri, mime_type="text/markdown", text=document.content or "")
-        return types.ReadResourceResult(contents=[text])
+        text = f"{NOTICE}\n\n{document.content or ''}"
+        contents = types.TextResourceContents(uri=read.uri, mime_type="text/markdown", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    def _readable(self, request: Request) -> ToolContext:
+        """What a request for resources runs with. Raises MCPError unless the key has the scope `search`."""
+        context = self.context_of(request)
+        if not context.holds("search"):
+            raise MCPError(types.INVALID_REQUEST, "This key lacks the scope `search`.")
+        return context
 
 
 async def _page(cursor: str | None, context: ToolContext) -> Any:

@@ -71,6 +71,7 @@ def context(request: Request, user_id: str) -> ToolContext:
         auditing.actor(request),
         RequestAdmission(request, user_id),
         versions.services(request, only_reads=True),
+        request.state.caller.scopes,
     )
 
 

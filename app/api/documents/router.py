@@ -162,7 +162,7 @@ async def change(
     changed: Annotated[DocumentChange, Body(openapi_examples=examples.CHANGES)],
     request: Request,
     response: Response,
-    user_id: auth.Writer,
+    user_id: auth.Changer,
     use: auth.Use,
 ) -> DocumentResult:
     """Change some fields of a document atomically.

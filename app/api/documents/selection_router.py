@@ -50,6 +50,7 @@ async def delete(
     some of them, and may be sent again. Jobs that would store a document that passes are cancelled.
     """
     if selected.dry_run:
+        auth.require_search(request)
         return DocumentsDeletion.counted(await selections.count(selected.shape(), user_id, db=use.db))
     actor = auditing.actor(request)
     return DocumentsDeletion.done(await selections.delete(selected.shape(), user_id, use, actor=actor))
@@ -72,7 +73,7 @@ async def delete(
 async def reindex_selected(
     selected: Annotated[DocumentSelection, Body(openapi_examples=_COUNTED)],
     response: Response,
-    user_id: auth.Writer,
+    user_id: auth.Changer,
     use: auth.Use,
 ) -> DocumentsReindex:
     """Compare documents with the current options of cleaning and chunking, and cut, embed and index those that differ.

@@ -182,7 +182,7 @@ async def change(
     changed: Annotated[
         EntityChange, Body(openapi_examples={"role": {"summary": "Another role", "value": {"role": "architect"}}})
     ],
-    user_id: auth.Writer,
+    user_id: auth.Changer,
     use: auth.Use,
 ) -> StoredEntity:
     """Change fields of an entity of origin `user`; after a change of names texts are linked again."""

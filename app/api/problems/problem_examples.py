@@ -41,7 +41,7 @@ _CONFLICTS: dict[str, errors.StepwellError] = {
     "source": errors.Conflict("A user has at most 1,000 sources."),
     "job": errors.Conflict("The job has ended: its status is done."),
     "document": errors.Conflict("Another document already has this uri or this content.", field="uri"),
-    "entit": errors.Conflict("The entity 99db54fd-b87e-56d9-8f2e-70d106b97fd9 has this type and name.", field="name"),
+    "entit": errors.Conflict("An entity has this type and name.", field="name"),
 }
 
 

@@ -104,7 +104,7 @@ async def get(source_id: SourceId, user_id: auth.Searcher, use: auth.ReadUse) ->
 async def change(
     source_id: SourceId,
     changed: Annotated[SourceChange, Body(openapi_examples=_WATCHED)],
-    user_id: auth.Writer,
+    user_id: auth.Changer,
     use: auth.Use,
 ) -> CountedSource:
     """Set whether the folder of a source is watched."""

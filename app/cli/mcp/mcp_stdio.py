@@ -8,13 +8,11 @@ from mcp.server.stdio import stdio_server
 
 from app import runtime
 from app.api.agents import mcp_server
-from app.api.agents.mcp_server import McpCaller
 from app.config import Settings
 from app.pipelines.jobs import background
 from app.pipelines.running.services import Services
 from app.tools.context import ToolContext
 
-SCOPES = frozenset({"search", "write"})
 MAX_CONCURRENT, POOL_SIZE = 2, 6
 """Calls that run at once, and connections for them and for background jobs; the others wait."""
 
@@ -23,8 +21,8 @@ async def run(settings: Settings, user_id: str) -> None:
     """Serve one client until it closes stdin, and run background jobs meanwhile."""
     async with runtime.open_services(settings, pool_size=POOL_SIZE) as services:
         working = asyncio.create_task(_work(services) if settings.worker else asyncio.sleep(0))
-        caller = McpCaller(ToolContext(services, user_id), SCOPES)
-        server = mcp_server.build(lambda _request: caller, turns=asyncio.Semaphore(MAX_CONCURRENT))
+        context = ToolContext(services, user_id)
+        server = mcp_server.build(lambda _request: context, turns=asyncio.Semaphore(MAX_CONCURRENT))
         try:
             async with stdio_server() as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())

@@ -215,7 +215,7 @@ async def _check_unique(
             raise errors.Conflict(f"Another entity of this request has this type and name. {_NAMESAKE}", field=field)
         seen.add(pair)
         if pair in taken:
-            raise errors.Conflict(f"The entity {taken[pair][0]} has this type and name. {_NAMESAKE}", field=field)
+            raise errors.Conflict(f"An entity has this type and name. {_NAMESAKE}", field=field)
 
 
 async def _check_members(db: Writing, drafts: Sequence[EntityDraft], *, added: Iterable[UUID] = ()) -> None:

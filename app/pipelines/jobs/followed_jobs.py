@@ -12,7 +12,7 @@ from app import errors
 from app.pipelines.jobs import kinds
 from app.pipelines.sources import source_sync
 from app.shapes import JobState, JobStatus
-from app.store.connection.transactions import Database, retry_read
+from app.store.connection.transactions import Database, Reading, retry_read
 from app.store.jobs import jobs
 from app.store.sources import sources
 
@@ -28,9 +28,7 @@ KEEP_ALIVE_S = 10.0
 async def get(job_id: UUID, user_id: str, *, db: Database) -> JobState:
     """One job, with the files that it could not store if it synchronises a source. Raises NotFound."""
     async with db.primary.reading(user_id) as reading:
-        found = await jobs.get(reading, job_id)
-        if found is None:
-            raise errors.NotFound("No such job.")
+        found = await _stored(reading, job_id)
         if found.kind != source_sync.KIND.name:
             return found
         failed = await sources.failures(reading, job_id=job_id, limit=MAX_FAILURES)
@@ -75,12 +73,23 @@ async def follow(job_id: UUID, user_id: str, *, db: Database) -> AsyncGenerator[
 
 
 async def cancel(job_id: UUID, user_id: str, *, db: Database) -> JobState:
-    """Cancel a job that waits or runs. Raises NotFound, and Conflict where it has ended or cannot be cancelled."""
-    found = await get(job_id, user_id, db=db)
+    """Cancel a job that waits or runs; its files that failed are not listed.
+
+    Raises NotFound, and Conflict where it has ended or cannot be cancelled.
+    """
+    async with db.primary.reading(user_id) as reading:
+        found = await _stored(reading, job_id)
     if any(kind.name == found.kind and not kind.is_cancellable for kind in kinds.ALL):
         raise errors.Conflict("Jobs that update links, vectors or postings cannot be cancelled.")
     async with db.writing(user_id) as writing:
         await writing.lock()
         if not await jobs.cancel(writing, job_id):
             raise errors.Conflict(f"The job has ended: its status is {found.status}.")
-    return await get(job_id, user_id, db=db)
+        return await _stored(writing, job_id)
+
+
+async def _stored(db: Reading, job_id: UUID) -> JobState:
+    found = await jobs.get(db, job_id)
+    if found is None:
+        raise errors.NotFound("No such job.")
+    return found

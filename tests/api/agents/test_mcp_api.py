@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from app.tools import registry
+from app.tools.results import NOTICE
 
 ROOT = Path(__file__).parents[3]
 LIME = "# Lime mortar\n\nBelow the third landing Ana Silva uses lime mortar, never cement."
@@ -125,7 +126,7 @@ async def test_documents_are_resources_in_pages(app: FastAPI, caller: Caller) ->
         assert {str(resource.uri).rpartition("/")[2] for resource in resources} == stored
         assert [resource.name for resource in resources] == ["2.md", "1.md", "0.md"]
         (content,) = (await client.read_resource(resources[0].uri)).contents
-        assert content.text == "Note number 2"
+        assert content.text == f"{NOTICE}\n\nNote number 2"
         with pytest.raises(MCPError, match="No such document"):
             await client.read_resource(f"stepwell://documents/{uuid4()}")
         with pytest.raises(MCPError, match="stepwell://documents/ID"):

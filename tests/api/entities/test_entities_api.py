@@ -106,11 +106,13 @@ async def test_names_that_hold_something_to_match_are_accepted(caller: Caller, n
     assert (await _added(caller, name=f"  {name}\n"))["name"] == name
 
 
-async def test_names_are_unique_by_type_ignoring_case_and_a_conflict_names_the_other_entity(caller: Caller) -> None:
+async def test_names_are_unique_by_type_ignoring_case(
+    caller: Caller,
+) -> None:
     first = await _added(caller, name="Ana Silva")
     clash = await caller.client.post(ENTITIES, json={"type": "person", "name": "ÁNA  silva"})
     assert_problem(clash, 409, "conflict", "name")
-    assert first["entity_id"] in clash.json()["detail"]
+    assert first["entity_id"] not in clash.text
     await _added(caller, name="Ana Silva", type="place")
     other = await _added(caller, name="Ana B", aliases=["Ana Silva", "ana silva"])
     assert other["aliases"] == ["Ana Silva"], "aliases may be shared, and are kept once"

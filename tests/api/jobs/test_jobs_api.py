@@ -45,15 +45,6 @@ async def test_a_job_of_another_user_is_404(caller: Caller, new_caller: Any, dat
     assert (await other.client.get(JOBS)).json()["jobs"] == []
 
 
-async def test_jobs_are_read_with_the_scope_search_and_cancelled_with_write(
-    new_caller: Any, database: Database
-) -> None:
-    reader = await new_caller("search")
-    job_id = await _queue(database, reader)
-    assert (await reader.client.get(f"{JOBS}/{job_id}")).status_code == 200
-    assert_problem(await reader.client.post(f"{JOBS}/{job_id}/cancel"), 403, "forbidden")
-
-
 async def test_the_events_of_a_job_end_with_its_last_state(caller: Caller, database: Database) -> None:
     job_id = await _queue(database, caller)
     await caller.client.post(f"{JOBS}/{job_id}/cancel")
