@@ -1,6 +1,7 @@
 """Reads request bodies: after authentication, within limits of size and time, and as strict JSON.
 
-The order of every request on a StrictRoute is: authenticate by the header fields, read the body, validate.
+The order of every request on a StrictRoute is: authenticate by the header fields, read the body, validate. A request
+that takes turns with others, such as an upload, does so once its body has been received.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -43,13 +44,14 @@ class UnsupportedMediaType(errors.BadRequest):
 class BodyLimits:
     """Limits of a body: its size in bytes (None: as configured) and the time to receive it.
 
-    It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and each message with a part of
-    it must arrive within `seconds` of the previous one.
+    It must be complete after `seconds` plus its size in bytes divided by `bytes_per_s`, and after `longest_s` in any
+    case; each message with a part of it must arrive within `seconds` of the previous one.
     """
 
     max_bytes: int | None
     seconds: float
     bytes_per_s: float = math.inf
+    longest_s: float = 600.0
 
 
 def install(app: FastAPI, *, max_bytes: int) -> None:
@@ -91,44 +93,67 @@ class StrictRoute(APIRoute):
             return await answer(request, body.receive)
 
         async def answer(request: Request, receive: Receive) -> Response:
-            async with self.admitted(request):
+            async with self.admitted(request, receive) as received:
                 if not expects_json:
-                    return await handle(ReceivedRequest(request, receive))
-                strict_request = StrictRequest(request, receive)
+                    return await handle(ReceivedRequest(request, received))
+                strict_request = StrictRequest(request, received)
                 await strict_request.read()
                 await strict_request.validate(self.body_field)
                 return await handle(strict_request)
 
         return strict
 
-    def admitted(self, request: Request) -> AbstractAsyncContextManager[None]:
-        """What an authenticated request holds while its body is read and answered."""
-        return nullcontext()
+    @asynccontextmanager
+    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+        """What a request holds while it is read and answered, and how it is received then.
+
+        The bodies that a user sends at once are limited. Raises Overloaded.
+        """
+        caller: auth.Caller | None = getattr(request.state, "caller", None)
+        if caller is None or not _has_body(request):
+            yield receive
+        else:
+            async with request.app.state.bodies.turn(caller.user_id):
+                yield receive
 
 
 class DocumentsRoute(StrictRoute):
     """A route for documents: the configured size, and at least 20 kB/s after the first five seconds.
 
-    A request with a body holds a turn of the ingest gate, so that the number of turns bounds the memory for bodies too.
+    A request with a body holds a turn of the ingest gate, once its body has been received.
     """
 
     limits = BodyLimits(None, seconds=5.0, bytes_per_s=20_000)
 
-    def admitted(self, request: Request) -> AbstractAsyncContextManager[None]:
-        """A turn of the ingest gate. Raises Overloaded."""
+    @asynccontextmanager
+    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+        """The body, and a turn of the ingest gate. Raises DiskFull, Overloaded and the errors of receiving."""
         if request.method not in ("POST", "PUT", "PATCH"):
-            return super().admitted(request)
-        turn: AbstractAsyncContextManager[None] = request.app.state.ingest_gate.turn(request.state.caller.user_id)
-        return turn
+            yield receive
+            return
+        async with super().admitted(request, receive) as receive:
+            with spooling.SpooledBody() as body:
+                await body.receive(Request(request.scope, receive).stream())
+                async with request.app.state.ingest_gate.turn(request.state.caller.user_id):
+                    yield body.replayed(then=receive)
 
 
-class SearchRoute(StrictRoute):
+class QuickRoute(StrictRoute):
+    """A route whose body must arrive within seconds; their number is not limited."""
+
+    @asynccontextmanager
+    async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
+        """Nothing."""
+        yield receive
+
+
+class SearchRoute(QuickRoute):
     """A route whose body is a small JSON object: 256 KB within two seconds."""
 
     limits = BodyLimits(256_000, seconds=2.0)
 
 
-class ListsRoute(StrictRoute):
+class ListsRoute(QuickRoute):
     """A route whose body holds lists of passages: 2 MB, and at least 100 kB/s after the first two seconds."""
 
     limits = BodyLimits(2_000_000, seconds=2.0, bytes_per_s=100_000)
@@ -180,7 +205,8 @@ class Body:
         if self._began is None:
             self._began = now
         allowed = self._limits.seconds
-        return min(self._began + allowed + self._received / self._limits.bytes_per_s, now + allowed)
+        whole_s = min(allowed + self._received / self._limits.bytes_per_s, self._limits.longest_s)
+        return min(self._began + whole_s, now + allowed)
 
     def _too_large(self) -> errors.TooLarge:
         return errors.TooLarge(f"The body is larger than {self._max_bytes:,} bytes: send less, or in several requests.")
@@ -235,6 +261,10 @@ def require(request: Request, *media_types: str) -> None:
     declared = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if declared not in media_types:
         raise UnsupportedMediaType(f"Send the body with the header Content-Type: {media_types[0]}.")
+
+
+def _has_body(request: Request) -> bool:
+    return "transfer-encoding" in request.headers or request.headers.get("content-length", "0") != "0"
 
 
 def _require_json(content_type: str) -> None:

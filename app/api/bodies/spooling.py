@@ -13,10 +13,14 @@ from tempfile import SpooledTemporaryFile
 from types import TracebackType
 from typing import Self
 
+from starlette.types import Message, Receive
+
 from app import errors
 
 IN_MEMORY = 1_000_000
 """Bytes of a body that are kept in memory."""
+PART = 256_000
+"""Bytes of a received body that are handed on at a time."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -53,6 +57,23 @@ class SpooledBody:
             await asyncio.to_thread(self._write, bytes(pending))
         else:
             self._write(bytes(pending))
+
+    def replayed(self, *, then: Receive) -> Receive:
+        """A function that receives the body once more, and then what `then` receives."""
+        self._file.seek(0)
+        left, complete = self.size, False
+
+        async def receive() -> Message:
+            nonlocal left, complete
+            if complete:
+                return await then()
+            read = self._file.read
+            part = await asyncio.to_thread(read, PART) if self.is_on_disk else read(PART)
+            left -= len(part)
+            complete = left <= 0
+            return {"type": "http.request", "body": part, "more_body": not complete}
+
+        return receive
 
     def content(self) -> bytes:
         """The whole body; may read a file."""

@@ -124,6 +124,19 @@ async def test_a_body_that_trickles_is_408_however_short_each_pause_is() -> None
         assert_problem(await client.post("/length", content=trickling()), 408, "request_timeout")
 
 
+async def test_a_body_that_arrives_steadily_is_408_after_the_longest_time() -> None:
+    async def steady() -> AsyncIterator[bytes]:
+        while True:
+            yield b"a" * 100
+            await asyncio.sleep(0.001)
+
+    endless = replace(Impatient.limits, bytes_per_s=1, max_bytes=None, longest_s=0.05)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Impatient, "limits", endless)
+        async with impatient() as client:
+            assert_problem(await client.post("/length", content=steady()), 408, "request_timeout")
+
+
 async def test_each_route_has_its_own_size_limit(caller: Caller) -> None:
     limits = {
         SEARCH: 256_000,

@@ -1,0 +1,86 @@
+"""Tests the shares of users in what uploads hold: bodies being received, and turns to be stored."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+from fastapi import FastAPI
+
+from app.api.edge import ingest_gate
+from app.api.edge.user_turns import UserTurns
+from app.config import Settings
+from app.main import create_app
+
+DOCUMENTS = "/api/rag/documents"
+Newcomer = Callable[..., Awaitable[Caller]]
+
+
+@asynccontextmanager
+async def half_sent(*callers: Caller) -> AsyncIterator[None]:
+    """Uploads of each caller, as often as it is named, of whose body the second half does not arrive in the block."""
+    started = asyncio.Semaphore(0)
+
+    async def halves() -> AsyncIterator[bytes]:
+        yield b'{"content": "Lime'
+        started.release()
+        await asyncio.Event().wait()
+
+    headers = {"Content-Type": "application/json"}
+    sent = [asyncio.create_task(one.client.post(DOCUMENTS, content=halves(), headers=headers)) for one in callers]
+    try:
+        for _ in sent:
+            await started.acquire()
+        yield
+    finally:
+        for task in sent:
+            task.cancel()
+        await asyncio.gather(*sent, return_exceptions=True)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 4, 8])
+async def test_a_user_never_holds_all_turns_of_a_process(processes: int) -> None:
+    gate = create_app(Settings(workers=processes)).state.ingest_gate
+    asked = [asyncio.create_task(_hold(gate, "ana")) for _ in range(20)]
+    await asyncio.sleep(0)
+    try:
+        async with asyncio.timeout(5), gate.turn("ben"):
+            assert gate.running > 1
+    finally:
+        for one in asked:
+            one.cancel()
+        await asyncio.gather(*asked, return_exceptions=True)
+
+
+async def _hold(gate: Any, user_id: str) -> None:
+    async with gate.turn(user_id):
+        await asyncio.Event().wait()
+
+
+async def test_bodies_that_do_not_arrive_hold_no_turn(app: FastAPI, new_caller: Newcomer) -> None:
+    ana, ben, cy = [await new_caller("write") for _ in range(3)]
+    async with half_sent(ana, ana, ben, ben):
+        assert app.state.ingest_gate.running == 0
+        assert (await cy.add("Chalk."))["status"] == "added"
+        assert (await ana.add("Chalk."))["status"] == "added"
+
+
+async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
+    app: FastAPI, new_caller: Newcomer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = UserTurns(ingest_gate.BODIES, of_user=ingest_gate.BODIES_OF_USER, timeout_s=0.05)
+    monkeypatch.setattr(app.state, "bodies", few)
+    ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
+    entity = {"type": "person", "name": "Ana Silva"}
+    async with half_sent(*[ana] * ingest_gate.BODIES_OF_USER):
+        for path, body in ((DOCUMENTS, {"content": "Chalk."}), ("/api/rag/entities", entity)):
+            assert_problem(await ana.client.post(path, json=body), 503, "overloaded")
+            assert (await ben.client.post(path, json=body)).status_code == 201
+        assert (await ana.search("chalk"))["results"] == []
+        assert (await ana.client.delete(DOCUMENTS, params={"uri": "x"})).status_code == 404
+    assert (await ana.client.post(DOCUMENTS, json={"content": "Chalk."})).status_code == 201
