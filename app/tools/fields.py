@@ -6,15 +6,15 @@ Messages do not contain input; custom codes are the `code` of field errors.
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors
+from app.shapes import dates
 from app.text.words import cleaning
 
 MAX_QUERY = 2_000
@@ -22,8 +22,6 @@ MAX_QUERY_AS_SENT = 8_000
 MAX_METADATA_BYTES = 64 * 1024
 MAX_METADATA_DEPTH = 32
 MAX_METADATA_KEYS = 1_000
-
-_ISO_8601 = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d([.,]\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?", re.IGNORECASE)
 
 
 def _query(given: str) -> str:
@@ -38,26 +36,16 @@ def _query(given: str) -> str:
     return given
 
 
-def iso_8601(text: str) -> datetime | None:
-    """A calendar date or timestamp (no week dates, no ordinal dates); None if the text is neither."""
-    try:
-        return datetime.fromisoformat(text.upper()) if _ISO_8601.fullmatch(text) else None
-    except ValueError:
-        return None
-
-
-def _check_iso_8601(given: object) -> object:
+def _moment(given: object) -> object:
     # Otherwise pydantic parses 5 and "5" as seconds since 1970.
-    if isinstance(given, datetime) or (isinstance(given, str) and _ISO_8601.fullmatch(given)):
+    if isinstance(given, datetime):
         return given
-    raise PydanticCustomError("datetime_parsing", "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.")
-
-
-def _in_utc(moment: datetime) -> datetime:
     try:
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        if isinstance(given, str) and (read := dates.moment(given)) is not None:
+            return read
     except OverflowError as error:
         raise PydanticCustomError("datetime_parsing", "Must lie between the years 1 and 9999 in UTC.") from error
+    raise PydanticCustomError("datetime_parsing", "Must be a date and time in ISO 8601 such as 2026-01-31T12:00:00Z.")
 
 
 def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +72,7 @@ def _count_keys_and_depth(value: object) -> tuple[int, int]:
     return keys, depth
 
 
-Moment = Annotated[datetime, BeforeValidator(_check_iso_8601), AfterValidator(_in_utc)]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 """A date, or a date and time, in ISO 8601; without an offset it is UTC."""
 
 QueryText = Annotated[

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from app.shapes import OPERATORS, is_operator_object
+from app.shapes import OPERATORS, dates, is_operator_object
 from app.tools import fields
 
 MAX_VALUES = 100
@@ -71,8 +71,8 @@ def _bound(operand: Any) -> float | str:
     """A number, or a date or time of ISO 8601."""
     if isinstance(operand, int | float) and not isinstance(operand, bool):
         return operand
-    if isinstance(operand, str) and (read := fields.iso_8601(operand)) is not None:
-        return read.isoformat()
+    if isinstance(operand, str) and dates.microseconds(operand) is not None:
+        return operand
     raise PydanticCustomError(
         "invalid_range",
         "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",

@@ -1,6 +1,6 @@
 """Decides in Python whether a document passes filters, and draws random documents and filters.
 
-The definitions are those of docs/search.md. Dates are calendar dates, which need no time zone.
+The definitions are those of docs/search.md.
 """
 
 from __future__ import annotations
@@ -8,15 +8,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from app.shapes import Filters
 
 KEYS = ["a", "b", "odd key", "größe"]
-SCALARS = [1, 1.0, 2, -0.5, "1", "red", "Red", "", "2024-03-01", "2024-03-02", "2023-12-31", True, False, None]
-DATES = [scalar for scalar in SCALARS if isinstance(scalar, str) and scalar.startswith("202")]
+DAY = 24 * 60 * 60 * 1_000_000
+DATES = {
+    "2023-12-31": -61 * DAY,
+    "2024-02-29 23:59:59.9999996 Z": 0,
+    "2024-03-01": 0,
+    " 2024-03-01\n": 0,
+    "2024-03-01t02:00+02": 0,
+    "2024-03-01 02:00:00,0 +0200 ": 0,
+    "2024-03-01T00:00:00.0000005Z": 0,
+    "2024-03-01T00:00:00.0000006Z": 1,
+    "2024-02-29T12:00:00.000001234-12:00": 1,
+    "2024-03-01T00:00:00,0000015": 2,
+    "2024-03-01T00:00:00.0000025z": 2,
+    "2024-03-02": DAY,
+}
+"""Dates and times as they may be written, in microseconds since the first one of March 2024."""
+NO_DATES = ["2024-02-30", "2024-03-01T24:00", "2024-03-01T00:00+16:00", "2024-03-01T00", "20240301", "2024-W09-5"]
+SCALARS = [1, 1.0, 2, -0.5, "1", "red", "Red", "", *DATES, *NO_DATES, True, False, None]
 NUMBERS = [1, 2, -0.5, 1.5]
 START = datetime(2024, 3, 1, tzinfo=UTC)
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
@@ -85,7 +101,7 @@ def _within(value: Any, bounds: dict[str, Any]) -> bool:
 
 def _compares(value: Any, operator: str, bound: Any) -> bool:
     if isinstance(bound, str):
-        return value in DATES and _COMPARISONS[operator](date.fromisoformat(value), date.fromisoformat(bound))
+        return isinstance(value, str) and value in DATES and _COMPARISONS[operator](DATES[value], DATES[bound])
     return _kind(value) == "number" and _COMPARISONS[operator](value, bound)
 
 
@@ -146,7 +162,7 @@ def _condition(dice: random.Random, documents: list[StoredDocument]) -> Any:
         "in": dice.sample(SCALARS, dice.randint(0, 3)),
         "ne": dice.choice(SCALARS),
         "exists": dice.choice([True, False]),
-        "gte": dice.choice(NUMBERS + DATES),
-        "lt": dice.choice(NUMBERS + DATES),
+        "gte": dice.choice([*NUMBERS, *DATES]),
+        "lt": dice.choice([*NUMBERS, *DATES]),
     }
     return {operator: operators[operator] for operator in dice.sample(list(operators), dice.randint(1, 2))}

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
-from app.shapes import Filters, Json, is_operator_object
+from app.shapes import Filters, Json, dates, is_operator_object
 from app.store.documents import json_paths
 
 MAX_LISTS = 3
@@ -174,9 +174,9 @@ def _of_document(filters: Filters) -> Iterator[_Condition]:
         if ids is not None:
             predicates.append(json_paths.variable(name, map(str, ids)))
     if filters.created_after is not None:
-        predicates.append(f"$created >= {json_paths.microseconds(filters.created_after)}")
+        predicates.append(f"$created >= {dates.since_1970(filters.created_after)}")
     if filters.created_before is not None:
-        predicates.append(f"$created < {json_paths.microseconds(filters.created_before)}")
+        predicates.append(f"$created < {dates.since_1970(filters.created_before)}")
     return (_Condition(predicate, of_document=True) for predicate in predicates)
 
 

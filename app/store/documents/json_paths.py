@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from app.shapes import dates
+
 ALWAYS, NEVER = "(1 == 1)", "(1 == 0)"
 _COMPARISONS = {"gte": ">=", "gt": ">", "lte": "<=", "lt": "<"}
 
@@ -63,21 +63,17 @@ def in_range(key: str, bounds: Mapping[str, Any]) -> str:
 
 def moments_in_range(key: str, bounds: Mapping[str, Any], *, moments: str = "@.moments") -> str:
     """The same for dates and times only, by default as a predicate of the column `moments`; empty with a number."""
-    limits = {operator: moment(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
+    limits = {operator: _microseconds(bound) for operator, bound in bounds.items() if isinstance(bound, str)}
     if len(limits) < len(bounds):
         return ""
     return f"exists({moments}.{json.dumps(key)}[*] ? ({_within('@', limits)}))"
 
 
-def moment(text: str) -> int:
-    """A date or time in ISO 8601, in UTC unless it has an offset, in microseconds since 1970. Raises ValueError."""
-    read = datetime.fromisoformat(text)
-    return microseconds(read if read.tzinfo else read.replace(tzinfo=UTC))
-
-
-def microseconds(read: datetime) -> int:
-    """A time in microseconds since 1970."""
-    return (read - _EPOCH) // timedelta(microseconds=1)
+def _microseconds(bound: str) -> int:
+    read = dates.microseconds(bound)
+    if read is None:
+        raise ValueError(f"{bound!r} is not a date or time in ISO 8601")
+    return read
 
 
 def contained(key: str, value: Any) -> str:

@@ -85,6 +85,17 @@ async def test_an_object_without_operators_is_contained(reader: Caller) -> None:
     assert await _found(reader, {"metadata": {"place": {"name": "Gannet", "depth": 31}}}) == set()
 
 
+@pytest.mark.parametrize(
+    "written", ["2026-01-31T12:00:00.1234567Z", " 2026-01-31", "2026-01-31 12:00+02", "2026-01-31T12:00:00,5 z "]
+)
+async def test_a_stored_date_equals_a_bound_that_is_written_alike(reader: Caller, written: str) -> None:
+    await reader.add("Ana Torres sings.", "song", metadata={"day": written}, created_at=written)
+    for bounds, found in (({"lte": written}, {"song"}), ({"gte": written}, {"song"}), ({"gt": written}, set())):
+        assert await _found(reader, {"metadata": {"day": bounds}}) == found, bounds
+    assert await _found(reader, {"created_after": written, "metadata": {"day": written}}) == {"song"}
+    assert await _found(reader, {"created_before": written, "metadata": {"day": written}}) == set()
+
+
 def _nested(depth: int) -> dict[str, Any]:
     return LIME if depth == 0 else {"not": _nested(depth - 1)}
 

@@ -11,11 +11,12 @@ import filter_oracle
 import pytest
 from filter_oracle import StoredDocument
 
+from app.shapes import dates
 from app.store.connection import sql
 from app.store.connection.transactions import Database
 from app.store.documents import filters as translation
 
-DOCUMENTS, FILTERS = 60, 250
+DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000
 PASSING = (
     "-- Lists the documents that pass filters.\n-- :user_id text\n"
     "SELECT d.document_id FROM stepwell.documents AS d WHERE d.user_id = :user_id AND {{passes_filters d}}"
@@ -54,3 +55,31 @@ async def test_sql_and_oracle_agree_on_which_documents_pass_random_filters(datab
             assert {row.document_id for row in rows} == expected, filters
             selective += 0 < len(expected) < DOCUMENTS
     assert selective > FILTERS / 3
+
+
+async def test_python_and_sql_read_the_same_dates(owner: asyncpg.Connection) -> None:
+    dice = random.Random(13)
+    texts = [*filter_oracle.DATES, *filter_oracle.NO_DATES, *(_date_text(dice) for _ in range(TEXTS))]
+    rows = await owner.fetch(
+        "SELECT t.text, stepwell.microseconds(t.text) AS moment FROM unnest($1::text[]) AS t (text)", texts
+    )
+    assert [(row["text"], dates.microseconds(row["text"])) for row in rows] == [tuple(row) for row in rows]
+    assert sum(row["moment"] is not None for row in rows) > TEXTS / 4
+
+
+def _date_text(dice: random.Random) -> str:
+    """A date or time in one of many forms, not all of which are read."""
+    day = f"{dice.choice([0, 1, 1900, 1969, 2024, 9999]):04}-{dice.randint(1, 13):02}-{dice.randint(1, 30):02}"
+    if dice.random() < 0.2:
+        return _space(dice) + day + _space(dice)
+    time = f"{dice.choice('Tt ')}{dice.randint(0, 24):02}:{dice.randint(0, 60):02}"
+    if dice.random() < 0.8:
+        time += f":{dice.randint(0, 60):02}"
+        time += dice.choice(["", *[f"{dice.choice('.,')}{dice.randrange(10**n):0{n}}" for n in (1, 6, 7, 8, 9, 10)]])
+    sign = dice.choice("+-")
+    offset = dice.choice(["", "Z", "z", f"{sign}{dice.randint(0, 16):02}", f"{sign}15:59", f"{sign}0230", f"{sign}2"])
+    return _space(dice) + day + time + _space(dice) + offset + _space(dice)
+
+
+def _space(dice: random.Random) -> str:
+    return dice.choice([*([""] * 12), *([" "] * 4), "  ", "\t", "\r\n", "\x0b", "\u00a0", "\u3000"])

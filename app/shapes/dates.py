@@ -1,0 +1,53 @@
+"""Reads dates and times in ISO 8601 as the function `stepwell.microseconds` of the database does."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ISO_8601 = re.compile(
+    r"""
+    [ \t-\r]* (?P<day> [0-9]{4}-[0-9]{2}-[0-9]{2})
+    ( [Tt ] (?P<hour> [01][0-9] | 2[0-3]) : (?P<minute> [0-5][0-9])
+      ( : (?P<second> [0-5][0-9]) ([.,] (?P<fraction> [0-9]{1,9}))? )?
+      (?P<offset> [ \t-\r]* ([Zz] | (?P<sign> [+-]) (?P<hours> 0[0-9] | 1[0-5]) (:? (?P<minutes> [0-5][0-9]))?) )?
+    )?
+    (?(offset) [ ]* | [ \t-\r]*)
+    """,
+    re.VERBOSE,
+)
+
+
+def microseconds(text: str) -> int | None:
+    """A date or time in ISO 8601 in microseconds since 1970; None for other text, such as week dates.
+
+    Without an offset it is in UTC, and a date is its first moment. More than six digits of a fraction are rounded, half
+    to even.
+    """
+    if not (found := _ISO_8601.fullmatch(text)):
+        return None
+    try:
+        days = date.fromisoformat(found["day"]).toordinal() - _EPOCH.toordinal()
+    except ValueError:
+        return None
+    minutes = days * 1_440 + _number(found["hour"]) * 60 + _number(found["minute"])
+    east = _number(found["hours"]) * 60 + _number(found["minutes"])
+    seconds = (minutes + (east if found["sign"] == "-" else -east)) * 60 + _number(found["second"])
+    # Postgres multiplies the fraction as a float too.
+    return seconds * 1_000_000 + round(float(f"0.{found['fraction'] or 0}") * 1_000_000)
+
+
+def moment(text: str) -> datetime | None:
+    """The same as a time in UTC. Raises OverflowError outside of the years 1 to 9999."""
+    since = microseconds(text)
+    return None if since is None else _EPOCH + timedelta(microseconds=since)
+
+
+def since_1970(moment: datetime) -> int:
+    """A time in microseconds since 1970."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def _number(digits: str | None) -> int:
+    return int(digits or 0)
