@@ -26,8 +26,7 @@ CROSS JOIN LATERAL (
         SELECT r.config, r.query, {{posting_chunk unnest(b.items)}} AS chunk_no
         FROM rarest AS r
         CROSS JOIN LATERAL (
-            SELECT o.items FROM stepwell.postings AS o
-            WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+            {{posting_blocks r.lexeme COLLATE "C"}}
         ) AS b
         WHERE r.place = p.place
     ) AS n

@@ -16,7 +16,7 @@ candidates AS (
     SELECT {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM rarest AS r
     CROSS JOIN LATERAL (
-        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme COLLATE "C" OFFSET 0
+        {{posting_blocks r.lexeme COLLATE "C"}}
     ) AS p
     UNION ALL
     SELECT CAST(NULL AS bigint) FROM rarest AS r WHERE r.lexeme IS NULL

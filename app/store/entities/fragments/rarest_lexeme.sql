@@ -5,7 +5,7 @@
 (SELECT w.lexeme
          FROM unnest(tsvector_to_array(to_tsvector(CAST($config AS regconfig), $text))) AS w (lexeme)
          LEFT JOIN LATERAL (
-             SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+             {{document_frequency w.lexeme COLLATE "C"}}
          ) AS l ON true
          ORDER BY coalesce(l.df, 0), w.lexeme
          LIMIT 1)

@@ -7,5 +7,5 @@ FROM (
 ) AS u
 CROSS JOIN unnest(tsvector_to_array(to_tsvector('english', :words))) AS w (lexeme)
 LEFT JOIN LATERAL (
-    SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+    {{document_frequency w.lexeme COLLATE "C"}}
 ) AS l ON true

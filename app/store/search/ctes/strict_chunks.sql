@@ -28,7 +28,7 @@ strict_words AS MATERIALIZED (
         CROSS JOIN LATERAL unnest(to_tsvector(CAST(q.config AS regconfig), {{text_for q.config, p.folded, p.plain}})) AS t
     ) AS w
     LEFT JOIN LATERAL (
-        SELECT o.df FROM stepwell.lexemes AS o WHERE o.user_id = :user_id AND o.lexeme = w.lexeme COLLATE "C" LIMIT 1
+        {{document_frequency w.lexeme COLLATE "C"}}
     ) AS l ON true
     WHERE (SELECT nominated FROM strict_scope)
     WINDOW of_config AS (PARTITION BY q.config), rarest_first AS (PARTITION BY q.config ORDER BY coalesce(l.df, 0), w.lexeme)
@@ -37,7 +37,7 @@ rarest_chunks AS MATERIALIZED (
     SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
     FROM strict_words AS r
     CROSS JOIN LATERAL (
-        SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+        {{posting_blocks r.lexeme}}
     ) AS p
     WHERE r.place = 1
 ),
@@ -49,7 +49,7 @@ strict_chunks AS MATERIALIZED (
         SELECT r.config, r.needed, {{posting_chunk unnest(p.items)}} AS chunk_no
         FROM strict_words AS r
         CROSS JOIN LATERAL (
-            SELECT o.items FROM stepwell.postings AS o WHERE o.user_id = :user_id AND o.lexeme = r.lexeme OFFSET 0
+            {{posting_blocks r.lexeme}}
         ) AS p
         WHERE r.place > 1
     ) AS o
