@@ -71,6 +71,16 @@ async def record(db: Transaction, event: Event) -> None:
     )
 
 
+_COUNT_USES = sql.inline(
+    """
+    SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)
+    """,
+    key_ids="text[]",
+    scopes="text[]",
+    uses="bigint[]",
+)
+
+
 async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int]) -> None:
     """Add uses by key id and scope to today's; unknown keys are skipped."""
     binds = {
@@ -78,7 +88,7 @@ async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int])
         "scopes": [scope for _key_id, scope in uses],
         "uses": list(uses.values()),
     }
-    await db.execute(sql.statement("count_key_uses"), binds)
+    await db.execute(_COUNT_USES, binds)
 
 
 async def events(db: SharedTransaction, *, user_id: str | None, limit: int) -> list[Recorded]:

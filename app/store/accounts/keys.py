@@ -52,13 +52,22 @@ class Verified:
     scopes: tuple[str, ...]
 
 
+_VERIFY = sql.inline(
+    """
+    SELECT v.user_id, v.scopes FROM stepwell.verify_key(:key_id, :secret_hash) AS v
+    """,
+    key_id="text",
+    secret_hash="bytea",
+)
+
+
 async def verify(db: SharedTransaction, *, key_id: str, secret_hash: bytes) -> Verified | None:
     """The key with this id and hash, if it is neither revoked nor expired by the database's clock.
 
     The comparison is made in the database, so that no hash leaves it.
     """
     binds = {"key_id": key_id, "secret_hash": secret_hash}
-    row = (await db.execute(sql.statement("verify_key"), binds)).one_or_none()
+    row = (await db.execute(_VERIFY, binds)).one_or_none()
     return Verified(key_id, row.user_id, tuple(row.scopes)) if row else None
 
 

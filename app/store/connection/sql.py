@@ -11,6 +11,7 @@ asked for (or none is). `{{name argument, argument}}` includes `name.sql` from a
 parts become the statement's. A declaration that is missing, unused or contradictory, an unknown part or fragment, and a
 section without end are errors.
 
+A statement of a few lines stands in the module that runs it, as the value of `inline`, under the same checks.
 A long statement is composed: `ctes/name.sql` holds one or several CTEs, separated by commas, that make one step of it.
 """
 
@@ -21,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import sqlalchemy as sa
@@ -93,14 +95,25 @@ def load(name: str | tuple[str, ...]) -> StatementSource:
     return _composed([_read("ctes", cte) for cte in ctes], _read("statements", own))
 
 
+def inline(source: str, **binds: str) -> sa.TextClause:
+    """A statement of a few lines in the module that runs it, with the types of its binds.
+
+    Raises ValueError where other binds are used.
+    """
+    return parse(source, binds).compiled()
+
+
 def compiled(source: str, *parts: str) -> sa.TextClause:
     """A statement from its source text; see `statement`."""
     return parse(source).compiled(*parts)
 
 
-def parse(source: str) -> StatementSource:
-    """The checked source of a statement from its text. Raises ValueError where it contradicts its declarations."""
-    found = _expanded(source, 0)
+def parse(source: str, binds: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
+    """The checked source of a statement from its text, and the types of binds that are not declared in it.
+
+    Raises ValueError where it contradicts its declarations.
+    """
+    found = _expanded(source, 0, binds)
     if found.arguments:
         raise ValueError(f"a statement takes no arguments: {sorted(found.arguments)}")
     named: set[str] = set()
@@ -149,12 +162,12 @@ def _kept(lines: tuple[str, ...], parts: frozenset[str]) -> Iterator[str]:
             wanted.append(wanted[-1] and named == (directive[1] == "if"))
 
 
-def _expanded(source: str, depth: int) -> StatementSource:
-    """Declarations and lines, with the fragments that they include."""
+def _expanded(source: str, depth: int, declared: Mapping[str, str] = MappingProxyType({})) -> StatementSource:
+    """Declarations, besides those of `declared`, and lines, with the fragments that they include."""
     lines = source.splitlines()
     begin = next((place for place, line in enumerate(lines) if _directive(line) or not _is_comment(line)), len(lines))
     header, body = lines[:begin], lines[begin:]
-    binds = {match[1]: match[2] for line in header if (match := _BIND.match(line))}
+    binds = {**declared, **{match[1]: match[2] for line in header if (match := _BIND.match(line))}}
     parts = {match[1] for line in header if (match := _PART.match(line))}
     body_lines: list[str] = []
     for line in body:

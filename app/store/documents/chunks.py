@@ -1,7 +1,4 @@
-"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks and words contain.
-
-Runs `chunks_by_id.sql`, `best_chunks_of_documents.sql`, `lexemes_of_chunks.sql` and `lexemes_of_words.sql`.
-"""
+"""Reads chunks by id, each document's chunk nearest to a vector, and which lexemes chunks and words contain."""
 
 from __future__ import annotations
 
@@ -59,12 +56,27 @@ def _with_similarity(row: sa.Row[Any]) -> tuple[Candidate, float | None]:
     return Candidate(**fields, score=0.0, **_NO_SCORES), similarity
 
 
+_LEXEMES_OF_CHUNKS = sql.inline(
+    """
+    SELECT c.chunk_id, ARRAY(SELECT t.lexeme FROM unnest(c.tsv) AS t WHERE t.lexeme = ANY (:lexemes)) AS lexemes
+    FROM unnest(:chunk_ids) AS g (chunk_id)
+    CROSS JOIN LATERAL (
+        SELECT o.chunk_id, o.tsv FROM stepwell.chunks AS o
+        WHERE o.user_id = :user_id AND o.chunk_id = g.chunk_id LIMIT 1
+    ) AS c
+    """,
+    user_id="text",
+    chunk_ids="uuid[]",
+    lexemes="text[]",
+)
+
+
 async def matching_lexemes(
     db: Reading, chunk_ids: Sequence[UUID], lexemes: Iterable[str]
 ) -> dict[UUID, frozenset[str]]:
     """Those of the lexemes that each chunk contains."""
     binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "lexemes": list(lexemes)}
-    rows = await db.execute(sql.statement("lexemes_of_chunks"), binds)
+    rows = await db.execute(_LEXEMES_OF_CHUNKS, binds)
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
 
 

@@ -183,6 +183,20 @@ def cut(draft: DocumentDraft) -> dict[str, Any]:
     }
 
 
+_INSERT_EMBEDDINGS = sql.inline(
+    """
+    INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
+    SELECT :user_id, :first_no + v.place - 1, v.document_id, {{stored_vector stepwell.embeddings, v.embedding}}
+    FROM unnest(:document_ids, :vectors) WITH ORDINALITY AS v (document_id, embedding, place)
+    RETURNING chunk_no
+    """,
+    user_id="text",
+    first_no="bigint",
+    document_ids="uuid[]",
+    vectors="text[]",
+)
+
+
 async def _write_chunks(
     db: Writing, writes: Sequence[DocumentWrite], vectors_by_key: Mapping[UUID, VectorValue]
 ) -> None:
@@ -195,7 +209,7 @@ async def _write_chunks(
         values = [vectors_by_key[key] for key in columns["embedding_keys"][some]]
         texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in values]
         binds = {"first_no": first_no + start, "document_ids": columns["document_ids"][some], "vectors": texts}
-        await db.execute(sql.statement("insert_embeddings"), {"user_id": db.user_id, **binds})
+        await db.execute(_INSERT_EMBEDDINGS, {"user_id": db.user_id, **binds})
     written = {"user_id": db.user_id, "document_ids": [one.document_id for one in writes]}
     await db.execute(sql.statement("index_documents"), written)
     await db.execute(sql.statement("count_documents"), {**written, "sign": 1})

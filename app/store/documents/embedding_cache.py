@@ -46,11 +46,29 @@ async def record_hits(db: Writing, of: CachedModel, hashes: Sequence[UUID]) -> N
     await db.execute(sql.statement("use_cached_vectors"), {**binds, "hashes": list(hashes)})
 
 
+# The order of the rows prevents deadlocks.
+_ADD = sql.inline(
+    """
+    INSERT INTO stepwell.embedding_cache (user_id, model, dimension, task, text_hash, embedding, used_at)
+    SELECT :user_id, :model, :dimension, :task, g.text_hash, CAST(g.embedding AS vector), now()
+    FROM unnest(:hashes, :vectors) AS g (text_hash, embedding)
+    ORDER BY g.text_hash
+    ON CONFLICT (user_id, model, dimension, task, text_hash) DO NOTHING
+    """,
+    user_id="text",
+    model="text",
+    dimension="integer",
+    task="text",
+    hashes="uuid[]",
+    vectors="text[]",
+)
+
+
 async def add(db: Writing, of: CachedModel, new: Mapping[UUID, VectorValue]) -> None:
     """Store vectors by the hash of their text; those that exist are left unchanged."""
     texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in new.values()]
     binds = {"user_id": db.user_id, "model": of.model, "dimension": of.dimension, "task": of.task}
-    await db.execute(sql.statement("add_cached_vectors"), {**binds, "hashes": list(new), "vectors": texts})
+    await db.execute(_ADD, {**binds, "hashes": list(new), "vectors": texts})
 
 
 async def evict(db: Writing, *, most: int) -> int:

@@ -1,5 +1,5 @@
 -- Numbers staged chunks, and adds them to the postings and to the document frequencies, where they are hidden. The caller
--- holds the user's lock. See `index_document` for the form of postings.
+-- holds the user's lock. See `index_documents` for the form of postings.
 -- Columns: none.
 -- :user_id text  owner of the rows
 -- :job_id uuid  the job that stores the document

@@ -37,9 +37,17 @@ async def count(db: Reading, document_ids: Sequence[UUID]) -> tuple[RowCounts, s
     return counts, row.numbers
 
 
+_MERGE_RANGES = sql.inline(
+    """
+    SELECT CAST(coalesce(range_agg(n.numbers), '{}') AS text) AS numbers FROM unnest(:numbers) AS n (numbers)
+    """,
+    numbers="text[]::int8multirange[]",
+)
+
+
 async def merged(db: Reading, numbers: Sequence[str]) -> str:
     """The union of multiranges of chunk numbers."""
-    return str(await db.scalar(sql.statement("merge_ranges"), {"numbers": list(numbers)}))
+    return str(await db.scalar(_MERGE_RANGES, {"numbers": list(numbers)}))
 
 
 async def count_postings(db: Reading, numbers: str, *, after: BlockKey) -> tuple[int, BlockKey | None]:

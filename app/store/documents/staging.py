@@ -168,11 +168,28 @@ async def texts(db: Reading, job_id: UUID, *, first: int, limit: int) -> list[St
     return [StagedText(row[0], row[1], tuple(row[2]), row[3]) for row in await db.execute(query)]
 
 
+_STAGE_VECTORS = sql.inline(
+    """
+    UPDATE stepwell.staged_chunks AS s SET embedding = CAST(CAST(v.embedding AS vector) AS real[])
+    FROM unnest(:embedding_keys, :vectors) AS v (embedding_key, embedding)
+    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
+      AND s.embedding_key = v.embedding_key
+    RETURNING s.chunk_index
+    """,
+    user_id="text",
+    job_id="uuid",
+    first_index="integer",
+    last_index="integer",
+    embedding_keys="uuid[]",
+    vectors="text[]",
+)
+
+
 async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mapping[UUID, VectorValue]) -> None:
     """Store the vectors of some chunks by embedding key."""
     texts = [vector if isinstance(vector, str) else vectors.as_text(vector) for vector in by_key.values()]
     binds = {"user_id": db.user_id, "job_id": job_id, "embedding_keys": list(by_key), "vectors": texts}
-    await db.execute(sql.statement("stage_vectors"), {**binds, "first_index": some.first, "last_index": some.last})
+    await db.execute(_STAGE_VECTORS, {**binds, "first_index": some.first, "last_index": some.last})
 
 
 async def index(db: Writing, staged: StagedDocument, some: Slice) -> None:
@@ -205,12 +222,29 @@ async def try_lock(db: Writing) -> bool:
     return await db.scalar(free) is not None
 
 
+_PUBLISH_EMBEDDINGS = sql.inline(
+    """
+    INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
+    SELECT :user_id, s.chunk_no, :document_id,
+           {{stored_vector stepwell.embeddings, CAST(CAST(s.embedding AS vector) AS text)}}
+    FROM stepwell.staged_chunks AS s
+    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
+    RETURNING chunk_no
+    """,
+    user_id="text",
+    job_id="uuid",
+    document_id="uuid",
+    first_index="integer",
+    last_index="integer",
+)
+
+
 async def publish(db: Writing, staged: StagedDocument, some: Slice) -> None:
     """Copy some chunks with their vectors to their document."""
     binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
     binds |= {"first_index": some.first, "last_index": some.last}
     await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
-    await db.execute(sql.statement("publish_embeddings"), binds)
+    await db.execute(_PUBLISH_EMBEDDINGS, binds)
 
 
 async def finish_publishing(db: Writing, staged: StagedDocument, *, names_version: int) -> None:
@@ -275,8 +309,20 @@ async def has_hidden(db: Reading) -> bool:
     return await db.scalar(sa.select(_h.first_no).where(_h.user_id == db.user_id).limit(1)) is not None
 
 
+# The user's version stays, because nothing that can be read changes.
+_ALLOCATE = sql.inline(
+    """
+    UPDATE stepwell.tenants AS t SET next_chunk_no = t.next_chunk_no + :chunks
+    WHERE t.user_id = :user_id
+    RETURNING t.next_chunk_no - :chunks AS first_no
+    """,
+    user_id="text",
+    chunks="bigint",
+)
+
+
 async def _allocate(db: Writing, chunks: int) -> int:
-    row = await db.execute(sql.statement("allocate_chunk_numbers"), {"user_id": db.user_id, "chunks": chunks})
+    row = await db.execute(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks})
     return int(row.scalar_one())
 
 

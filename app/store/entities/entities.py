@@ -150,6 +150,18 @@ async def names_of(db: Reading, entity_ids: Sequence[UUID]) -> dict[UUID, dict[s
     return found
 
 
+_WRITE_MEMBERS = sql.inline(
+    """
+    INSERT INTO stepwell.entity_members (user_id, entity_id, member_id)
+    SELECT :user_id, g.entity_id, g.member_id FROM unnest(:entity_ids, :member_ids) AS g (entity_id, member_id)
+    ON CONFLICT (user_id, entity_id, member_id) DO NOTHING
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    member_ids="uuid[]",
+)
+
+
 async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store entities of origin `user`, inserting or replacing them; their members must be stored or among them."""
     for some in _slices(written):
@@ -158,18 +170,71 @@ async def save(db: Writing, written: Sequence[EntityRecord]) -> None:
     for pairs in _slices(members):
         ids, member_ids = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         binds = {"entity_ids": ids, "member_ids": member_ids}
-        await db.execute(sql.statement("write_entity_members"), {"user_id": db.user_id, **binds})
+        await db.execute(_WRITE_MEMBERS, {"user_id": db.user_id, **binds})
+
+
+_WRITE_ENTITIES = sql.inline(
+    """
+    INSERT INTO stepwell.entities AS e (user_id, entity_id, type, name, origin, role, facts, description, metadata)
+    SELECT :user_id, g.entity_id, g.type, g.name, 'user', g.role, CAST(g.facts AS jsonb),
+           g.description, CAST(g.metadata AS jsonb)
+    FROM unnest(:entity_ids, :types, :names, :roles, :facts, :descriptions, :metadata)
+        AS g (entity_id, type, name, role, facts, description, metadata)
+    ON CONFLICT (user_id, entity_id) DO UPDATE
+    SET type = excluded.type, name = excluded.name, role = excluded.role, facts = excluded.facts,
+        description = excluded.description, metadata = excluded.metadata, updated_at = excluded.updated_at
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    types="text[]",
+    names="text[]",
+    roles="text[]",
+    facts="text[]",
+    descriptions="text[]",
+    metadata="text[]",
+)
+
+_WRITE_NAMES = sql.inline(
+    """
+    INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name, place)
+    SELECT :user_id, g.name_key, g.entity_id, g.name, g.place
+    FROM unnest(:entity_ids, :places, :keys, :names) AS g (entity_id, place, name_key, name)
+    ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    places="integer[]",
+    keys="bytea[]",
+    names="text[]",
+)
+
+_WRITE_WORDS = sql.inline(
+    """
+    INSERT INTO stepwell.entity_words (user_id, lexeme, entity_id)
+    SELECT :user_id, w.lexeme, g.entity_id
+    FROM unnest(:entity_ids, :texts, :roles) AS g (entity_id, facts, role)
+    CROSS JOIN LATERAL (
+        SELECT t.lexeme FROM unnest(tsvector_to_array(to_tsvector('english', g.facts))) AS t (lexeme)
+        UNION SELECT g.role WHERE g.role <> ''
+    ) AS w
+    ON CONFLICT (user_id, lexeme, entity_id) DO NOTHING
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    texts="text[]",
+    roles="text[]",
+)
 
 
 async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     """Store everything except the members, which may be entities in a later slice."""
-    await db.execute(sql.statement("write_entities"), {"user_id": db.user_id, **_columns(written)})
+    await db.execute(_WRITE_ENTITIES, {"user_id": db.user_id, **_columns(written)})
     ids = [one.entity_id for one in written]
     for table in (tables.entity_names, tables.entity_words, tables.entity_members):
         await db.execute(sa.delete(table).where(table.c.user_id == db.user_id, table.c.entity_id == _any(ids, sa.Uuid)))
     names = [(one.entity_id, place, *n) for one in written for place, n in enumerate(one.names.items())]
     await db.execute(
-        sql.statement("write_entity_names"),
+        _WRITE_NAMES,
         {
             "user_id": db.user_id,
             "entity_ids": [entity for entity, *_rest in names],
@@ -180,7 +245,7 @@ async def _save(db: Writing, written: Sequence[EntityRecord]) -> None:
     )
     roles = [ROLE + one.role_key if one.role_key else "" for one in written]
     facts = {"entity_ids": ids, "texts": [one.facts_text for one in written], "roles": roles}
-    await db.execute(sql.statement("write_entity_words"), {"user_id": db.user_id, **facts})
+    await db.execute(_WRITE_WORDS, {"user_id": db.user_id, **facts})
     await _save_vectors(db, written)
 
 
@@ -201,12 +266,34 @@ async def documents(
     return [LinkedDocument(r.document_id, r.title, r.uri, r.created_at, _loaded(r.mentions), r.strength) for r in rows]
 
 
+_WRITE_VECTORS = sql.inline(
+    """
+    INSERT INTO stepwell.entity_vectors (user_id, entity_id, embedding)
+    SELECT :user_id, g.entity_id, {{stored_vector stepwell.entity_vectors, g.embedding}}
+    FROM unnest(:entity_ids, :vectors) AS g (entity_id, embedding)
+    ON CONFLICT (user_id, entity_id) DO NOTHING
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    vectors="text[]",
+)
+
+
 async def _save_vectors(db: Writing, written: Sequence[EntityRecord]) -> None:
     await delete_vectors(db, [one.entity_id for one in written if not one.keeps_vector])
     new = {one.entity_id: one.vector for one in written if one.vector is not None and not one.keeps_vector}
     if new:
         binds = {"entity_ids": list(new), "vectors": list(new.values())}
-        await db.execute(sql.statement("write_entity_vectors"), {"user_id": db.user_id, **binds})
+        await db.execute(_WRITE_VECTORS, {"user_id": db.user_id, **binds})
+
+
+_DELETE_NEXT_VECTORS = sql.inline(
+    """
+    DELETE FROM stepwell.entity_vectors_next AS n WHERE n.user_id = :user_id AND n.entity_id = ANY (:entity_ids)
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+)
 
 
 async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
@@ -217,7 +304,7 @@ async def delete_vectors(db: Writing, entity_ids: Sequence[UUID]) -> None:
     )
     if db.vector_tables.next:
         binds = {"user_id": db.user_id, "entity_ids": list(entity_ids)}
-        await db.execute(sql.statement("delete_next_entity_vectors"), binds)
+        await db.execute(_DELETE_NEXT_VECTORS, binds)
 
 
 def _columns(written: Sequence[EntityRecord]) -> dict[str, list[Any]]:

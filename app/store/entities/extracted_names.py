@@ -34,6 +34,24 @@ async def save(db: Writing, document_id: UUID, *, content_hash: bytes, extracted
     return await db.scalar(change.returning(_d.document_id)) is not None
 
 
+_ADD_ALIASES = sql.inline(
+    """
+    INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name, place)
+    SELECT :user_id, g.name_key, g.entity_id, g.name, 1
+    FROM unnest(:entity_ids, :keys, :names) AS g (entity_id, name_key, name)
+    WHERE EXISTS (
+        SELECT FROM stepwell.entities AS e
+        WHERE e.user_id = :user_id AND e.entity_id = g.entity_id AND e.origin = 'metadata')
+    ON CONFLICT (user_id, name_key, entity_id) DO NOTHING
+    RETURNING name_key, name
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    keys="bytea[]",
+    names="text[]",
+)
+
+
 async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> dict[str, str]:
     """Add aliases (entity, key, name) of entities of origin `metadata`; returns the new ones by key."""
     if not aliases:
@@ -43,7 +61,7 @@ async def add_aliases(db: Writing, aliases: Sequence[tuple[UUID, str, str]]) -> 
         "keys": [key.encode() for _entity, key, _name in aliases],
         "names": [name for *_rest, name in aliases],
     }
-    rows = await db.execute(sql.statement("add_extracted_aliases"), {"user_id": db.user_id, **binds})
+    rows = await db.execute(_ADD_ALIASES, {"user_id": db.user_id, **binds})
     return {row.name_key.decode(): row.name for row in rows}
 
 

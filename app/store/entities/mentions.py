@@ -161,6 +161,25 @@ async def chunks_with_phrases(
     return [(row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content)) for row in rows]
 
 
+# A mention that already exists keeps the larger count.
+_INSERT_MENTIONS = sql.inline(
+    """
+    INSERT INTO stepwell.mentions AS m (user_id, entity_id, chunk_no, document_id, kind, count)
+    SELECT :user_id, g.entity_id, g.chunk_no, g.document_id, g.kind, g.count
+    FROM unnest(:entity_ids, :chunk_nos, :document_ids, :kinds, :counts)
+        AS g (entity_id, chunk_no, document_id, kind, count)
+    ON CONFLICT (user_id, entity_id, chunk_no, kind) DO UPDATE
+    SET count = excluded.count WHERE m.count < excluded.count
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    chunk_nos="bigint[]",
+    document_ids="uuid[]",
+    kinds="text[]",
+    counts="integer[]",
+)
+
+
 async def add(db: Writing, found: Sequence[Mention]) -> None:
     """Store mentions; an existing mention keeps the larger count."""
     if not found:
@@ -172,7 +191,7 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
         "kinds": [mention.kind for mention in found],
         "counts": [mention.count for mention in found],
     }
-    await db.execute(sql.statement("insert_mentions"), {"user_id": db.user_id, **binds})
+    await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
 
 
 async def of_document(db: Reading, document_id: UUID) -> list[UUID]:

@@ -43,6 +43,23 @@ async def version(db: Reading) -> int:
     return await db.scalar(sa.select(_t.names_version).where(_t.user_id == db.user_id)) or 0
 
 
+# `lowered` is kept while the change is pending.
+_RECORD = sql.inline(
+    """
+    INSERT INTO stepwell.entity_changes AS c (user_id, name_key, name, version, lowered)
+    SELECT :user_id, g.name_key, g.name, :version, :lowered FROM unnest(:keys, :names) AS g (name_key, name)
+    ON CONFLICT (user_id, name_key) DO UPDATE
+    SET name = excluded.name, version = excluded.version, pending = true,
+        lowered = excluded.lowered OR (c.pending AND c.lowered)
+    """,
+    user_id="text",
+    keys="bytea[]",
+    names="text[]",
+    version="bigint",
+    lowered="boolean",
+)
+
+
 async def record(db: Writing, names: Mapping[str, str], *, lowered: bool = False) -> None:
     """Record that these names (by key) changed, and enqueue relinking the stored texts. Under the user's lock.
 
@@ -56,7 +73,7 @@ async def record(db: Writing, names: Mapping[str, str], *, lowered: bool = False
     for start in range(0, len(changed), SLICE):
         some = changed[start : start + SLICE]
         binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
-        await db.execute(sql.statement("record_name_changes"), {"user_id": db.user_id, "lowered": lowered, **binds})
+        await db.execute(_RECORD, {"user_id": db.user_id, "lowered": lowered, **binds})
     await jobs.enqueue(db, JOB)
 
 

@@ -52,6 +52,19 @@ async def stored_mentions(db: Reading, chunk_nos: Sequence[int], *, besides: Ite
     return {Mention(*row[:5]): row.origin for row in rows}
 
 
+_DELETE_MENTIONS = sql.inline(
+    """
+    DELETE FROM stepwell.mentions AS m
+    USING unnest(:entity_ids, :chunk_nos, :kinds) AS g (entity_id, chunk_no, kind)
+    WHERE m.user_id = :user_id AND m.entity_id = g.entity_id AND m.chunk_no = g.chunk_no AND m.kind = g.kind
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    chunk_nos="bigint[]",
+    kinds="text[]",
+)
+
+
 async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence[Mention]) -> None:
     """Delete old mentions and add new ones."""
     if old:
@@ -60,7 +73,7 @@ async def replace_mentions(db: Writing, *, old: Sequence[Mention], new: Sequence
             "chunk_nos": [mention.chunk_no for mention in old],
             "kinds": [mention.kind for mention in old],
         }
-        await db.execute(sql.statement("delete_mentions"), {"user_id": db.user_id, **binds})
+        await db.execute(_DELETE_MENTIONS, {"user_id": db.user_id, **binds})
     await mentions.add(db, new)
 
 

@@ -187,8 +187,23 @@ def _has_citus(connection: Connection) -> bool:
     return bool(connection.scalar(sa.text("SELECT to_regclass('pg_catalog.pg_dist_partition') IS NOT NULL")))
 
 
+_DISTRIBUTED = sql.inline(
+    """
+    SELECT CAST(c.relname AS text) AS name, column_to_column_name(p.logicalrelid, p.partkey) AS distributed_by,
+           p.colocationid AS colocation, g.shardcount AS shards, pg_relation_size(c.oid) AS local_bytes
+    FROM pg_dist_partition AS p
+    JOIN pg_dist_colocation AS g ON g.colocationid = p.colocationid
+    JOIN pg_class AS c ON c.oid = p.logicalrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema AND p.partmethod = 'h'
+    ORDER BY c.relname
+    """,
+    schema="text",
+)
+
+
 def _distributed(connection: Connection) -> list[sa.Row[tuple[str, str, int, int, int]]]:
-    return list(connection.execute(sql.statement("catalogue_distributed"), {"schema": tables.SCHEMA}))
+    return list(connection.execute(_DISTRIBUTED, {"schema": tables.SCHEMA}))
 
 
 def _names(connection: Connection) -> list[str]:

@@ -42,10 +42,19 @@ async def server(database: transactions.Database) -> ServerFacts:
         return ServerFacts(**row._mapping)
 
 
+_LEAKPROOF = sql.inline(
+    """
+    SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
+    FROM pg_proc AS p
+    WHERE p.oid = CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure)
+    """,
+)
+
+
 async def leakproof(database: transactions.Database) -> dict[str, bool]:
     """Whether each operator that needs it to use an index is leakproof, by the name that ALTER FUNCTION takes."""
     async with database.shared() as connection:
-        rows = await connection.execute(sql.statement("health_leakproof"))
+        rows = await connection.execute(_LEAKPROOF)
         return {row.name: row.leakproof for row in rows}
 
 

@@ -172,13 +172,24 @@ async def picture(database: transactions.Database) -> str:
         return await connection.run_sync(catalogue.picture)
 
 
+_ROLE = sql.inline(
+    """
+    SELECT r.rolsuper AS superuser, r.rolbypassrls AS bypasses,
+           pg_has_role(current_user, c.relowner, 'USAGE') AS owns
+    FROM pg_roles AS r
+    CROSS JOIN pg_class AS c
+    WHERE r.rolname = current_user AND c.oid = CAST('stepwell.chunks' AS regclass)
+    """,
+)
+
+
 async def check_role(database: transactions.Database, *, strict: bool) -> None:
     """Check that row-level security applies to the role that the service connects as.
 
     Raises SchemaMismatch where it does not and `strict` (many users); else logs a warning.
     """
     async with database.shared() as connection:
-        role = (await connection.execute(sql.statement("role"))).one()
+        role = (await connection.execute(_ROLE)).one()
     reasons = [name for name, found in zip(role._fields, role, strict=True) if found]
     if not reasons:
         return

@@ -126,22 +126,66 @@ async def texts(db: Reading, *, after: int, limit: int) -> list[ChunkToEmbed]:
     return [ChunkToEmbed(row.chunk_no, row.title, row.filename, tuple(row.heading_path), row.content) for row in rows]
 
 
+_DESCRIPTIONS = sql.inline(
+    """
+    SELECT e.entity_id, {{description_of_entity e}} AS text
+    FROM stepwell.entities AS e
+    WHERE e.user_id = :user_id AND e.origin = 'user' AND {{description_of_entity e}} <> ''
+      AND NOT EXISTS (
+          SELECT FROM stepwell.entity_vectors_next AS n
+          WHERE n.user_id = :user_id AND n.entity_id = e.entity_id)
+    ORDER BY e.entity_id
+    LIMIT :limit
+    """,
+    user_id="text",
+    limit="bigint",
+)
+
+
 async def descriptions(db: Reading, *, limit: int) -> list[EntityToEmbed]:
     """Some entities without a vector of the other model."""
-    rows = await db.execute(sql.statement("reembed_descriptions"), {"user_id": db.user_id, "limit": limit})
+    rows = await db.execute(_DESCRIPTIONS, {"user_id": db.user_id, "limit": limit})
     return [EntityToEmbed(row.entity_id, row.text) for row in rows]
+
+
+_COUNT = sql.inline(
+    """
+    SELECT (SELECT count(*) FROM stepwell.embeddings_next AS n WHERE n.user_id = :user_id) AS done,
+           (SELECT count(*) FROM stepwell.chunks AS c WHERE c.user_id = :user_id) AS total
+    """,
+    user_id="text",
+)
 
 
 async def count(db: Reading) -> tuple[int, int]:
     """How many chunks of the user have a vector of the other model, and how many chunks there are."""
-    row = (await db.execute(sql.statement("reembed_count"), {"user_id": db.user_id})).one()
+    row = (await db.execute(_COUNT, {"user_id": db.user_id})).one()
     return row.done, row.total
+
+
+_ADD = sql.inline("{{insert_vectors stepwell.embeddings_next}}")
 
 
 async def add(db: Writing, by_chunk: Mapping[int, VectorValue]) -> None:
     """Store vectors of the other model; chunks that no longer exist are skipped. Under the user's lock."""
     binds = {"user_id": db.user_id, "chunk_nos": list(by_chunk), "vectors": _texts(by_chunk.values())}
-    await db.execute(sql.statement("reembed_chunks"), binds)
+    await db.execute(_ADD, binds)
+
+
+_ADD_DESCRIPTIONS = sql.inline(
+    """
+    INSERT INTO stepwell.entity_vectors_next (user_id, entity_id, embedding)
+    SELECT :user_id, e.entity_id, {{stored_vector stepwell.entity_vectors_next, g.embedding}}
+    FROM unnest(:entity_ids, :texts, :vectors) AS g (entity_id, text, embedding)
+    JOIN stepwell.entities AS e
+      ON e.user_id = :user_id AND e.entity_id = g.entity_id AND {{description_of_entity e}} = g.text
+    ON CONFLICT (user_id, entity_id) DO NOTHING
+    """,
+    user_id="text",
+    entity_ids="uuid[]",
+    texts="text[]",
+    vectors="text[]",
+)
 
 
 async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValue]) -> None:
@@ -151,7 +195,23 @@ async def add_descriptions(db: Writing, found: Mapping[EntityToEmbed, VectorValu
         "texts": [one.text for one in found],
         "vectors": _texts(found.values()),
     }
-    await db.execute(sql.statement("reembed_entities"), {"user_id": db.user_id, **binds})
+    await db.execute(_ADD_DESCRIPTIONS, {"user_id": db.user_id, **binds})
+
+
+_ADD_DOCUMENTS = sql.inline(
+    """
+    INSERT INTO stepwell.embeddings_next (user_id, chunk_no, document_id, embedding)
+    SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector stepwell.embeddings_next, g.embedding}}
+    FROM unnest(:embedding_keys, :vectors) AS g (embedding_key, embedding)
+    JOIN stepwell.chunks AS c
+      ON c.user_id = :user_id AND c.document_id = ANY (:document_ids) AND c.embedding_key = g.embedding_key
+    ON CONFLICT (user_id, chunk_no) DO NOTHING
+    """,
+    user_id="text",
+    document_ids="uuid[]",
+    embedding_keys="uuid[]",
+    vectors="text[]",
+)
 
 
 async def add_documents(
@@ -162,7 +222,7 @@ async def add_documents(
         return
     binds = {"user_id": db.user_id, "document_ids": list(document_ids)}
     binds |= {"embedding_keys": list(by_key), "vectors": _texts(by_key.values())}
-    await db.execute(sql.statement("reembed_documents"), binds)
+    await db.execute(_ADD_DOCUMENTS, binds)
 
 
 def _texts(values: Iterable[VectorValue]) -> list[str]:
@@ -184,9 +244,18 @@ async def gaps(db: SharedTransaction) -> list[Gap]:
     return [Gap(**row._mapping) for row in await db.execute(sql.statement("reembed_gaps"))]
 
 
+_CORPUS = sql.inline(
+    """
+    SELECT (SELECT count(*) FROM stepwell.documents) AS documents,
+           (SELECT count(*) FROM stepwell.chunks) AS chunks,
+           (SELECT CAST(coalesce(sum(s.tokens), 0) AS bigint) FROM stepwell.text_statistics AS s) AS tokens
+    """,
+)
+
+
 async def corpus(db: SharedTransaction) -> Corpus:
     """The size of what all users have stored. `db` is the owner's."""
-    return Corpus(**(await db.execute(sql.statement("reembed_corpus"))).one()._mapping)
+    return Corpus(**(await db.execute(_CORPUS)).one()._mapping)
 
 
 async def sample(db: SharedTransaction, *, limit: int) -> list[str]:

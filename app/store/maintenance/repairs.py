@@ -96,10 +96,25 @@ async def texts_without_vector(db: Reading, *, after: int, limit: int) -> list[T
     return [_text(row) for row in await db.execute(query)]
 
 
+_WRONG_TEXTS = sql.inline(
+    """
+    SELECT c.chunk_no
+    FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
+    JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
+    CROSS JOIN LATERAL to_tsvector(CAST(c.config AS regconfig), g.indexed) AS w (words)
+    WHERE c.tsv IS DISTINCT FROM stepwell.with_characters(w.words)
+       OR c.length <> (SELECT coalesce(sum(cardinality(t.positions)), 0) FROM unnest(w.words) AS t)
+    """,
+    user_id="text",
+    chunk_nos="bigint[]",
+    indexed="text[]",
+)
+
+
 async def wrong_texts(db: Reading, indexed: Mapping[int, str]) -> list[int]:
     """The numbers of the chunks whose tsvector or length differs from that of the text to index."""
     binds = {"user_id": db.user_id, "chunk_nos": list(indexed), "indexed": list(indexed.values())}
-    return list(await db.scalars(sql.statement("repair_wrong_texts"), binds))
+    return list(await db.scalars(_WRONG_TEXTS, binds))
 
 
 async def rewrite_texts(db: Writing, indexed: Mapping[int, str]) -> None:
@@ -136,6 +151,20 @@ async def drift(db: Reading) -> list[Drift]:
     return [Drift(**row._mapping) for row in rows]
 
 
+_ADD_DRIFT = sql.inline(
+    """
+    INSERT INTO stepwell.text_statistics AS s (user_id, config, chunks, tokens)
+    SELECT :user_id, g.config, g.chunks, g.tokens
+    FROM unnest(:configs, :chunks, :tokens) AS g (config, chunks, tokens)
+    ON CONFLICT (user_id, config) DO UPDATE SET chunks = s.chunks + excluded.chunks, tokens = s.tokens + excluded.tokens
+    """,
+    user_id="text",
+    configs="text[]",
+    chunks="bigint[]",
+    tokens="bigint[]",
+)
+
+
 async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
     """Add differences to the user's text statistics. Under the user's lock."""
     binds = {
@@ -143,13 +172,16 @@ async def add_drift(db: Writing, found: Sequence[Drift]) -> None:
         "chunks": [one.chunks for one in found],
         "tokens": [one.tokens for one in found],
     }
-    await db.execute(sql.statement("repair_statistics"), {"user_id": db.user_id, **binds})
+    await db.execute(_ADD_DRIFT, {"user_id": db.user_id, **binds})
+
+
+_ADD_VECTORS = sql.inline("{{insert_vectors stepwell.embeddings}}")
 
 
 async def add_vectors(db: Writing, vectors: Mapping[int, str]) -> None:
     """Store the vectors (as Postgres text) of chunks that have none. Under the user's lock."""
     binds = {"user_id": db.user_id, "chunk_nos": list(vectors), "vectors": list(vectors.values())}
-    await db.execute(sql.statement("repair_vectors"), binds)
+    await db.execute(_ADD_VECTORS, binds)
 
 
 async def dangling(db: Reading) -> list[tuple[str, UUID, int]]:

@@ -43,10 +43,20 @@ def restrict(owner: Connection) -> None:
             log.warning("the connected role may not restrict the service's role; run as a superuser: %s", statement)
 
 
+_OWNS_TABLES = sql.inline(
+    """
+    SELECT EXISTS (
+        SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = 'stepwell' AND c.relname = 'chunks' AND pg_has_role(current_user, c.relowner, 'USAGE')
+    ) OR (SELECT r.rolsuper FROM pg_roles AS r WHERE r.rolname = current_user) AS owns
+    """,
+)
+
+
 async def check_owner(database: transactions.Database) -> None:
     """Raise BadRequest unless the connected role is the owner or a superuser."""
     async with database.shared() as connection:
-        owns = await connection.scalar(sql.statement("owner"))
+        owns = await connection.scalar(_OWNS_TABLES)
     if not owns:
         raise errors.BadRequest(
             "This requires the database's owner: set it to the owner's address.", field="STEPWELL_MIGRATION_URL"

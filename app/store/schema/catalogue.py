@@ -28,13 +28,22 @@ def picture(connection: Connection) -> str:
     return "\n".join(lines)
 
 
+_LIVE_COLUMNS = sql.inline(
+    """
+    SELECT c.relname || '.' || a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type
+    FROM pg_class c
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE n.nspname = :schema AND c.relkind IN ('r', 'p')
+    """,
+    schema="text",
+)
+
+
 def differences(connection: Connection, dimension: int) -> list[str]:
     """The differences of the live columns, indexes and policies from the tables of this version, one sentence each."""
     metadata_columns = {f"{t.name}.{c.name}" for t in tables.metadata.sorted_tables for c in t.columns}
-    live_types = {
-        row.name: row.type
-        for row in connection.execute(sql.statement("catalogue_live_columns"), {"schema": tables.SCHEMA})
-    }
+    live_types = {row.name: row.type for row in connection.execute(_LIVE_COLUMNS, {"schema": tables.SCHEMA})}
     problems = [f"column {name} is missing" for name in sorted(metadata_columns - live_types.keys())]
     base_type = live_types.get("embeddings.embedding", "").partition("(")[0]
     if base_type != "vector" or dimension > vector_ddl.MOST_VECTOR:
@@ -48,15 +57,39 @@ def differences(connection: Connection, dimension: int) -> list[str]:
     return problems + _index_differences(connection, base_type) + _unprotected_tables(connection)
 
 
+_PROTECTED = sql.inline(
+    """
+    SELECT c.relname AS name
+    FROM pg_class AS c
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema AND c.relrowsecurity AND EXISTS (SELECT FROM pg_policy AS p WHERE p.polrelid = c.oid)
+    """,
+    schema="text",
+)
+
+
 def _unprotected_tables(connection: Connection) -> list[str]:
     """Tenant tables without row-level security."""
-    rows = connection.execute(sql.statement("catalogue_protected"), {"schema": tables.SCHEMA}).scalars()
+    rows = connection.execute(_PROTECTED, {"schema": tables.SCHEMA}).scalars()
     unprotected = {table.name for table in tables.TENANT_TABLES} - set(rows)
     return [f"table {name} has no row-level security or no policy" for name in sorted(unprotected)]
 
 
+_LIVE_INDEXES = sql.inline(
+    """
+    SELECT c.relname AS name, m.amname AS kind, i.indisvalid AS valid, pg_get_indexdef(c.oid) AS definition
+    FROM pg_index i
+    JOIN pg_class c ON c.oid = i.indexrelid
+    JOIN pg_am m ON m.oid = c.relam
+    JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = :schema
+    """,
+    schema="text",
+)
+
+
 def _index_differences(connection: Connection, base_type: str) -> list[str]:
-    rows = connection.execute(sql.statement("catalogue_live_indexes"), {"schema": tables.SCHEMA})
+    rows = connection.execute(_LIVE_INDEXES, {"schema": tables.SCHEMA})
     live_indexes = {row.name: row for row in rows}
     problems = []
     for table in tables.metadata.sorted_tables:

@@ -90,6 +90,23 @@ async def conditions(
     return TestedConditions(tuple(row.passes for row in rows), rows[0].created_at)
 
 
+_PHRASES_IN_CHUNK = sql.inline(
+    """
+    SELECT CASE WHEN numnode(q.query) > 0 THEN c.tsv @@ q.query END AS contains
+    FROM stepwell.chunks AS c
+    CROSS JOIN unnest(:folded, :plain) WITH ORDINALITY AS p (folded, plain, place)
+    CROSS JOIN LATERAL phraseto_tsquery(CAST(c.config AS regconfig),
+        {{text_for c.config, p.folded, p.plain}}) AS q (query)
+    WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+    ORDER BY p.place
+    """,
+    user_id="text",
+    chunk_id="uuid",
+    folded="text[]",
+    plain="text[]",
+)
+
+
 async def contained(db: Reading, chunk_id: UUID, phrases: Sequence[IndexText]) -> list[bool | None]:
     """Whether a chunk contains each word or phrase; None for one that its language does not index."""
     if not phrases:
@@ -100,4 +117,4 @@ async def contained(db: Reading, chunk_id: UUID, phrases: Sequence[IndexText]) -
         "folded": [text.folded for text in phrases],
         "plain": [text.plain for text in phrases],
     }
-    return list(await db.scalars(sql.statement("phrases_in_chunk"), binds))
+    return list(await db.scalars(_PHRASES_IN_CHUNK, binds))

@@ -88,11 +88,21 @@ def prepared(
     return statement, {**_binds(request, stored), **filtering}
 
 
+VECTOR_OF_CHUNK = sql.inline(
+    """
+    SELECT CAST(e.embedding AS text) AS embedding
+    FROM stepwell.chunks AS c
+    JOIN stepwell.embeddings AS e ON e.user_id = :user_id AND e.chunk_no = c.chunk_no
+    WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id
+    """,
+    user_id="text",
+    chunk_id="uuid",
+)
+
+
 async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
     """The stored vector of one chunk. Raises NotFound."""
-    row = (
-        await db.execute(sql.statement("vector_of_chunk"), {"user_id": db.user_id, "chunk_id": chunk_id})
-    ).one_or_none()
+    row = (await db.execute(VECTOR_OF_CHUNK, {"user_id": db.user_id, "chunk_id": chunk_id})).one_or_none()
     if row is None:
         raise errors.NotFound("No such chunk, or it has no vector.", field="chunk_id")
     return [float(number) for number in json.loads(row.embedding)]

@@ -135,6 +135,29 @@ async def failures(
     return [FileFailure(path, reason) for path, reason in await db.execute(failed)]
 
 
+_RECORD_FILES = sql.inline(
+    """
+    INSERT INTO stepwell.source_files (user_id, source_id, path, size, mtime_ns, content_hash, documents, error, job_id)
+    SELECT :user_id, :source_id, g.path, g.size, g.mtime_ns, g.content_hash, g.documents, g.error, g.job_id
+    FROM unnest(:paths, :sizes, :mtimes_ns, :content_hashes, :documents, :errors, :job_ids)
+        AS g (path, size, mtime_ns, content_hash, documents, error, job_id)
+    ON CONFLICT (user_id, source_id, path) DO UPDATE
+    SET size = excluded.size, mtime_ns = excluded.mtime_ns, content_hash = excluded.content_hash,
+        documents = excluded.documents, error = excluded.error, job_id = excluded.job_id
+    RETURNING path
+    """,
+    user_id="text",
+    source_id="uuid",
+    paths="text[]",
+    sizes="bigint[]",
+    mtimes_ns="bigint[]",
+    content_hashes="bytea[]",
+    documents="integer[]",
+    errors="text[]",
+    job_ids="uuid[]",
+)
+
+
 async def record(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) -> None:
     """Record files as a job has found and stored them; of a file that comes twice, the last record."""
     if not recorded:
@@ -149,7 +172,7 @@ async def record(db: Writing, source_id: UUID, recorded: Sequence[KnownFile]) ->
         "errors": [file.error for file in files],
         "job_ids": [file.job_id for file in files],
     }
-    await db.execute(sql.statement("record_files"), {"user_id": db.user_id, "source_id": source_id, **binds})
+    await db.execute(_RECORD_FILES, {"user_id": db.user_id, "source_id": source_id, **binds})
 
 
 async def forget(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
@@ -158,10 +181,24 @@ async def forget(db: Writing, source_id: UUID, paths: Sequence[str]) -> None:
     await db.execute(sa.delete(tables.source_files).where(_f.user_id == db.user_id, _f.source_id == source_id, these))
 
 
+_LINK_FILES = sql.inline(
+    """
+    UPDATE stepwell.documents AS d SET source_id = :source_id, source_path = g.path
+    FROM unnest(:document_ids, :paths) AS g (document_id, path)
+    WHERE d.user_id = :user_id AND d.document_id = g.document_id
+      AND (d.source_id IS DISTINCT FROM :source_id OR d.source_path IS DISTINCT FROM g.path)
+    """,
+    user_id="text",
+    source_id="uuid",
+    document_ids="uuid[]",
+    paths="text[]",
+)
+
+
 async def link(db: Writing, source_id: UUID, paths: Mapping[UUID, str]) -> None:
     """Make documents those of files of a source, by the paths of their files."""
     binds = {"user_id": db.user_id, "source_id": source_id, "document_ids": list(paths), "paths": list(paths.values())}
-    await db.execute(sql.statement("link_files"), binds)
+    await db.execute(_LINK_FILES, binds)
 
 
 async def has_documents(db: Reading, source_id: UUID) -> bool:
@@ -177,9 +214,16 @@ async def document_ids(db: Reading, source_id: UUID, *, paths: Sequence[str]) ->
     return list(await db.scalars(query.order_by(_d.document_id)))
 
 
+_WATCHED = sql.inline(
+    """
+    SELECT w.user_id, w.source_id, w.path FROM stepwell.watched_sources() AS w ORDER BY w.user_id, w.source_id
+    """,
+)
+
+
 async def watched(db: SharedTransaction) -> list[tuple[str, UUID, str]]:
     """The user, the id and the folder of each watched source of all users."""
-    return [tuple(row) for row in await db.execute(sql.statement("watched_sources"))]
+    return [tuple(row) for row in await db.execute(_WATCHED)]
 
 
 def _values(draft: SourceDraft) -> dict[str, Any]:

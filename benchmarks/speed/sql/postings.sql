@@ -1,4 +1,4 @@
--- Builds the postings of all of a user's chunks at once, in the form that `index_document.sql` gives them one by one.
+-- Builds the postings of all of a user's chunks at once, in the form that `index_documents.sql` gives them one by one.
 -- Columns: none.
 -- :user_id text
 WITH fresh AS (

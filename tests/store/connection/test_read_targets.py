@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import statements
 
 from app.store.connection import sql, transactions
 from app.store.connection.read_routes import ReadRoute
@@ -31,20 +32,26 @@ def _reading_functions() -> Iterator[tuple[str, ast.AsyncFunctionDef]]:
                 yield f"{path.stem}.{node.name}", node
 
 
-def _statements(node: ast.AST) -> Iterator[str]:
-    """The names of the SQL files that a function runs."""
-    for call in ast.walk(node):
-        if isinstance(call, ast.Call) and ast.unparse(call.func) == "sql.statement":
-            names = (one.value for one in ast.walk(call.args[0]) if isinstance(one, ast.Constant))
+def _statements(function: str, node: ast.AST) -> Iterator[str]:
+    """The names of the statements that a function runs."""
+    module = function.partition(".")[0]
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and ast.unparse(part.func) == "sql.statement":
+            names = (one.value for one in ast.walk(part.args[0]) if isinstance(one, ast.Constant))
             yield from (path.stem for name in names for path in STORE.rglob(f"{name}*.sql"))
+        elif isinstance(part, ast.Name) and f"{module}.{part.id}" in statements.INLINE:
+            yield f"{module}.{part.id}"
 
 
 FUNCTIONS = dict(_reading_functions())
+READ = {name: sorted(_statements(name, node)) for name, node in FUNCTIONS.items()}
+"""The statements that each function which reads runs."""
 
 
 def test_the_functions_that_read_are_found() -> None:
     assert {"recall.hybrid", "links.names", "documents.page", "similarity_matrix.of"} <= FUNCTIONS.keys()
-    assert sum(1 for node in FUNCTIONS.values() for _ in _statements(node)) > 20
+    assert sum(map(len, READ.values())) > 20
+    assert {"recall.VECTOR_OF_CHUNK", "chunks_by_id"} <= {name for names in READ.values() for name in names}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -52,9 +59,13 @@ def test_a_function_that_takes_a_read_transaction_contains_no_writing_statement(
     node = FUNCTIONS[name]
     called = [ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)]
     assert [one for one in called if one in WRITES or one.endswith(".with_for_update")] == []
-    for statement in _statements(node):
-        text = "\n".join(line for line in sql.load(statement).lines if not line.lstrip().startswith("--"))
-        assert WRITING.findall(text) == [], statement
+    for statement in READ[name]:
+        assert WRITING.findall(statements.text(statements.SOURCES[statement])) == [], statement
+
+
+@pytest.mark.parametrize("names", statements.COMPOSED, ids=lambda names: names[-1])
+def test_a_statement_that_is_composed_of_ctes_writes_nothing(names: tuple[str, ...]) -> None:
+    assert WRITING.findall(statements.text(sql.load(names))) == []
 
 
 async def test_a_request_that_only_reads_cannot_open_a_transaction_that_writes(

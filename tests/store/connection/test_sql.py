@@ -91,6 +91,16 @@ def test_a_statement_is_composed_of_the_ctes_that_have_text_with_the_parts_asked
     assert str(sql.statement(("a", "own"))) == "SELECT CAST(:x AS text)"
 
 
+def test_a_statement_in_a_module_declares_its_binds_beside_it():
+    inline = sql.inline("\n SELECT :a, {{document_passes e}}\n ", a="text::vector", user_id="text")
+    assert str(inline).startswith("SELECT CAST(CAST(:a AS text) AS vector), (SELECT (true")
+    for binds in ({}, {"a": "text", "b": "text"}):
+        with pytest.raises(ValueError, match="binds differ"):
+            sql.inline("SELECT :a", **binds)
+    with pytest.raises(ValueError, match="the bind user_id is declared as bigint and as text"):
+        sql.inline("SELECT {{document_passes e}}", user_id="bigint")
+
+
 def test_each_file_of_a_composed_statement_is_checked_and_no_bind_has_two_types(files):
     own = "-- Own.\n-- :x text\nSELECT :x"
     files(ctes__a="-- A.\na AS (SELECT :x)", ctes__b="-- B.\n-- :x uuid\nb AS (SELECT :x)", own=own)
@@ -104,8 +114,7 @@ def test_each_file_of_a_composed_statement_is_checked_and_no_bind_has_two_types(
 
 @pytest.mark.parametrize("path", sorted(sql.files("fragments").values()), ids=lambda path: path.stem)
 def test_every_fragment_is_used_and_has_a_description(path):
-    kinds: tuple[sql.Kind, ...] = ("statements", "ctes", "fragments")
-    users = [user.read_text(encoding="utf-8") for kind in kinds for user in sql.files(kind).values()]
+    users = [user.read_text(encoding="utf-8") for user in sql.FOLDER.rglob("*.*") if user.suffix in (".sql", ".py")]
     assert any(f"{{{{{path.stem}{after}" in user for user in users for after in " }")
     assert path.read_text(encoding="utf-8").startswith("-- ")
 

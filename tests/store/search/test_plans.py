@@ -293,7 +293,7 @@ async def test_negative_control_a_cached_plan_would_be_generic_after_five_runs(a
 
 async def test_a_stored_vector_is_found_by_key(database, big, owner) -> None:
     chunk_id = await owner.fetchval("SELECT chunk_id FROM stepwell.chunks WHERE user_id = $1 LIMIT 1", big)
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement('vector_of_chunk').text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {recall.VECTOR_OF_CHUNK.text}")
     async with database.reading(big) as reading:
         found = (await reading.execute(statement, {"user_id": big, "chunk_id": chunk_id})).scalar_one()
     plan = (json.loads(found) if isinstance(found, str) else found)[0]

@@ -1,10 +1,10 @@
--- Stores vectors of the model that is to replace the one in use; chunks that no longer exist are skipped.
--- Columns: none.
+-- Stores vectors of chunks; chunks that no longer exist, and those that have one, are skipped.
+-- $table  table of the vectors
 -- :user_id text  owner of the rows
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :vectors text[]  vectors in pgvector's text format
-INSERT INTO stepwell.embeddings_next (user_id, chunk_no, document_id, embedding)
-SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector stepwell.embeddings_next, g.embedding}}
+INSERT INTO $table (user_id, chunk_no, document_id, embedding)
+SELECT :user_id, c.chunk_no, c.document_id, {{stored_vector $table, g.embedding}}
 FROM unnest(:chunk_nos, :vectors) AS g (chunk_no, embedding)
 JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
 ON CONFLICT (user_id, chunk_no) DO NOTHING
