@@ -19,6 +19,14 @@ RELEVANCE = (
     "Probability, 0 to 1, that the passage is relevant, comparable between queries and corpora; null if the embedding "
     "model is not calibrated."
 )
+RRF_SCORE = (
+    "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that average 1. "
+    "Computed whichever fusion orders the results; null for a passage that only a later hop has found."
+)
+CONVEX_SCORE = (
+    "Score of the convex combination: the weighted mean of the legs' scaled scores, 0 to 1. Computed whichever fusion "
+    "orders the results; null for a passage that only a later hop has found."
+)
 
 
 def is_none(value: object) -> bool:
@@ -106,8 +114,8 @@ class SearchHit(BaseModel):
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     metadata: dict[str, Any] = Field(description="Metadata of the document.")
     score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
-    rrf_score: float | None = Field(None, description="Score of reciprocal rank fusion; null if it was not used.")
-    convex_score: float | None = Field(None, description="Score of convex combination; null if it was not used.")
+    rrf_score: float | None = Field(None, description=RRF_SCORE)
+    convex_score: float | None = Field(None, description=CONVEX_SCORE)
     vector_score: float | None = Field(None, description="Cosine similarity to the query.")
     text_score: float | None = Field(None, description="BM25 score.")
     vector_rank: int | None = Field(None, description="Rank in the vector leg, from 1.")

@@ -92,7 +92,9 @@ class SearchResponse(BaseModel):
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
     pass1_entities: list[MatchedEntity] = Field(description="Entities recognised in the query, highest score first.")
     approximate: bool = Field(
-        description="Whether matching chunks may be missing because the index was searched approximately."
+        description="Whether there are fewer results than `limit` because the vector index, which is searched "
+        "approximately, returned too few. With `vector_plan: hnsw` in `explain`, near neighbours may be missing in any "
+        "answer."
     )
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
     relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")

@@ -14,7 +14,7 @@ from rich.tree import Tree
 from app import runtime
 from app.api.multihop.multihop_models import MultihopResponse
 from app.cli import options
-from app.cli.search import filter_option, passage_text
+from app.cli.search import configured, filter_option, passage_text
 from app.cli.search.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines.multihop import multihop as pipeline
@@ -74,8 +74,10 @@ def multihop(
 
 async def _ask(question: pipeline.MultihopQuery, settings: Settings, *, guided: bool) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
-        guidance = services.guidance if guided else services.guidance.off
-        return await ask(replace(question, query=replace(question.query, guidance=guidance)), services)
+        query = configured.query(question.query, services, guided=guided)
+        if not guided:
+            query = replace(query, guidance=query.guidance.off)
+        return await ask(replace(question, query=query), services)
 
 
 async def ask(question: pipeline.MultihopQuery, services: Services) -> Answer:

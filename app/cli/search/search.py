@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -14,7 +13,7 @@ from rich.text import Text
 from app import runtime
 from app.api.search.search_responses import SearchResponse
 from app.cli import options
-from app.cli.search import filter_option, passage_text, score_tree
+from app.cli.search import configured, filter_option, passage_text, score_tree
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.search import search as pipeline
@@ -64,12 +63,7 @@ def search(
 
 async def _search(query: Query, settings: Settings, hierarchy: bool, alpha: float | None) -> Answer:
     async with runtime.open_services(settings, pool_size=2) as services:
-        guidance = replace(
-            services.guidance,
-            mode="auto" if hierarchy else "off",
-            alpha=services.guidance.alpha if alpha is None else alpha,
-        )
-        return await ask(replace(query, guidance=guidance), services)
+        return await ask(configured.query(query, services, guided=hierarchy, alpha=alpha), services)
 
 
 async def ask(query: Query, services: Services) -> Answer:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from rich.markup import escape
 from app import runtime
 from app.api.search.placement_models import PlacementAnswer
 from app.cli import options
-from app.cli.search import filter_option
+from app.cli.search import configured, filter_option
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.why import why as pipeline
@@ -57,12 +56,7 @@ def why(
 
 async def _explained(query: Query, passage: str, settings: Settings, hierarchy: bool, alpha: float | None) -> Placement:
     async with runtime.open_services(settings, pool_size=2) as services:
-        guidance = replace(
-            services.guidance,
-            mode="auto" if hierarchy else "off",
-            alpha=services.guidance.alpha if alpha is None else alpha,
-        )
-        return await _of_passage(replace(query, guidance=guidance), passage, services)
+        return await _of_passage(configured.query(query, services, guided=hierarchy, alpha=alpha), passage, services)
 
 
 async def _of_passage(query: Query, passage: str, services: Services) -> Placement:
