@@ -15,7 +15,7 @@ from app.shapes.entities import (
     NameUse,
     Origin,
 )
-from app.shapes.filters import OPERATORS, Filters, is_operator_object
+from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
     Confidence,
@@ -94,6 +94,8 @@ from app.shapes.writing import (
 )
 
 __all__ = [
+    "BOUNDS",
+    "OPERANDS",
     "OPERATORS",
     "Answer",
     "Boost",

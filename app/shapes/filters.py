@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,36 @@ from uuid import UUID
 
 from app.shapes.kinds import Json
 
-OPERATORS = ("in", "ne", "exists", "gte", "gt", "lte", "lt")
-"""The operators of a metadata filter."""
+MAX_VALUES = 100
+"""Values of an `in`."""
+_SCALARS = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What an operator takes: in words, and whether a value is that."""
+
+    takes: str
+    accepts: Callable[[Any], bool]
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, _SCALARS)
+
+
+def _are_scalars(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_VALUES and all(map(_is_scalar, value))
+
+
+OPERANDS = {
+    "in": Operand(f"a list of at most {MAX_VALUES} strings, numbers, booleans or nulls", _are_scalars),
+    "ne": Operand("a string, a number, a boolean or null", _is_scalar),
+    "exists": Operand("true or false", lambda value: isinstance(value, bool)),
+}
+"""Operators of a metadata filter, each of which is a condition; their SQL is in `store.documents.filters`."""
+BOUNDS = ("gte", "gt", "lte", "lt")
+"""Operators that are one range together: numbers, or dates and times."""
+OPERATORS = (*OPERANDS, *BOUNDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from app.shapes import OPERATORS, dates, is_operator_object
+from app.shapes import BOUNDS, OPERANDS, OPERATORS, dates, is_operator_object
 from app.tools import fields
 
-MAX_VALUES = 100
-"""Values of an `in`."""
 KNOWN = ", ".join(OPERATORS)
-
-_SCALARS = (str, int, float, bool, type(None))
-_BOUNDS = frozenset({"gte", "gt", "lte", "lt"})
 
 
 def _condition(given: Any) -> Any:
@@ -28,8 +23,8 @@ def _condition(given: Any) -> Any:
                 f"Has an unknown operator: the operators are {KNOWN}, without $ and without other keys beside them. "
                 "Groups are filters.any, filters.all and filters.not.",
             )
-        checked = {operator: _OPERANDS[operator](operand) for operator, operand in given.items()}
-        if len({isinstance(checked[operator], str) for operator in _BOUNDS & checked.keys()}) > 1:
+        checked = {operator: _operand(operator, operand) for operator, operand in given.items()}
+        if len({isinstance(checked[operator], str) for operator in checked.keys() & set(BOUNDS)}) > 1:
             raise PydanticCustomError(
                 "invalid_range", "The bounds of a range must be all numbers or all dates and times."
             )
@@ -47,23 +42,12 @@ def _has_operator(given: Any) -> bool:
     return isinstance(given, list) and any(map(_has_operator, given))
 
 
-def _values(operand: Any) -> list[Any]:
-    if not isinstance(operand, list) or len(operand) > MAX_VALUES or not all(isinstance(v, _SCALARS) for v in operand):
-        raise PydanticCustomError(
-            "invalid_operand", f"in takes a list of at most {MAX_VALUES} strings, numbers, booleans or nulls."
-        )
-    return operand
-
-
-def _value(operand: Any) -> Any:
-    if not isinstance(operand, _SCALARS):
-        raise PydanticCustomError("invalid_operand", "ne takes a string, a number, a boolean or null.")
-    return operand
-
-
-def _flag(operand: Any) -> bool:
-    if not isinstance(operand, bool):
-        raise PydanticCustomError("invalid_operand", "exists takes true or false.")
+def _operand(operator: str, operand: Any) -> Any:
+    if operator in BOUNDS:
+        return _bound(operand)
+    expected = OPERANDS[operator]
+    if not expected.accepts(operand):
+        raise PydanticCustomError("invalid_operand", f"{operator} takes {expected.takes}.")
     return operand
 
 
@@ -77,14 +61,6 @@ def _bound(operand: Any) -> float | str:
         "invalid_range",
         "The bounds of a range must be numbers, or dates and times such as 2026-01-31 or 2026-01-31T12:00:00Z.",
     )
-
-
-_OPERANDS: dict[str, Callable[[Any], Any]] = {
-    "in": _values,
-    "ne": _value,
-    "exists": _flag,
-    **dict.fromkeys(_BOUNDS, _bound),
-}
 
 
 def _check_metadata(given: object) -> object:

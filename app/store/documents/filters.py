@@ -8,19 +8,18 @@ objects of which the metadata must contain one, if it implies such a list: `{"te
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any
 
-from app.shapes import Filters, Json, dates, is_operator_object
+from app.shapes import BOUNDS, Filters, Json, dates, is_operator_object
 from app.store.documents import json_paths
 
 MAX_LISTS = 3
 """Lists of objects that one statement takes: the shortest."""
 MAX_OBJECTS = 256
 """Objects in a list; the metadata of a document is compared with each."""
-_RANGE = ("gte", "gt", "lte", "lt")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +117,33 @@ def _metadata(metadata: Json) -> Iterator[_Condition]:
 
 def _operators(key: str, given: Mapping[str, Any]) -> Iterator[_Condition]:
     """The conditions of an operator object. Raises ValueError for an unknown operator."""
-    bounds = {operator: bound for operator, bound in given.items() if operator in _RANGE}
+    bounds = {operator: bound for operator, bound in given.items() if operator in BOUNDS}
     if bounds:
         of_moments = json_paths.moments_in_range(key, bounds)
         yield _Condition(json_paths.in_range(key, bounds), of_moments=of_moments, of_document=bool(of_moments))
     for operator, operand in given.items():
-        if operator == "in":
-            yield _equal(key, operand)
-        elif operator == "ne":
-            yield _Condition(json_paths.negated(json_paths.equal(key, [operand])))
-        elif operator == "exists":
-            present = json_paths.present(key)
-            yield _Condition(present if operand else json_paths.negated(present))
-        elif operator not in bounds:
-            raise ValueError(f"unknown operator {operator}")
+        if operator not in bounds:
+            if operator not in _OPERATORS:
+                raise ValueError(f"unknown operator {operator}")
+            yield _OPERATORS[operator](key, operand)
 
 
 def _equal(key: str, scalars: Sequence[Any]) -> _Condition:
     forms = tuple({key: form} for scalar in scalars for form in (scalar, [scalar]))
     return _listed(json_paths.equal(key, scalars), forms, exact=True)
+
+
+def _not_equal(key: str, scalar: Any) -> _Condition:
+    return _Condition(json_paths.negated(json_paths.equal(key, [scalar])))
+
+
+def _exists(key: str, wanted: bool) -> _Condition:
+    present = json_paths.present(key)
+    return _Condition(present if wanted else json_paths.negated(present))
+
+
+_OPERATORS: Mapping[str, Callable[[str, Any], _Condition]] = {"in": _equal, "ne": _not_equal, "exists": _exists}
+"""The condition of each operator of `OPERANDS` on the value of a key."""
 
 
 def _listed(predicate: str, containing: tuple[Json, ...], *, exact: bool, of_document: bool = False) -> _Condition:

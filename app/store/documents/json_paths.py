@@ -47,7 +47,12 @@ def present(key: str) -> str:
 def equal(key: str, scalars: Iterable[Any]) -> str:
     """Holds where the value of the key, or an element of it if it is a list, is one of the scalars."""
     literals = [json.dumps(scalar) for scalar in scalars]
-    return _value_or_element(key, lambda value: either(f"{value} == {literal}" for literal in literals))
+    return value_or_element(key, lambda value: either(f"{value} == {literal}" for literal in literals))
+
+
+def value_or_element(key: str, predicate: Callable[[str], str]) -> str:
+    """Holds where the predicate, made for a place, holds for the value of the key or for an element of it."""
+    return f"({predicate(_at(key))} || exists({_at(key)}[*] ? ({predicate('@')})))"
 
 
 def in_range(key: str, bounds: Mapping[str, Any]) -> str:
@@ -57,7 +62,7 @@ def in_range(key: str, bounds: Mapping[str, Any]) -> str:
     that is none.
     """
     if not any(isinstance(bound, str) for bound in bounds.values()):
-        return _value_or_element(key, lambda value: _within(value, bounds))
+        return value_or_element(key, lambda value: _within(value, bounds))
     return moments_in_range(key, bounds, moments="$moments") or NEVER
 
 
@@ -88,10 +93,6 @@ def variable(name: str, values: Iterable[str]) -> str:
 
 def _at(key: str) -> str:
     return f"@.{json.dumps(key)}"
-
-
-def _value_or_element(key: str, predicate: Callable[[str], str]) -> str:
-    return f"({predicate(_at(key))} || exists({_at(key)}[*] ? ({predicate('@')})))"
 
 
 def _within(value: str, bounds: Mapping[str, float]) -> str:

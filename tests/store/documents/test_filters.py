@@ -12,9 +12,13 @@ import pytest
 from filter_oracle import StoredDocument
 
 from app.shapes import dates
+
+
+from app.shapes import BOUNDS, OPERANDS, Filters
 from app.store.connection import sql
 from app.store.connection.transactions import Database
 from app.store.documents import filters as translation
+from app.store.documents import json_paths
 
 DOCUMENTS, FILTERS, TEXTS = 60, 250, 5_000
 PASSING = (
@@ -83,3 +87,10 @@ def _date_text(dice: random.Random) -> str:
 
 def _space(dice: random.Random) -> str:
     return dice.choice([*([""] * 12), *([" "] * 4), "  ", "\t", "\r\n", "\x0b", "\u00a0", "\u3000"])
+
+
+def test_every_operator_has_its_condition_and_every_bound_its_comparison() -> None:
+    assert translation._OPERATORS.keys() == OPERANDS.keys()
+    assert json_paths._COMPARISONS.keys() == set(BOUNDS)
+    with pytest.raises(ValueError, match="unknown operator"):
+        translation.binds(Filters(metadata={"year": {"$gt": 2020}}))
