@@ -75,44 +75,86 @@ class LegPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
-    """Whether a chunk passed one step of the search: its value, the value that was needed, and both in a sentence."""
+class FilterPart:
+    """A field of filters, or one key of their metadata."""
 
-    step: Step
-    passed: bool
-    detail: str
-    field: str | None = None
-    value: Any = None
-    needed: Any = None
+    field: str
+    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RequestChange:
-    """Another value of one field of a request; None leaves the field out."""
+class StepResult:
+    """Whether a chunk passed one step of the search, its value, and the value that was needed.
+
+    `filter` is what a step on a filter is about. `reached` is false if the re-ranking took too few hits to reach it.
+    """
+
+    step: Step
+    passed: bool
+    value: Any = None
+    needed: Any = None
+    filter: FilterPart | None = None
+    reached: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """Another value of a field of a query, of one of its filters, or of `depth`; None leaves it out."""
 
     field: str
-    value: Any
+    value: Any = None
+    filter: FilterPart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Changes of a query, and the rank of the passage in the search with all of them, which was run.
+
+    `is_enough` if the passage is then returned. `is_tried` is false if no search may be run to try changes.
+    """
+
+    changes: tuple[QueryChange, ...] = ()
+    rank: int | None = None
+    is_enough: bool = False
+    is_tried: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where a passage stands in a search.
 
-    `rank` is its place, from 1, in the order of all results, if it has one. `changes` are changes of the request that
-    remove the obstacles, and `rank_after` is its rank in the search with all of them, which was run.
+    `rank` is its place, from 1, in the order of all results, if it has one. `added_by` is what added a passage that is
+    no candidate of the legs: an entity of the query that its document is linked to, or the want of further documents.
+    `remedy` removes the obstacles of one search.
     """
 
     verdict: Verdict
-    summary: str
+    passage: PassageKey
     limit: int
     chunk: Candidate | None = None
     rank: int | None = None
     score: float | None = None
     relevance: float | None = None
     legs: tuple[LegPlace, ...] = ()
+    added_by: Literal["entity", "documents"] | None = None
     steps: tuple[StepResult, ...] = ()
-    changes: tuple[RequestChange, ...] = ()
-    rank_after: int | None = None
+    remedy: Remedy = Remedy()
     degraded: tuple[Degraded, ...] = ()
     relaxed: tuple[str, ...] = ()
     timings: Mapping[str, float] | None = None
+
+    @property
+    def is_missed_by_hops(self) -> bool:
+        """Whether a search over several hops did not return it."""
+        return any(one.step == "depth" and not one.passed for one in self.steps)
+
+    @property
+    def changes(self) -> tuple[QueryChange, ...]:
+        """The changes that bring the passage in, or at least nearer."""
+        single = (QueryChange("depth", "fast"),) if self.is_missed_by_hops else ()
+        return (*single, *self.remedy.changes)
+
+    @property
+    def rank_after(self) -> int | None:
+        """The rank of the passage in a search with all changes."""
+        return self.remedy.rank or (self.rank if self.is_missed_by_hops else None)

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.contract.enums import PlacementVerdict, SearchLeg, SearchStep
 from app.api.documents.document_models import Uri
+from app.api.search import placement_fields, placement_sentences
 from app.api.search.hit_models import RELEVANCE
 from app.api.search.search_models import SearchRequest
 from app.shapes import Candidate, PassageKey, Placement
@@ -124,7 +125,7 @@ class PlacementAnswer(BaseModel):
         """The response model of a placement."""
         return cls(
             verdict=placement.verdict,
-            summary=placement.summary,
+            summary=placement_sentences.summary(placement),
             chunk=PlacedChunk.of(placement.chunk) if placement.chunk else None,
             rank=placement.rank,
             limit=placement.limit,
@@ -138,10 +139,21 @@ class PlacementAnswer(BaseModel):
                 for leg in placement.legs
             ],
             steps=[
-                PlacementStep(**{name: getattr(step, name) for name in PlacementStep.model_fields})
+                PlacementStep(
+                    step=step.step,
+                    passed=step.passed,
+                    field=placement_fields.of_step(step),
+                    value=step.value,
+                    needed=placement_fields.needed(step),
+                    detail=placement_sentences.detail(step, placement),
+                )
                 for step in placement.steps
             ],
-            changes=[PlacementChange(field=one.field, value=one.value) for one in placement.changes],
+            changes=[
+                PlacementChange(field=field, value=value)
+                for change in placement.changes
+                for field, value in placement_fields.of_change(change)
+            ],
             rank_after=placement.rank_after,
             degraded=list(placement.degraded),
             relaxed=list(placement.relaxed),

@@ -48,10 +48,11 @@ def why(
     settings = options.settings(data_dir)
     options.check_rerank(rerank, settings)
     placement = options.run(_explained(request, passage, settings, hierarchy, hierarchy_alpha))
+    answer = PlacementAnswer.of(placement)
     if as_json:
-        typer.echo(PlacementAnswer.of(placement).model_dump_json())
+        typer.echo(answer.model_dump_json())
     else:
-        show(placement)
+        show(answer)
 
 
 async def _explained(query: Query, passage: str, settings: Settings, hierarchy: bool, alpha: float | None) -> Placement:
@@ -78,20 +79,20 @@ def _id(passage: str) -> UUID | None:
         return None
 
 
-def show(placement: Placement) -> None:
+def show(answer: PlacementAnswer) -> None:
     """Prints the verdict with its reason, then the legs and the steps."""
-    options.out.print(f"[bold]{placement.verdict.replace('_', ' ')}[/]: {escape(placement.summary)}")
-    if placement.chunk is None:
+    options.out.print(f"[bold]{answer.verdict.replace('_', ' ')}[/]: {escape(answer.summary)}")
+    if answer.chunk is None:
         return
-    chunk = placement.chunk
+    chunk = answer.chunk
     place = " › ".join(part for part in (chunk.title or chunk.uri or "", *chunk.heading_path) if part)
     options.out.print(f"[dim]{escape(place)}, chunk {chunk.chunk_id}[/]")
     legs = options.table("leg", "rank", "candidates", "score", "entry score")
-    for leg in placement.legs:
+    for leg in answer.legs:
         rank = "–" if leg.rank is None else f"{leg.rank}" if leg.exact else f"≥ {leg.rank}"
         legs.add_row(leg.leg, rank, str(leg.candidates), _number(leg.score), _number(leg.entry_score))
     options.print_table(legs)
-    for step in placement.steps:
+    for step in answer.steps:
         mark = "[green]✓[/]" if step.passed else "[red]✗[/]"
         options.out.print(f"{mark} {step.step.replace('_', ' ')}: {escape(step.detail)}")
 

@@ -13,20 +13,18 @@ from app.pipelines.why import passage_facts, trials
 from app.pipelines.why.passage_facts import PassageFacts
 from app.pipelines.why.trials import Trial
 from app.ranking import confidence
-from app.shapes import Candidate, Hit, Query, RequestChange, Step, Verdict, limits
+from app.shapes import Candidate, FilterPart, Hit, Query, QueryChange, Step, Verdict, limits
 from app.text.queries import analysis
 
-FILTER_NAMES = {"any_of": "any", "all_of": "all", "negated": "not"}
-"""Names of the groups of filters in a request."""
 _OUT: dict[Step, Verdict] = {"entities": "guided_out", "rerank": "reranked_out", "mmr": "diversified_out"}
 
 
 @dataclass(frozen=True, slots=True)
 class Looser:
-    """A query without the obstacle, and the changes of the request that lead to it."""
+    """A query without the obstacle, and the changes that lead to it."""
 
     query: Query
-    changes: Sequence[RequestChange]
+    changes: Sequence[QueryChange]
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,14 @@ class Case:
             return None
         whole = replace(hit, candidate=replace(hit.candidate, content=self.facts.chunk.content))
         return self.trial.completion.complete(whole)
+
+    @property
+    def added_by(self) -> Literal["entity", "documents"] | None:
+        """What added the passage if it is a hit and no candidate; see `Placement`."""
+        if self.candidate is not None or self.hit is None:
+            return None
+        linked = {link.document_id for link in self.trial.ranking.candidates.guidance.links.values()}
+        return "entity" if self.facts.chunk.document_id in linked else "documents"
 
     def place_of(self, found: Sequence[Candidate]) -> int | None:
         """The place of the passage among candidates, from 1."""
@@ -152,35 +158,25 @@ def looser(case: Case) -> Looser | None:
 
 
 def _changed(query: Query, **fields: Any) -> Looser:
-    """The query with other values of fields that a request has under the same names."""
-    return Looser(replace(query, **fields), [RequestChange(name, value) for name, value in fields.items()])
+    return Looser(replace(query, **fields), [QueryChange(name, value) for name, value in fields.items()])
 
 
 def _in_scope(query: Query, facts: PassageFacts) -> Looser:
     failed = [each.condition for each in facts.failed]
-    changes = [
-        RequestChange(f"filters.metadata.{one.key}" if one.key is not None else filter_name(one.field), None)
-        for one in failed
-    ]
+    changes = [QueryChange("filters", filter=FilterPart(one.field, one.key)) for one in failed]
     query = replace(query, filters=passage_facts.filters_without(query.filters, failed))
     if facts.is_excluded:
         left = tuple(one for one in query.exclude_chunk_ids if one != facts.chunk_id)
         query = replace(query, exclude_chunk_ids=left)
-        changes.append(RequestChange("exclude_chunk_ids", [str(one) for one in left]))
+        changes.append(QueryChange("exclude_chunk_ids", left))
     if facts.excluded_words:
         reworded = _reworded(query, facts.excluded_words)
         query, changes = reworded.query, [*changes, *reworded.changes]
     return Looser(query, changes)
 
 
-def filter_name(field: str) -> str:
-    """The path of a filter in a request."""
-    return f"filters.{FILTER_NAMES.get(field, field)}"
-
-
 def _reworded(query: Query, words: Sequence[str]) -> Looser:
-    text = analysis.loosened(query.text, dropped=set(words))
-    return Looser(replace(query, text=text), [RequestChange("query", text)])
+    return _changed(query, text=analysis.loosened(query.text, dropped=set(words)))
 
 
 def _with_more_candidates(query: Query, case: Case) -> Looser | None:
@@ -242,10 +238,7 @@ def _regrouped(query: Query, case: Case) -> Looser:
     document_id = case.facts.chunk.document_id
     wanted = [hit for hit in case.trial.order if case.trial.is_wanted(hit) and hit.candidate.document_id == document_id]
     size = trials.position(wanted, case.facts.chunk_id) or 1
-    if size - 1 <= limits.MAX_GROUP_SIZE:
-        return _changed(query, group_size=size - 1)
-    changes = [RequestChange("group_by", None), RequestChange("group_size", None)]
-    return Looser(replace(query, group_size=None), changes)
+    return _changed(query, group_size=size - 1 if size - 1 <= limits.MAX_GROUP_SIZE else None)
 
 
 def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
@@ -256,8 +249,7 @@ def _longer(query: Query, case: Case, found: Verdict) -> Looser | None:
         longer = _changed(query, limit=wanted)
         return replace(longer, query=replace(longer.query, candidates=max(query.candidates, wanted)))
     if found == "guided_out":
-        changes = [RequestChange("hierarchy", "off"), RequestChange("boost", False)]
-        return Looser(replace(query, guidance=replace(query.guidance, mode="off", boost=False)), changes)
+        return _changed(query, guidance=query.guidance.off)
     if found == "reranked_out":
         return _changed(query, rerank="none")
     return _changed(query, mmr=False) if found == "diversified_out" else None

@@ -19,11 +19,9 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.pipelines.why import obstacles, passage_facts, passage_steps, trials
-from app.pipelines.why import placement_summary as summaries
 from app.pipelines.why.obstacles import Case
-from app.pipelines.why.placement_summary import Remedy
 from app.pipelines.why.trials import AnsweredSearch
-from app.shapes import Depth, PassageKey, Placement, Query, RequestChange, StepResult
+from app.shapes import Depth, FilterPart, PassageKey, Placement, Query, QueryChange, Remedy, StepResult
 from app.store.connection.transactions import retry_read
 from app.store.search import passages
 
@@ -57,7 +55,7 @@ async def run(asked: WhyQuery, services: Services, turn: SearchTurn = turns.UNLI
         case = await _case(await _answered(asked.query, context), chunk_ids, context)
         if case is None:
             return _not_found(asked, context)
-        placement = await _explained(case, context)
+        placement = await _explained(case, asked.passage, context)
     placement = replace(placement, timings=context.timings)
     return placement if place is None else _with_hops(placement, place)
 
@@ -77,8 +75,7 @@ async def _chunk_ids(passage: PassageKey, context: SearchContext) -> list[UUID]:
 
 
 def _not_found(asked: WhyQuery, context: SearchContext) -> Placement:
-    summary = summaries.not_found(asked.passage)
-    return Placement("not_found", summary, asked.query.limit, timings=context.timings)
+    return Placement("not_found", asked.passage, asked.query.limit, timings=context.timings)
 
 
 async def _case(answered: AnsweredSearch, chunk_ids: Sequence[UUID], context: SearchContext) -> Case | None:
@@ -94,21 +91,21 @@ async def _answered(query: Query, context: SearchContext) -> AnsweredSearch:
         return await trials.run(query, SearchContext(context.services, context.user_id, context.turn))
 
 
-async def _explained(case: Case, context: SearchContext) -> Placement:
+async def _explained(case: Case, passage: PassageKey, context: SearchContext) -> Placement:
     verdict, hit = obstacles.verdict(case), case.completed
     remedy = Remedy() if verdict == "returned" else await _remedy(case, context)
     return Placement(
         verdict=verdict,
-        summary=summaries.of(case, remedy),
+        passage=passage,
         limit=case.trial.query.limit,
         chunk=case.facts.chunk,
         rank=case.rank,
         score=hit.candidate.score if hit else None,
         relevance=hit.relevance if hit else None,
         legs=case.facts.legs,
+        added_by=case.added_by,
         steps=tuple(passage_steps.of(case)),
-        changes=remedy.changes,
-        rank_after=remedy.rank,
+        remedy=remedy,
         degraded=tuple(case.trial.context.degraded),
         relaxed=tuple(case.trial.context.relaxed),
     )
@@ -119,13 +116,15 @@ async def _remedy(first: Case, context: SearchContext) -> Remedy:
 
     Nothing is tried with a re-ranking provider, which every trial would call.
     """
-    changes: dict[str, RequestChange] = {}
+    if first.trial.query.rerank == "provider":
+        return Remedy(is_tried=False)
+    changes: dict[tuple[str, FilterPart | None], QueryChange] = {}
     case = first
-    for _ in range(MAX_TRIALS if first.trial.query.rerank != "provider" else 0):
+    for _ in range(MAX_TRIALS):
         looser = obstacles.looser(case)
         if looser is None:
             break
-        changes |= {change.field: change for change in looser.changes}
+        changes |= {(change.field, change.filter): change for change in looser.changes}
         if _is_certain(case, looser.query):
             return Remedy(tuple(changes.values()), case.rank, is_enough=True)
         answered = await _answered(looser.query, context)
@@ -137,7 +136,7 @@ async def _remedy(first: Case, context: SearchContext) -> Remedy:
             return Remedy()
         case = further
     if case.rank is None:
-        changes.pop("mode", None)
+        changes.pop(("mode", None), None)
     return Remedy(tuple(changes.values()), case.rank if changes else None)
 
 
@@ -178,24 +177,15 @@ async def _over_hops(asked: WhyQuery, chunk_ids: Sequence[UUID], context: Search
 
 def _with_hops(placement: Placement, place: _HopPlace) -> Placement:
     """The explanation of the one search, after whether the search over several hops returned the passage."""
-    passed = place.rank is not None
-    detail = f"The search over several hops returned it as result {place.rank}." if passed else summaries.NOT_BY_HOPS
-    steps = (StepResult("depth", passed, detail, "depth", place.rank, placement.limit), *placement.steps)
-    if passed:
-        summary = summaries.returned(place.rank or 0, placement.limit, place.relevance)
-        return replace(
-            placement,
-            verdict="returned",
-            summary=summary,
-            rank=place.rank,
-            score=place.score,
-            relevance=place.relevance,
-            steps=steps,
-            changes=(),
-            rank_after=None,
-        )
-    placement = replace(placement, steps=steps, changes=(RequestChange("depth", "fast"), *placement.changes))
-    if placement.verdict == "returned":
-        return replace(placement, verdict="hops_out", summary=summaries.HOPS_OUT, rank_after=placement.rank)
-    summary = f"{summaries.NOT_BY_HOPS} As a single search (depth fast): {placement.summary}"
-    return replace(placement, summary=summary, rank_after=placement.rank_after or placement.rank)
+    step = StepResult("depth", place.rank is not None, place.rank, placement.limit)
+    placement = replace(placement, steps=(step, *placement.steps))
+    if place.rank is None:
+        return replace(placement, verdict="hops_out") if placement.verdict == "returned" else placement
+    return replace(
+        placement,
+        verdict="returned",
+        rank=place.rank,
+        score=place.score,
+        relevance=place.relevance,
+        remedy=Remedy(),
+    )
