@@ -1,7 +1,8 @@
 """Runs looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
 
 First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
-spelling, and last the nearest chunks by vector are returned.
+spelling, and last the nearest chunks by vector are returned. If only the vector leg found something, because no chunk
+meets what the query requires, quotes and required words are dropped.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Step:
 
 
 DROP_CONSTRAINTS = Step("constraints_dropped")
+DROP_REQUIRED = Step("constraints_dropped")
 SIMILAR_WORDS = Step("similar_words")
 NEAREST = Step("nearest_vectors", needs_vector=True)
 STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
@@ -47,9 +49,11 @@ async def run(
     request = understood.request
     if understood.plan.weights.text > 0 and not result.terms:
         context.degraded.append("no_text_terms")
-    if result.candidates or not result.scope_chunks:
-        return request, result
-    for step in STEPS:
+    if result.candidates:
+        steps: tuple[Step, ...] = (DROP_REQUIRED,) if _is_unmet(request, result) else ()
+    else:
+        steps = STEPS if result.scope_chunks else ()
+    for step in steps:
         if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
             request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
         with context.timed("relax"):
@@ -58,6 +62,12 @@ async def run(
             context.relaxed.append(step.name)
             return relaxed
     return request, result
+
+
+def _is_unmet(request: HybridRequest, result: HybridResult) -> bool:
+    """Whether the text leg ran and no chunk meets what the query requires."""
+    has_required = request.lexical is not None and bool(request.lexical.strict)
+    return has_required and request.weights.text > 0 and not result.text_found
 
 
 @retry_read
@@ -80,6 +90,8 @@ async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: 
         return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))
     if request.lexical is None:
         return None
+    if step is DROP_REQUIRED:
+        return replace(request, lexical=replace(request.lexical, strict=()))
     if step is DROP_CONSTRAINTS:
         bound = request.lexical.strict or request.lexical.excluded
         return replace(request, lexical=LexicalQuery(request.lexical.words)) if bound else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from harness import Tenant, counted_statements, uris
 
@@ -61,6 +63,16 @@ async def test_without_words_and_vector_the_answer_is_empty_with_a_reason(words:
 async def test_what_found_something_is_not_relaxed(words: Tenant) -> None:
     for query in ("lime", '"lime mortar"', "+lime", "lime -ferry"):
         assert (await words.ask(query)).relaxed == ()
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical"])
+async def test_a_condition_that_no_chunk_meets_is_reported_in_every_mode_with_a_text_leg(
+    words: Tenant, mode: Any
+) -> None:
+    answer = await words.ask('"green lever" mortar -ferry', mode=mode)
+    assert answer.relaxed == ("constraints_dropped",)
+    assert uris(answer)[0] == "lime", "the other words are searched as if the phrase were not there"
+    assert "boat" not in uris(answer), "excluded words stay excluded"
 
 
 async def test_a_relaxation_keeps_filters_and_exclusions(words: Tenant) -> None:
