@@ -18,11 +18,22 @@ from app.pipelines.documents import documents, ingest
 from app.pipelines.entities import entity_lines
 from app.pipelines.linking import mention_refresh
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.expansion_terms import Extractor
 from app.pipelines.multihop.multihop import Merge
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
-from app.shapes import Answer, EntityDraft, Fusion, Guidance, GuidanceMode, Json, Mode, Query, Rerank, limits
+from app.shapes import (
+    Answer,
+    EntityDraft,
+    Fusion,
+    Guidance,
+    GuidanceMode,
+    Json,
+    Mode,
+    Query,
+    Rerank,
+    TermMethod,
+    limits,
+)
 
 ASSESSED_HITS = 10
 """Hits of each question whose relevance is compared with the judgements."""
@@ -38,7 +49,7 @@ class Strategy:
     `auto`, `hybrid`, `semantic` and `lexical` are the API's modes; `hierarchy`, `boost`, `fusion` and `rerank` have
     the API's meaning too. `flat` is `auto` without guidance and boost by entities, `two_pass` is `auto` with
     `hierarchy: force`. `multihop` is the multi-hop search, which entities guide only with `force`; only it uses
-    `extractor`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in mode
+    `term_method`, `merge` and `max_hops`. `alpha` None is the service's setting. `compare` asks every question in mode
     `flat` too.
     """
 
@@ -49,7 +60,7 @@ class Strategy:
     alpha: float | None = None
     compare: bool = False
     rerank: Rerank = "none"
-    extractor: Extractor = "auto"
+    term_method: TermMethod = "auto"
     merge: Merge = "linked"
     max_hops: int = 2
 
@@ -323,7 +334,7 @@ async def answer(query: Query, strategy: Strategy, services: Services) -> Answer
     if strategy.mode != "multihop":
         return await search.run(query, services)
     question = multihop.MultihopQuery(
-        query, max_hops=strategy.max_hops, extractor=strategy.extractor, merge=strategy.merge
+        query, max_hops=strategy.max_hops, term_method=strategy.term_method, merge=strategy.merge
     )
     return await multihop.run(question, services)
 

@@ -37,7 +37,7 @@ sets have no such queries."""
 LINKED = 4.0
 """Times the score of a hit's link and the aboutness of its entity; fitted on one half of the generated company."""
 HOPS = (-6.0, 2.0, 0.35)
-"""Of a search over several hops: intercept, and coefficients of a hit's linked sum and of the logit of the best
+"""Of a search over several hops: intercept, and coefficients of a hit's sum of signals and of the logit of the best
 relevance without it; fitted on three sets of questions over several documents."""
 ANSWERABLE = (1.1, 1.15)
 """Intercept and coefficient of the logit of the best relevance, for the probability that any hit answers."""
@@ -93,13 +93,13 @@ def is_calibrated(model: str) -> bool:
     return model in BOTH
 
 
-def over_hops(linked_sum: float, best: float) -> float:
+def over_hops(signal_sum: float, best: float) -> float:
     """Returns the relevance of a hit of a search over several hops.
 
     `best` is the largest relevance of its hits as if each were found by the question alone.
     """
-    intercept, linked, without = HOPS
-    return _logistic(intercept + linked * linked_sum + without * _logit(best))
+    intercept, summed, alone = HOPS
+    return _logistic(intercept + summed * signal_sum + alone * _logit(best))
 
 
 def answerable(relevances: Iterable[float]) -> float:

@@ -1,4 +1,4 @@
-"""Defines the types for names that chunks share and for the chunks that such names link."""
+"""Defines what links between chunks start from, and the chunks that they lead to."""
 
 from __future__ import annotations
 
@@ -8,22 +8,48 @@ from uuid import UUID
 
 from app.shapes.filters import Filters
 from app.shapes.kinds import Vector
-from app.shapes.reading import IndexText
+from app.shapes.reading import ChunkLink, IndexText
 
 
 @dataclass(frozen=True, slots=True)
-class LinkRequest:
-    """Input of the statement that follows names; see `links.sql`.
+class SourceIdentifier:
+    """An identifier in a source, as written and as indexed."""
 
-    `sources` are chunks with weights from 0 to 1. `keys` are keys of the query's word sequences, `heading_keys` those
-    of them that may be headings. The similarity of the chunks in `compared` is returned even if no name leads to them.
+    text: str
+    indexed: IndexText
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSource:
+    """A chunk from which links start, with its weight from 0 to 1.
+
+    Rare words and identifiers start from leading sources only. `identifiers` are those of its text that are followed,
+    `identifier_pieces` is the text of which no word is a rare word.
     """
 
-    user_id: str
-    sources: Mapping[UUID, float] = field(default_factory=dict)
-    keys: Collection[str] = ()
-    heading_keys: Collection[str] = ()
+    chunk_id: UUID
+    weight: float
+    is_leading: bool = False
+    identifiers: Sequence[SourceIdentifier] = ()
+    identifier_pieces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkScope:
+    """What links start from, and where they may lead.
+
+    They start from the sources, and from the query: `names` are the keys of its word sequences, `headings` those of
+    them that may be headings, and `words` its lexemes with their weights, 0 for one that no chunk contains. They lead
+    to chunks that the filters pass and that are not excluded. The similarity of the chunks in `compared` is found even
+    if no link leads to them.
+    """
+
+    sources: Sequence[LinkSource] = ()
+    names: Collection[str] = ()
+    headings: Collection[str] = ()
+    words: Mapping[str, float] = field(default_factory=dict)
     vector: Vector | None = None
+    corpus_chunks: int = 0
     compared: Collection[UUID] = ()
     filters: Filters = field(default_factory=Filters)
     exclude_chunk_ids: Sequence[UUID] = ()
@@ -31,79 +57,16 @@ class LinkRequest:
 
 @dataclass(frozen=True, slots=True)
 class LinkedChunk:
-    """A chunk linked by names, with the weight of each kind of link and its name; see `links.sql`."""
+    """A chunk with its similarity to the query vector, and a link to it with its weight; None if it is only compared.
+
+    The weight is the value to which the link raises its signal.
+    """
 
     chunk_id: UUID
     document_id: UUID
     similarity: float | None
-    named_name: str | None = None
-    named_heading: bool | None = None
-    linked: float | None = None
-    linked_chunks: int | None = None
-    linked_steps: int | None = None
-    linked_name: str | None = None
-    linked_heading: bool | None = None
-    linked_source: UUID | None = None
-    shared: float | None = None
-    shared_chunks: int | None = None
-    shared_name: str | None = None
-    shared_source: UUID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RareWordRequest:
-    """Input of the statement that follows rare words; see `rare_words.sql`.
-
-    `sources` are chunks with weights from 0 to 1, `words` the lexemes of the query with their weights, and `skipped`
-    has the indexed text whose words are skipped in a source.
-    """
-
-    user_id: str
-    sources: Mapping[UUID, float]
-    words: Mapping[str, float]
-    skipped: Mapping[UUID, str] = field(default_factory=dict)
-    corpus_chunks: int = 0
-    vector: Vector | None = None
-    filters: Filters = field(default_factory=Filters)
-    exclude_chunk_ids: Sequence[UUID] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SourceIdentifier:
-    """An identifier in a source chunk, as written and as indexed, with the source's weight from 0 to 1."""
-
-    text: str
-    indexed: IndexText
-    source: UUID
-    weight: float
-
-
-@dataclass(frozen=True, slots=True)
-class IdentifierRequest:
-    """Input of the statement that follows identifiers; `words` are the lexemes of the query.
-
-    See `shared_identifiers.sql`.
-    """
-
-    user_id: str
-    identifiers: Sequence[SourceIdentifier]
-    words: Collection[str]
-    vector: Vector | None = None
-    filters: Filters = field(default_factory=Filters)
-    exclude_chunk_ids: Sequence[UUID] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class WordLink:
-    """A chunk that shares a rare word (as a lexeme) or an identifier with a source, with the weight of the link."""
-
-    chunk_id: UUID
-    document_id: UUID
-    similarity: float | None
-    weight: float
-    word: str
-    chunks: int
-    source: UUID
+    weight: float | None = None
+    link: ChunkLink | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
-from typing import Literal
 from uuid import UUID
 
+from app.shapes import signals
 from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Confidence,
@@ -20,11 +20,11 @@ from app.shapes.kinds import (
     FusionUsed,
     GuidanceMode,
     Json,
-    LinkKind,
     Mode,
     QueryType,
     Rerank,
     SearchMode,
+    TermMethodUsed,
     Vector,
     VectorPlan,
 )
@@ -220,29 +220,37 @@ class HybridResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Via:
-    """The link by which a later hop reached a chunk: the name, its source chunk, the number of chunks and of steps.
+class ChunkLink:
+    """A link to a chunk: the signal that it raises, and the name through which it leads there.
 
-    `heading`: the name is that of the chunk's section and not of its document.
+    It starts at a source chunk, or at the query or a search if that is None. `chunks` is the number of chunks that
+    contain the name, `steps` that of the links from the source. `heading`: the name is that of the chunk's section and
+    not of its document.
     """
 
+    signal: str
     name: str
-    kind: LinkKind
     source_chunk_id: UUID | None = None
     chunks: int | None = None
     steps: int | None = None
     heading: bool = False
 
+    @property
+    def label(self) -> str:
+        """What the name is, for people."""
+        signal = signals.LINKS[self.signal]
+        return signal.heading_label if self.heading and signal.heading_label else signal.label
+
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop: its query, the expanded terms and their extractor, the model's questions, the number of new chunks."""
+    """One hop: its query, the added terms and how they were found, the model's questions, the number of new chunks."""
 
     hop: int
     query: str
     result_count: int
-    expanded_terms: tuple[str, ...] = ()
-    extractor: Literal["llm", "entities", "statistical"] | None = None
+    terms: tuple[str, ...] = ()
+    term_method: TermMethodUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
     questions: tuple[str, ...] = ()
@@ -264,7 +272,7 @@ class Hit:
     explain: Json | None = None
     hop: int | None = None
     combined_score: float | None = None
-    via: Via | None = None
+    via: ChunkLink | None = None
     guidance: HitGuidance | None = None
     boost: Boost | None = None
     snippet: Snippet | None = None

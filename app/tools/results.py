@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit
+from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit, signals
 from app.text.passages import tokens
 
 NOTICE = (
@@ -22,15 +22,6 @@ NOTICE = (
 )
 MIN_CUT_TOKENS = 40
 """A passage is cut rather than left out if at least this many tokens of it fit."""
-_WAYS = {
-    "linked": "{} (title)",
-    "shared": "{} (shared name)",
-    "named": "{} (named in the query)",
-    "expanded": "{} (search term)",
-    "asked": "{} (question of the language model)",
-    "rare": "{} (rare word)",
-    "identifier": "{} (identifier)",
-}
 
 
 class ToolResult(BaseModel):
@@ -70,7 +61,7 @@ class ToolPassage(ToolResult):
             content=hit.snippet.text if hit.snippet else candidate.content,
             score=round(candidate.score, 3),
             confidence=hit.confidence,
-            via=_WAYS[hit.via.kind].format(hit.via.name) if hit.via else None,
+            via=f"{hit.via.name} ({signals.LINKS[hit.via.signal].label})" if hit.via else None,
         )
 
 

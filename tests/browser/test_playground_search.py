@@ -139,7 +139,7 @@ async def test_several_hops_are_drawn_from_the_question_over_names_to_passages(
     assert await graph.locator(".edge").count() == nodes - 1, "each node but the question is reached once"
     routes = await playground.texts(".route")
     assert len(routes) == sum("via" in hit for hit in results)
-    assert "reached by Ines Brandauer in Backfill guide" in " ".join(routes)
+    assert "reached by Ines Brandauer in Backfill guide (title)" in " ".join(routes)
 
 
 async def test_the_controls_are_sent_and_counted(playground: Playground) -> None:

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
-from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkRequest, Weights
+from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkScope, LinkSource, Weights
 from app.store.connection import transactions
 from app.store.entities import entities
 from app.store.maintenance import migration, reembedding
@@ -213,5 +213,5 @@ async def _linked(database: transactions.Database) -> dict[UUID, str | None]:
     async with database.searching("ana") as reading:
         assert reading.version.data == 7
         assert [entity.name for entity in await entities.page(reading, limit=9)] == ["Ilse Brandt"]
-        chunks = await links.follow(reading, LinkRequest("ana", sources={HARBOUR: 1.0}))
-        return {chunk.chunk_id: chunk.linked_name for chunk in chunks if chunk.linked}
+        found = await links.follow(reading, LinkScope([LinkSource(HARBOUR, 1.0)]))
+        return {one.chunk_id: one.link.name for one in found if one.link and one.link.signal == "linked"}

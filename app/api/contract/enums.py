@@ -9,8 +9,9 @@ from typing_extensions import TypeAliasType
 
 from app import shapes
 from app.pipelines.maintenance import standby_checks
-from app.pipelines.multihop import expansion_terms, multihop
+from app.pipelines.multihop import multihop
 from app.pipelines.search import merge_lists
+from app.shapes import signals
 from app.tools import formats
 
 BreakerState = TypeAliasType(
@@ -99,7 +100,7 @@ EntityStatus = TypeAliasType(
 Extractor = TypeAliasType(
     "Extractor",
     Annotated[
-        expansion_terms.Extractor,
+        shapes.TermMethod,
         Field(
             description="Method that extracts the terms of a further hop: `auto` is the best one available, and with "
             "`none` the hop only follows links."
@@ -108,7 +109,7 @@ Extractor = TypeAliasType(
 )
 ExtractorUsed = TypeAliasType(
     "ExtractorUsed",
-    Annotated[expansion_terms.ExtractorUsed, Field(description="Method that extracted the terms of a hop.")],
+    Annotated[shapes.TermMethodUsed, Field(description="Method that extracted the terms of a hop.")],
 )
 FullDetail = TypeAliasType(
     "FullDetail",
@@ -141,16 +142,14 @@ SourceStatus = TypeAliasType(
     Annotated[Literal["added", "changed", "unchanged"], Field(description="Whether a source was new or changed.")],
 )
 JobStatus = TypeAliasType("JobStatus", Annotated[shapes.JobStatus, Field(description="State of a background job.")])
+_LINKS = sorted(signals.LINKS.values(), key=lambda link: link.start == "search")
 LinkKind = TypeAliasType(
     "LinkKind",
     Annotated[
-        shapes.LinkKind,
+        str,
         Field(
-            description="linked: the name is the title of the document or the heading of the section; shared: both "
-            "chunks contain it; named: the query contains it; rare: both contain a rare word; "
-            "identifier: both contain it; "
-            "expanded: the expanded query found the hit; "
-            "asked: the search for a question of the language model found it."
+            description="; ".join(f"{link.name}: {link.meaning}" for link in _LINKS) + ".",
+            json_schema_extra={"enum": list(signals.LINKS)},
         ),
     ],
 )

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from app.api.contract.enums import Confidence, LinkKind, MatchKind
-from app.shapes import Hit, Snippet, Via
+from app.shapes import ChunkLink, Hit, Snippet
 
 SCORE_DIGITS = 4
 """Decimals of a score in compact answers and in answers of ids."""
@@ -93,9 +93,16 @@ class HopLink(BaseModel):
     heading: bool = Field(False, description="Whether the name is a heading rather than the title of the document.")
 
     @classmethod
-    def of(cls, via: Via) -> HopLink:
+    def of(cls, link: ChunkLink) -> HopLink:
         """The response model of a link."""
-        return cls(**{name: getattr(via, name) for name in cls.model_fields})
+        return cls(
+            name=link.name,
+            kind=link.signal,
+            source_chunk_id=link.source_chunk_id,
+            chunks=link.chunks,
+            steps=link.steps,
+            heading=link.heading,
+        )
 
 
 class SearchHit(BaseModel):
@@ -184,9 +191,9 @@ class CompactLink(BaseModel):
     kind: LinkKind = Field(description="Kind of the link.")
 
     @classmethod
-    def of(cls, via: Via) -> CompactLink:
+    def of(cls, link: ChunkLink) -> CompactLink:
         """The response model of a link."""
-        return cls(name=via.name, kind=via.kind)
+        return cls(name=link.name, kind=link.signal)
 
 
 class CompactHit(BaseModel):

@@ -64,13 +64,13 @@ class HopSummary(BaseModel):
     @classmethod
     def of(cls, hop: Hop) -> HopSummary:
         """The response model of a hop."""
-        terms = list(hop.expanded_terms) if hop.hop > 1 else None
+        terms = list(hop.terms) if hop.hop > 1 else None
         return cls(
             hop=hop.hop,
             query=hop.query,
             result_count=hop.result_count,
             expanded_terms=terms,
-            extractor=hop.extractor,
+            extractor=hop.term_method,
             questions=list(hop.questions) if hop.hop > 1 else None,
             error=hop.error,
         )

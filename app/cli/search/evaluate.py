@@ -134,7 +134,7 @@ def evaluate(
         alpha=alpha,
         compare=compare,
         rerank=rerank.value,
-        extractor=extractor.value,
+        term_method=extractor.value,
         merge=merge.value,
         max_hops=max_hops,
     )

@@ -19,18 +19,9 @@ from app.cli.search.evaluate import Extractor, Merge
 from app.config import Settings
 from app.pipelines.multihop import multihop as pipeline
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Hit, Hop, Query, Via, limits
+from app.shapes import Answer, Hit, Hop, Query, limits
 
 SNIPPET = 160
-_WAYS = {
-    "linked": "title",
-    "shared": "shared name",
-    "named": "named in the question",
-    "expanded": "term",
-    "asked": "question",
-    "rare": "rare word",
-    "identifier": "identifier",
-}
 
 
 def multihop(
@@ -103,20 +94,16 @@ def chain(answer: Answer) -> Tree:
 
 def _headline(hop: Hop) -> str:
     headline = f"hop {hop.hop}: {hop.result_count} chunks"
-    if hop.expanded_terms:
-        headline += f", {hop.extractor} terms: {', '.join(map(escape, hop.expanded_terms))}"
+    if hop.terms:
+        headline += f", {hop.term_method} terms: {', '.join(map(escape, hop.terms))}"
     if hop.questions:
         headline += f", questions: {' '.join(map(escape, hop.questions))}"
     return headline + (f" [yellow]({hop.error})[/]" if hop.error else "")
 
 
-def _way(via: Via) -> str:
-    return _WAYS[via.kind] if via.kind != "linked" or not via.heading else "heading"
-
-
 def _line(place: int, hit: Hit, query: str) -> Group:
     found = hit.candidate
-    via = f" [cyan]via {escape(hit.via.name)} ({_way(hit.via)})[/]" if hit.via else ""
+    via = f" [cyan]via {escape(hit.via.name)} ({hit.via.label})[/]" if hit.via else ""
     title = escape(found.title or found.uri or "")
     headline = f"{place}. [bold]{title}[/] {found.score:.3f}, hop {hit.hop}{via}"
     return Group(Text.from_markup(headline), passage_text.shown(hit, query, length=SNIPPET))

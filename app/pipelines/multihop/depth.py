@@ -13,14 +13,13 @@ from dataclasses import replace
 from app import errors
 from app.pipelines.guidance import matching
 from app.pipelines.multihop import multihop
-from app.pipelines.multihop.expansion_terms import Extractor
 from app.pipelines.multihop.multihop import MultihopQuery
 from app.pipelines.running import budget, model_switch, turns
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search
 from app.ranking import entity_scores
-from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query, limits
+from app.shapes import Answer, Depth, DepthReason, DepthUsed, EntityMatch, ParsedQuery, Query, TermMethod, limits
 from app.store.connection.transactions import retry_read
 from app.text.names import names
 from app.text.queries import analysis
@@ -49,8 +48,8 @@ async def run(query: Query, depth: Depth, services: Services, turn: SearchTurn =
                 return _with_depth(answer, used, reason, chosen - began)
             used, reason, chosen = "thorough", "names", time.perf_counter()
         _check(query)
-        extractor: Extractor = "none" if depth == "auto" and services.llm is None else "auto"
-        question = MultihopQuery(_of_first_hop(query), extractor=extractor)
+        method: TermMethod = "none" if depth == "auto" and services.llm is None else "auto"
+        question = MultihopQuery(_of_first_hop(query), term_method=method)
         return _with_depth(await multihop.answer(question, services, turn), used, reason, chosen - began)
 
 

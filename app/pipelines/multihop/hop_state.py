@@ -1,22 +1,19 @@
-"""Holds the state of a multi-hop search: each chunk with its signals and the name that links to it."""
+"""Holds the state of a search over several hops: what each hop did, and each chunk with its signals and its link."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal
 from uuid import UUID
 
-from app.pipelines.guidance.guidance import HitLinks
-from app.pipelines.multihop.expansion_terms import Extraction
-from app.pipelines.search.candidates import Candidates, Recalled
-from app.ranking import merge
-from app.ranking.merge import Scored
-from app.shapes import Candidate, Hit, Hop, Json, LinkedChunk, Via, WordLink
+from app.pipelines.multihop.hop_terms import HopTerms
+from app.pipelines.running.context import SearchContext
+from app.pipelines.search import stale_chunks
+from app.pipelines.search.candidates import Candidates
+from app.shapes import Candidate, ChunkLink, Hit, Hop, Json, signals
+from app.store.connection.transactions import SearchTransaction
 from app.text.names import names
-
-_VIA_PRIORITY = {"linked": 0, "named": 1, "identifier": 2, "shared": 3, "asked": 4, "rare": 5}
-"""If several names link to a chunk, `via` is one of the kind with the lowest number."""
 
 
 @dataclass(slots=True)
@@ -24,8 +21,9 @@ class HopChunk:
     """One chunk as the hops found it.
 
     `hop` is the hop that brought it (None: it is only compared), `rrf_score` and `similarity` its scores against the
-    original question, `signals` the parts of its linked score, `followed` whether its names were followed already,
-    `lexemes` those of the question that it contains, and `guided` the hit of hop 1 with what entities added to it.
+    original question, `signals` the values of its signals, `link` the link to it that is shown, `followed` whether its
+    own links were followed already, `lexemes` those of the question that it contains, and `guided` the hit of hop 1
+    with what entities added to it.
     """
 
     chunk_id: UUID
@@ -35,7 +33,7 @@ class HopChunk:
     rrf_score: float | None = None
     similarity: float | None = None
     signals: dict[str, float] = field(default_factory=dict)
-    via: Via | None = None
+    link: ChunkLink | None = None
     followed: bool = False
     lexemes: frozenset[str] | None = None
     guided: Hit | None = None
@@ -50,54 +48,58 @@ class HopChunk:
         """Its title and content, as far as they were read."""
         return f"{self.candidate.title}\n{self.candidate.content}" if self.candidate else ""
 
-    def raise_signal(self, name: str, value: float, via: Via | None = None) -> None:
-        """Keep the larger value of a signal, and the best name that links to the chunk."""
-        if value <= self.signals.get(name, 0.0):
-            return
-        self.signals[name] = value
-        if via is not None and (self.via is None or _VIA_PRIORITY[via.kind] <= _VIA_PRIORITY[self.via.kind]):
-            self.via = via
+    def compare(self, similarity: float | None) -> None:
+        """Record the similarity to the question, if it is known."""
+        if similarity is not None:
+            self.similarity = similarity
+            self.raise_signal("cos", similarity)
+
+    def raise_signal(self, name: str, value: float) -> bool:
+        """Keep the larger value of a signal; whether that is the new one."""
+        is_larger = value > self.signals.get(name, 0.0)
+        if is_larger:
+            self.signals[name] = value
+        return is_larger
+
+    def add_link(self, link: ChunkLink, value: float) -> None:
+        """Raise the signal of a link to a value, and show the link unless a shown one goes before it."""
+        if self.raise_signal(link.signal, value) and (self.link is None or _priority(link) <= _priority(self.link)):
+            self.link = link
+
+
+def _priority(link: ChunkLink) -> int:
+    return signals.LINKS[link.signal].priority
 
 
 @dataclass(slots=True)
 class HopState:
-    """The first hop's retrieval, what each hop did, and the chunks by id.
+    """The candidates of the first hop, what each hop did, its terms, and the chunks by id.
 
     `is_current` is whether no provider was called since the chunks were read or checked.
     """
 
-    guided: Candidates
+    first: Candidates
     hops: list[Hop] = field(default_factory=list)
-    extractions: dict[int, Extraction] = field(default_factory=dict)
+    terms: dict[int, HopTerms] = field(default_factory=dict)
     chunks: dict[UUID, HopChunk] = field(default_factory=dict)
     is_current: bool = True
 
     @classmethod
-    def after_first_hop(cls, query: str, guided: Candidates, *, width: int) -> HopState:
+    def after_first_hop(cls, first: Candidates, *, width: int) -> HopState:
         """Hop 1 brings its best `width` chunks; the others count only by their score."""
-        state = cls(guided)
-        for rank, hit in enumerate(guided.hits, 1):
-            chunk = state.add(hit.candidate)
-            chunk.guided = hit
-            chunk.similarity = hit.candidate.vector_score
-            chunk.raise_signal("fused", min(1.0, hit.candidate.score))
-            if chunk.similarity is not None:
-                chunk.raise_signal("cos", chunk.similarity)
+        state = cls(first)
+        for rank, hit in enumerate(first.hits, 1):
+            candidate = hit.candidate
+            chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+            chunk.candidate, chunk.rrf_score, chunk.guided = candidate, candidate.rrf_score or 0.0, hit
+            chunk.raise_signal("fused", min(1.0, candidate.score))
+            chunk.compare(candidate.vector_score)
             if rank <= width:
                 chunk.hop = 1
-        similarities = [c.similarity for c in state.chunks.values() if c.similarity is not None]
-        state.hops.append(Hop(1, query, len(state.brought), best_similarity=max(similarities, default=None)))
+        similarities = [chunk.similarity for chunk in state.chunks.values() if chunk.similarity is not None]
+        best = max(similarities, default=None)
+        state.hops.append(Hop(1, first.query.text, len(state.brought), best_similarity=best))
         return state
-
-    @property
-    def first(self) -> Recalled:
-        """What was recalled for the question itself."""
-        return self.guided.recalled
-
-    @property
-    def hit_links(self) -> HitLinks:
-        """How the hits of hop 1 are linked to the entities of the question."""
-        return self.guided.guidance.hit_links
 
     @property
     def brought(self) -> dict[UUID, int]:
@@ -106,87 +108,37 @@ class HopState:
 
     @property
     def only_first_hop(self) -> bool:
-        """Whether no further hop followed a name or brought a chunk."""
+        """Whether no further hop followed a link or brought a chunk."""
         followed = any(chunk.followed for chunk in self.chunks.values())
         return not followed and all(hop == 1 for hop in self.brought.values())
 
     @property
     def has_questions(self) -> bool:
         """Whether a hop searched for questions of the model."""
-        return any(extraction.questions for extraction in self.extractions.values())
+        return any(found.questions for found in self.terms.values())
 
     @property
     def question_idf(self) -> dict[str, float]:
         """The idf of the question's lexemes that any chunk contains."""
-        return {term.lexeme: term.idf for term in self.first.result.terms if term.df}
+        return {term.lexeme: term.idf for term in self.first.recalled.result.terms if term.df}
 
     @property
     def question_lexemes(self) -> dict[UUID, frozenset[str]]:
         """The question's lexemes in each chunk for which they were read."""
         return {chunk.chunk_id: chunk.lexemes for chunk in self.chunks.values() if chunk.lexemes is not None}
 
+    def chunk(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
+        """The record of a chunk, new if there is none."""
+        return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))
+
     def is_compared(self, chunk_id: UUID) -> bool:
         """Whether the similarity of a chunk to the question is known."""
         return chunk_id in self.chunks and self.chunks[chunk_id].similarity is not None
 
-    def linked_scores(self) -> dict[UUID, Scored]:
-        """The linked sum of every chunk."""
-        return {chunk_id: merge.linked(chunk.signals) for chunk_id, chunk in self.chunks.items()}
-
-    def add(self, candidate: Candidate) -> HopChunk:
-        """The record of a chunk that was retrieved with its text; its first candidate and RRF score are kept."""
-        chunk = self._record(candidate.chunk_id, candidate.document_id)
-        if chunk.candidate is None:
-            chunk.candidate = candidate
-        if chunk.rrf_score is None:
-            chunk.rrf_score = candidate.rrf_score or 0.0
-        return chunk
-
-    def replace(self, candidate: Candidate, *, similarity: float | None) -> None:
-        """Record a chunk as a later hop retrieved it, in place of its earlier text and RRF score."""
-        chunk = self._record(candidate.chunk_id, candidate.document_id)
-        chunk.candidate, chunk.rrf_score = candidate, candidate.rrf_score or 0.0
-        if chunk.similarity is None:
-            chunk.similarity = similarity
-
-    def add_expanded(self, candidate: Candidate, signal: float) -> None:
-        """Record that the expanded query found a chunk, with its scaled score there."""
-        self._record(candidate.chunk_id, candidate.document_id).raise_signal("expanded", signal)
-
-    def add_asked(self, candidate: Candidate, signal: float, question: str) -> None:
-        """Record that a search for a question of the model found a chunk, with its convex score there."""
-        chunk = self._record(candidate.chunk_id, candidate.document_id)
-        chunk.raise_signal("asked", signal, Via(question, "asked"))
-
-    def add_linked(self, linked: LinkedChunk) -> bool:
-        """Record a chunk that `links.sql` returned; False if no name links to it and it was only compared."""
-        chunk = self._record(linked.chunk_id, linked.document_id)
-        if linked.similarity is not None:
-            chunk.similarity = linked.similarity
-            chunk.raise_signal("cos", linked.similarity)
-        if linked.named_name is not None:
-            chunk.raise_signal("named", 1.0, Via(linked.named_name, "named", heading=bool(linked.named_heading)))
-        if linked.shared and linked.shared_name is not None:
-            via = Via(linked.shared_name, "shared", linked.shared_source, linked.shared_chunks, 1)
-            chunk.raise_signal("shared", linked.shared, via)
-        if linked.linked and linked.linked_name is not None:
-            source, chunks, steps = linked.linked_source, linked.linked_chunks, linked.linked_steps
-            via = Via(linked.linked_name, "linked", source, chunks, steps, bool(linked.linked_heading))
-            chunk.raise_signal("linked", linked.linked, via)
-        return bool(linked.named_name or linked.linked or linked.shared)
-
-    def add_word_link(self, link: WordLink, kind: Literal["rare", "identifier"]) -> bool:
-        """Record a chunk that shares a rare word or an identifier with a source; False if the link has no weight."""
-        chunk = self._record(link.chunk_id, link.document_id)
-        if link.similarity is not None:
-            chunk.similarity = link.similarity
-            chunk.raise_signal("cos", link.similarity)
-        chunk.raise_signal(kind, link.weight, Via(link.word, kind, link.source, link.chunks, 1))
-        return link.weight > 0
-
     def bring(self, chunk_ids: Iterable[UUID], hop: int) -> list[UUID]:
         """Assign the hop to those of the chunks that no hop brought before; returns these."""
-        new = [chunk_id for chunk_id in chunk_ids if chunk_id in self.chunks and self.chunks[chunk_id].hop is None]
+        known = (chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in self.chunks)
+        new = [chunk_id for chunk_id in known if self.chunks[chunk_id].hop is None]
         for chunk_id in new:
             self.chunks[chunk_id].hop = hop
         return new
@@ -196,34 +148,45 @@ class HopState:
         if not chunk_ids:
             return
         self.chunks = {chunk_id: chunk for chunk_id, chunk in self.chunks.items() if chunk_id not in chunk_ids}
-        kept = [hit for hit in self.guided.hits if hit.candidate.chunk_id not in chunk_ids]
-        self.guided = replace(self.guided, hits=kept)
+        kept = [hit for hit in self.first.hits if hit.candidate.chunk_id not in chunk_ids]
+        self.first = replace(self.first, hits=kept)
 
-    def via(self, chunk: HopChunk) -> Via | None:
-        """How a hop after the first found a chunk: the name that links to it, else the added term it contains.
+    @asynccontextmanager
+    async def reading(self, context: SearchContext) -> AsyncIterator[SearchTransaction]:
+        """Open a transaction, and remove the chunks that its snapshot does not contain."""
+        async with context.services.db.searching(context.user_id, candidates=self.first.query.candidates) as reading:
+            read = [chunk.candidate for chunk in self.chunks.values() if chunk.candidate is not None]
+            self.remove(await stale_chunks.find(read, context, reading))
+            self.is_current = True
+            yield reading
+
+    def link_to(self, chunk: HopChunk) -> ChunkLink | None:
+        """How a hop after the first found a chunk: the link to it, else the search that found it.
 
         The source is omitted if it was removed.
         """
-        via = self._via(chunk)
-        removed = via is not None and via.source_chunk_id not in self.chunks
-        return replace(via, source_chunk_id=None) if via is not None and removed else via
-
-    def _via(self, chunk: HopChunk) -> Via | None:
         if chunk.hop in (None, 1):
             return None
-        extraction = self.extractions[chunk.hop]
-        if chunk.via is not None and chunk.via.kind == "rare":
-            return replace(chunk.via, name=_word_of(chunk.via.name, chunk.text))
-        if chunk.via is not None or chunk.candidate is None:
-            return chunk.via
-        if not extraction.terms:
-            return Via(extraction.questions[0], "asked")
-        sequences = names.sequences(f"{chunk.candidate.title}\n{chunk.candidate.content}")
-        term = next((term for term in extraction.terms if names.key(term) in sequences), extraction.terms[0])
-        return Via(term, "expanded", extraction.sources.get(term))
+        link = _as_in_text(chunk.link, chunk.text) if chunk.link else _of_search(chunk, self.terms[chunk.hop])
+        if link is None or link.source_chunk_id in self.chunks:
+            return link
+        return replace(link, source_chunk_id=None)
 
-    def _record(self, chunk_id: UUID, document_id: UUID) -> HopChunk:
-        return self.chunks.setdefault(chunk_id, HopChunk(chunk_id, document_id))
+
+def _as_in_text(link: ChunkLink, text: str) -> ChunkLink:
+    """The link with the word of the text for a lexeme."""
+    return replace(link, name=_word_of(link.name, text)) if signals.LINKS[link.signal].is_lexeme else link
+
+
+def _of_search(chunk: HopChunk, searched: HopTerms) -> ChunkLink | None:
+    """The first question of the model if there were no terms, else the term that the chunk contains, or the first."""
+    if chunk.candidate is None:
+        return None
+    if not searched.terms:
+        return ChunkLink("asked", searched.questions[0])
+    sequences = names.sequences(chunk.text)
+    term = next((term for term in searched.terms if names.key(term) in sequences), searched.terms[0])
+    return ChunkLink("expanded", term, searched.sources.get(term))
 
 
 def _word_of(lexeme: str, text: str) -> str:

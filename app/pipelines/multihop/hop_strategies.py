@@ -1,30 +1,29 @@
-"""Expands and merges hops: `linked` follows names and sums signals, `classic` searches again and adds bonuses.
+"""Retrieves further hops and scores all: by following links and summing signals, or by searching again with bonuses.
 
 Both order every chunk against the original question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 from uuid import UUID
 
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.search import understanding
-from app.ranking import merge
+from app.ranking import merge, relevance, signal_sum
 from app.ranking.merge import HopHit, Scored
 from app.shapes import (
     Candidate,
+    ChunkLink,
     Fusion,
     HybridRequest,
-    IdentifierRequest,
     LinkedChunk,
-    LinkRequest,
+    LinkScope,
+    LinkSource,
     Query,
-    RareWordRequest,
     SourceIdentifier,
-    WordLink,
 )
 from app.store.connection.transactions import Reading
 from app.store.documents import chunks
@@ -36,15 +35,15 @@ from app.text.queries import identifiers
 MIN_WIDTH = 5
 """Smallest number of chunks that a hop adds from a search."""
 MAX_SOURCES = 5
-"""Chunks whose names a hop follows."""
+"""Chunks whose links a hop follows."""
 SOURCE_WEIGHT = 0.5
 """Weight of links from a retrieved chunk; links from a document that the question names have weight 1."""
 HOP_DECAY = 0.5
 """Factor of the signals from one hop to the next."""
 MAX_IDENTIFIERS = 12
 """Identifiers, those of the best sources first, that a hop follows."""
-RARE_FLOOR = 0.5
-"""Rare words and identifiers of a source link if its score in hop 1 is at least this share of the best one there."""
+LEADING_SHARE = 0.5
+"""A source is a leading one if its score in hop 1 is at least this share of the best one there."""
 
 
 def hop_width(query: Query) -> int:
@@ -53,11 +52,19 @@ def hop_width(query: Query) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class HopSearches:
-    """The searches of a further hop: the question with the added terms, and by its text each question of a model."""
+class HopSearch:
+    """A search of a further hop: for a question of the model, or for the original one with the hop's terms (None)."""
 
-    expanded: HybridRequest | None
-    asked: Mapping[str, HybridRequest]
+    request: HybridRequest
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HopScores:
+    """The combined scores of all chunks, and that of a chunk that is first by every measure."""
+
+    by_chunk: Mapping[UUID, Scored]
+    largest: float
 
 
 class HopStrategy(Protocol):
@@ -71,24 +78,32 @@ class HopStrategy(Protocol):
         """A request of a further hop, made from one with the question's options."""
         ...
 
-    async def collect(
-        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
         """Retrieve a further hop into the state, from the best chunks so far; returns the chunks that are new."""
         ...
 
-    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
+    def scores(self, state: HopState) -> HopScores:
         """The combined scores after at least one further hop."""
         ...
 
-    def best_score(self, state: HopState) -> float:
-        """The combined score of a chunk that is first by every measure."""
+    def relevance(self, combined_score: float, best: float) -> float | None:
+        """The relevance of a hit if the best one alone has the relevance `best`; None if it stays as it is alone."""
         ...
 
 
+def scores(strategy: HopStrategy, state: HopState) -> HopScores:
+    """Every chunk's combined score; hop 1's own if no further hop worked."""
+    if not state.only_first_hop:
+        return strategy.scores(state)
+    candidates = [chunk.candidate for chunk in state.chunks.values() if chunk.hop is not None and chunk.candidate]
+    return HopScores({one.chunk_id: Scored(one.score, {"fused": one.score}) for one in candidates}, largest=1.0)
+
+
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """Follows the names in the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
+class LinkStrategy:
+    """Follows links from the best chunks, and scores by a weighted sum of signals (docs/decisions/0003)."""
 
     query: Query
 
@@ -100,108 +115,139 @@ class Linked:
         """All candidates without their text, those of earlier hops among them: the score here is a signal."""
         return replace(request, limit=self.query.candidates, with_content=False)
 
-    async def collect(
-        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Raise the signals of chunks that a search finds or names in the sources link."""
-        expanded = (await recall.hybrid(db, searches.expanded)).candidates if searches.expanded else ()
-        # Scores of RRF hardly tell the first hits apart; those of the convex fusion do.
-        asked = {
-            question: (await recall.hybrid(db, replace(request, fusion="convex"))).candidates
-            for question, request in searches.asked.items()
-        }
-        found = [expanded, *asked.values()]
+        """Raise the signals of the chunks that searches find and to which links of the sources lead."""
+        found = {search.question: await _candidates(search, db) for search in searches}
         decay = HOP_DECAY ** (hop - 2)
-        new_sources = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
-        weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in new_sources}
-        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
-        compared = {chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)}
-        linked = await self._follow(weights, compared, state, db)
-        for chunk_id in new_sources:
+        followed = [chunk_id for chunk_id in sources if not state.chunks[chunk_id].followed][:MAX_SOURCES]
+        link_sources = _link_sources(followed, decay, state)
+        linked = await links.follow(db, self._scope(link_sources, found.values(), state))
+        for chunk_id in followed:
             state.chunks[chunk_id].followed = True
-        for candidate in expanded:
-            state.add_expanded(candidate, decay * candidate.score)
-        for question, candidates in asked.items():
-            for candidate in candidates:
-                state.add_asked(candidate, decay * candidate.score, question)
+        for question, candidates in found.items():
+            _record_search(question, candidates, decay, state)
         width = hop_width(self.query)
-        brought = dict.fromkeys(candidate.chunk_id for candidates in found for candidate in candidates[:width])
-        brought |= dict.fromkeys(chunk.chunk_id for chunk in linked if state.add_linked(chunk))
-        good = _good_sources(weights, state)
-        rare = await self._by_rare_words(good, state, db)
-        brought |= dict.fromkeys(link.chunk_id for link in rare if state.add_word_link(link, "rare"))
-        identified = await self._by_identifiers(good, state, db)
-        brought |= dict.fromkeys(link.chunk_id for link in identified if state.add_word_link(link, "identifier"))
+        brought = [candidate.chunk_id for candidates in found.values() for candidate in candidates[:width]]
+        brought += _record_links(linked, state)
         await self._read_lexemes(state, db)
         return state.bring(brought, hop)
 
-    async def _follow(
-        self, sources: Mapping[UUID, float], compared: set[UUID], state: HopState, db: Reading
-    ) -> list[LinkedChunk]:
-        text = state.first.parsed.text
-        request = LinkRequest(
-            self.query.user_id,
+    def _scope(self, sources: Sequence[LinkSource], found: Iterable[Sequence[Candidate]], state: HopState) -> LinkScope:
+        """What the links of the hop start from, compared with what its searches found."""
+        recalled = state.first.recalled
+        retrieved = {*state.chunks, *(candidate.chunk_id for candidates in found for candidate in candidates)}
+        return LinkScope(
             sources=sources,
-            keys=names.sequences(text),
-            heading_keys=headings.question_keys(text),
-            vector=state.first.request.vector,
-            compared=compared,
+            names=names.sequences(recalled.parsed.text),
+            headings=headings.question_keys(recalled.parsed.text),
+            words={term.lexeme: term.idf * term.idf if term.df else 0.0 for term in recalled.result.terms},
+            vector=recalled.request.vector,
+            corpus_chunks=recalled.result.corpus_chunks,
+            compared={chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)},
             filters=self.query.filters,
             exclude_chunk_ids=self.query.exclude_chunk_ids,
         )
-        return await links.follow(db, request)
-
-    async def _by_rare_words(self, good: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[WordLink]:
-        """The chunks that share a rare word with a good source; none if the question's own words are not known."""
-        if not (good and state.question_idf):
-            return []
-        request = RareWordRequest(
-            self.query.user_id,
-            sources=good,
-            skipped={chunk_id: identifiers.pieces(state.chunks[chunk_id].text) for chunk_id in good},
-            words={lexeme: idf * idf for lexeme, idf in state.question_idf.items()},
-            corpus_chunks=state.first.result.corpus_chunks,
-            vector=state.first.request.vector,
-            filters=self.query.filters,
-            exclude_chunk_ids=self.query.exclude_chunk_ids,
-        )
-        return await links.by_rare_words(db, request)
-
-    async def _by_identifiers(self, good: Mapping[UUID, float], state: HopState, db: Reading) -> Sequence[WordLink]:
-        """The chunks that contain an identifier of a good source that the question does not contain."""
-        found = _source_identifiers(good, state)
-        if not found:
-            return []
-        request = IdentifierRequest(
-            self.query.user_id,
-            found,
-            words=[term.lexeme for term in state.first.result.terms],
-            vector=state.first.request.vector,
-            filters=self.query.filters,
-            exclude_chunk_ids=self.query.exclude_chunk_ids,
-        )
-        return await links.by_identifiers(db, request)
 
     async def _read_lexemes(self, state: HopState, db: Reading) -> None:
         """Read which lexemes of the question the leading chunks contain, for their coverage."""
-        leading = merge.order(state.linked_scores(), state.brought)[: merge.COVERAGE_POOL]
+        leading = merge.order(_sums(state), state.brought)[: signal_sum.COVERAGE_POOL]
         lexemes = await chunks.matching_lexemes(db, leading, state.question_idf)
         for chunk_id, contained in lexemes.items():
             state.chunks[chunk_id].lexemes = contained
 
-    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
-        """The linked sums, each with what the chunk covers of the question beyond the chunks above it."""
+    def scores(self, state: HopState) -> HopScores:
+        """The sums of signals, each with what the chunk covers of the question beyond the chunks above it."""
         words, idf = state.question_lexemes, state.question_idf
-        limited = merge.with_limited_links(state.linked_scores(), words, idf)
-        return merge.with_coverage(limited, words, idf, state.brought)
+        limited = signal_sum.with_limit(_sums(state), words, idf)
+        covered = signal_sum.with_coverage(limited, words, idf, state.brought)
+        return HopScores(covered, largest=signal_sum.largest(with_questions=state.has_questions))
 
-    def best_score(self, state: HopState) -> float:
-        """The sum with every signal at its largest."""
-        return merge.MAX_LINKED_SCORE + (merge.WEIGHTS["asked"] if state.has_questions else 0.0)
+    def relevance(self, combined_score: float, best: float) -> float | None:
+        """What the sum shows."""
+        return relevance.over_hops(combined_score, best)
+
+
+async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
+    """What a search finds, with scores that tell the first hits apart: for questions those of the convex fusion."""
+    request = search.request if search.question is None else replace(search.request, fusion="convex")
+    return (await recall.hybrid(db, request)).candidates
+
+
+def _record_search(question: str | None, candidates: Iterable[Candidate], decay: float, state: HopState) -> None:
+    """Raise the signals of the chunks that a search has found, to their scores there."""
+    for candidate in candidates:
+        chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+        if question is None:
+            chunk.raise_signal("expanded", decay * candidate.score)
+        else:
+            chunk.add_link(ChunkLink("asked", question), decay * candidate.score)
+
+
+def _record_links(linked: Iterable[LinkedChunk], state: HopState) -> Iterator[UUID]:
+    """Record the chunks to which links lead and those that were compared; yields those of links with a weight."""
+    for one in linked:
+        chunk = state.chunk(one.chunk_id, one.document_id)
+        chunk.compare(one.similarity)
+        if one.link is not None and one.weight:
+            chunk.add_link(one.link, one.weight)
+            yield one.chunk_id
+
+
+def _sums(state: HopState) -> dict[UUID, Scored]:
+    return {chunk_id: signal_sum.of(chunk.signals) for chunk_id, chunk in state.chunks.items()}
+
+
+def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> list[LinkSource]:
+    """The chunks as sources of links, the one with the largest weight first."""
+    weights = {chunk_id: decay * _source_weight(state.chunks[chunk_id], state) for chunk_id in chunk_ids}
+    ordered = sorted(weights, key=lambda chunk_id: -weights[chunk_id])
+    leading = _leading(ordered, state)
+    found = _identifiers(leading, state)
+    return [
+        LinkSource(
+            chunk_id,
+            weights[chunk_id],
+            is_leading=chunk_id in leading,
+            identifiers=found.get(chunk_id, ()),
+            identifier_pieces=identifiers.pieces(state.chunks[chunk_id].text) if chunk_id in leading else "",
+        )
+        for chunk_id in ordered
+    ]
+
+
+def _source_weight(chunk: HopChunk, state: HopState) -> float:
+    """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its sum."""
+    request = state.first.recalled.request
+    if chunk.rrf_score is not None:
+        return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
+    return SOURCE_WEIGHT * min(1.0, signal_sum.of(chunk.signals).score / signal_sum.LARGEST_SUM)
+
+
+def _leading(chunk_ids: Sequence[UUID], state: HopState) -> list[UUID]:
+    """The chunks that are not far below the best one of hop 1."""
+    fused = {chunk_id: chunk.signals.get("fused", 0.0) for chunk_id, chunk in state.chunks.items()}
+    least = LEADING_SHARE * max(fused.values(), default=0.0)
+    return [chunk_id for chunk_id in chunk_ids if fused[chunk_id] >= least]
+
+
+def _identifiers(chunk_ids: Sequence[UUID], state: HopState) -> dict[UUID, list[SourceIdentifier]]:
+    """The first identifiers of the chunks that the question does not contain, each in the first chunk with it."""
+    known = {text.casefold() for text in identifiers.whole(state.first.recalled.parsed.text)}
+    found: dict[str, tuple[UUID, str]] = {}
+    for chunk_id in chunk_ids:
+        for text in identifiers.whole(state.chunks[chunk_id].text):
+            if text.casefold() not in known:
+                found.setdefault(text.casefold(), (chunk_id, text))
+    by_chunk: dict[UUID, list[SourceIdentifier]] = {}
+    for chunk_id, text in list(found.values())[:MAX_IDENTIFIERS]:
+        by_chunk.setdefault(chunk_id, []).append(SourceIdentifier(text, understanding.index_text(text)))
+    return by_chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Classic:
+class ClassicStrategy:
     """Searches again with the added terms, and scores by RRF with a bonus for hop 1 and for single documents."""
 
     query: Query
@@ -215,64 +261,37 @@ class Classic:
         excluded = (*self.query.exclude_chunk_ids, *state.brought)
         return replace(request, limit=hop_width(self.query), exclude_chunk_ids=excluded)
 
-    async def collect(
-        self, hop: int, searches: HopSearches, sources: Sequence[UUID], state: HopState, db: Reading
+    async def retrieve(
+        self, hop: int, searches: Sequence[HopSearch], sources: Sequence[UUID], state: HopState, db: Reading
     ) -> list[UUID]:
-        """Add what the searches find; a chunk that hop 1 only compared takes its scores from here.
+        """Add what the searches find; a chunk that hop 1 only compared takes its text and scores from here.
 
         A chunk that several of them find keeps its scores from the first.
         """
-        requests = [*([searches.expanded] if searches.expanded else []), *searches.asked.values()]
         found: dict[UUID, Candidate] = {}
-        for request in requests:
-            for candidate in (await recall.hybrid(db, request)).candidates:
+        for search in searches:
+            for candidate in (await recall.hybrid(db, search.request)).candidates:
                 found.setdefault(candidate.chunk_id, candidate)
-        chunk_ids = list(found)
-        read = await chunks.by_id(db, chunk_ids, vector=state.first.request.vector)
+        read = await chunks.by_id(db, list(found), vector=state.first.recalled.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
-            state.replace(candidate, similarity=similarity)
-        return state.bring(chunk_ids, hop)
+            chunk = state.chunk(candidate.chunk_id, candidate.document_id)
+            chunk.candidate, chunk.rrf_score = candidate, candidate.rrf_score or 0.0
+            if chunk.similarity is None:
+                chunk.similarity = similarity
+        return state.bring(found, hop)
 
-    def scores(self, state: HopState) -> Mapping[UUID, Scored]:
-        """RRF within the chunk's own hop, with the bonuses."""
-        return merge.classic(
+    def scores(self, state: HopState) -> HopScores:
+        """RRF within the chunk's own hop, with the bonuses; largest for the first in both legs of hop 1 with both."""
+        hits = (
             HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_score or 0.0)
             for chunk in state.chunks.values()
             if chunk.hop is not None
         )
+        request = state.first.recalled.request
+        first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
+        return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
 
-    def best_score(self, state: HopState) -> float:
-        """First in both legs of hop 1, with both bonuses."""
-        request = state.first.request
-        return merge.max_classic((request.weights.vector + request.weights.text) / (request.k + 1))
-
-
-def _source_weight(chunk: HopChunk, state: HopState) -> float:
-    """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its linked score."""
-    request = state.first.request
-    if chunk.rrf_score is not None:
-        return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
-    return SOURCE_WEIGHT * min(1.0, merge.linked(chunk.signals).score / merge.MAX_SUM)
-
-
-def _good_sources(sources: Mapping[UUID, float], state: HopState) -> dict[UUID, float]:
-    """The sources that are not far below the best chunk of hop 1."""
-    best = max((chunk.signals.get("fused", 0.0) for chunk in state.chunks.values()), default=0.0)
-    return {
-        chunk_id: weight
-        for chunk_id, weight in sources.items()
-        if state.chunks[chunk_id].signals.get("fused", 0.0) >= RARE_FLOOR * best
-    }
-
-
-def _source_identifiers(sources: Mapping[UUID, float], state: HopState) -> list[SourceIdentifier]:
-    """The identifiers of the sources that the question does not contain, each in the best source that contains it."""
-    asked = {text.casefold() for text in identifiers.whole(state.first.parsed.text)}
-    found: dict[str, SourceIdentifier] = {}
-    for chunk_id, weight in sorted(sources.items(), key=lambda source: -source[1]):
-        for text in identifiers.whole(state.chunks[chunk_id].text):
-            if text.casefold() not in asked:
-                indexed = understanding.index_text(text)
-                found.setdefault(text.casefold(), SourceIdentifier(text, indexed, chunk_id, weight))
-    return list(found.values())[:MAX_IDENTIFIERS]
+    def relevance(self, combined_score: float, best: float) -> float | None:
+        """None: the score says nothing of it."""
+        return None

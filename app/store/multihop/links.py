@@ -1,6 +1,7 @@
-"""Finds chunks linked by names, rare words or identifiers to source chunks or to a query.
+"""Finds the chunks to which links lead, by the statements in the table of signals, and the names in chunks.
 
-Runs `links.sql`, `rare_words.sql`, `shared_identifiers.sql` and `names_of_chunks.sql`.
+A statement declares those of `binds` that it uses, and has these columns: chunk_id, document_id, similarity (null
+without a vector), weight (null without a link), signal, name, source_chunk_id, chunks, steps, heading.
 """
 
 from __future__ import annotations
@@ -9,105 +10,118 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from app.shapes import ChunkName, IdentifierRequest, LinkedChunk, LinkRequest, RareWordRequest, WordLink
+from app.shapes import ChunkLink, ChunkName, LinkedChunk, LinkScope, LinkSource, signals
 from app.store.connection import row_records, sql, vectors
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
 
 MAX_SOURCES = 10
 MAX_NAMES = 12
-MIN_CHUNKS, MAX_CHUNKS = 2, 50
+MIN_CHUNKS, MAX_CHUNKS = signals.MIN_CHUNKS, 50
 """Number of chunks with a shared name, a rare word or an identifier: one links nothing, more are not specific."""
-MAX_COMPARED, MAX_RARE_CHUNKS = 400, 60
+MAX_COMPARED, MAX_LINKED = 400, 60
 """Pairs of a chunk and a source, or of a chunk and an identifier, that are compared, and chunks that are returned."""
 MAX_COUNTED = 2_000
 """Chunks up to which a name's mentions are counted; its weight is negligible beyond."""
 MAX_SECTIONS = 3
 """Sections up to which a heading is treated as a name; one over more ("Members", "Next steps") is ignored."""
-SECOND_STEPS, SECOND_WEIGHT = 5, 0.5
+MAX_NAMED, MAX_NAMED_OF_ONE = 50, 3
+"""Chunks that the query names, and those of one document or section, the most similar to the query."""
+SECOND_SOURCES, SECOND_STEP = 5, 0.5
+"""Linked chunks from which the second step starts, and its factor."""
+UNKNOWN_SIMILARITY = 0.5
+"""Assumed similarity to the query of a chunk that cannot be compared with it."""
+SIMILARITY_OFFSET = 0.5
+"""Added to similarities where the second step chooses its sources by weight and similarity."""
+NAMES = ("named_chunks", "link_sources", "title_links", "shared_names", "result_links", "links")
+"""The files of the statement that follows names: its CTEs in their order, and its own."""
+_COMPOSED = {NAMES[-1]: NAMES}
+_STARTS = frozenset({"leading_chunk_ids", "words", "identifiers"})
+"""Binds without whose values a statement that has them finds nothing."""
 
 
-async def follow(db: Reading, request: LinkRequest) -> list[LinkedChunk]:
-    """The chunks linked by names in the source chunks and in the query, with their similarity to the query vector."""
-    rows = await db.execute(sql.statement("links", *filters.parts(request.filters)), binds(request))
-    return row_records.of(LinkedChunk, rows.all())
+async def follow(db: Reading, scope: LinkScope) -> list[LinkedChunk]:
+    """The chunks to which links lead, once for each signal, and the compared chunks."""
+    values, parts = binds(db.user_id, scope), filters.parts(scope.filters)
+    found: list[LinkedChunk] = []
+    for files in (_COMPOSED.get(name, name) for name in signals.STATEMENTS):
+        if all(values[bind] for bind in _STARTS & sql.load(files).binds.keys()):
+            found += map(_linked, await db.execute(sql.statement(files, *parts), values))
+    return found
 
 
-def binds(request: LinkRequest) -> dict[str, Any]:
-    """The binds of `links.sql`."""
-    keys = list(request.keys)
+def _linked(row: Sequence[Any]) -> LinkedChunk:
+    chunk_id, document_id, similarity, weight, *link = row
+    return LinkedChunk(chunk_id, document_id, similarity, weight, None if weight is None else ChunkLink(*link))
+
+
+def binds(user_id: str, scope: LinkScope) -> dict[str, Any]:
+    """The binds of the statements that follow links; each declares those that it uses."""
     return {
-        "user_id": request.user_id,
-        "source_chunk_ids": list(request.sources),
-        "weights": list(request.sources.values()),
-        "also_ids": list(request.compared),
+        "user_id": user_id,
+        **_sources(scope.sources),
+        **_leading_sources([source for source in scope.sources if source.is_leading]),
+        **_query(scope),
+        **_limits(scope.corpus_chunks),
+        "exclude_chunk_ids": list(scope.exclude_chunk_ids),
+        **filters.binds(scope.filters),
+    }
+
+
+def _sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
+    return {
+        "source_chunk_ids": [source.chunk_id for source in sources],
+        "source_weights": [source.weight for source in sources],
+    }
+
+
+def _leading_sources(sources: Sequence[LinkSource]) -> dict[str, Any]:
+    """The sources from which rare words and identifiers start, and these identifiers."""
+    pairs = [(source, identifier) for source in sources for identifier in source.identifiers]
+    return {
+        "leading_chunk_ids": [source.chunk_id for source in sources],
+        "leading_weights": [source.weight for source in sources],
+        "skipped": [source.identifier_pieces for source in sources],
+        "identifiers": [identifier.text for _source, identifier in pairs],
+        "folded": [identifier.indexed.folded for _source, identifier in pairs],
+        "plain": [identifier.indexed.plain for _source, identifier in pairs],
+        "identifier_chunk_ids": [source.chunk_id for source, _identifier in pairs],
+        "identifier_weights": [source.weight for source, _identifier in pairs],
+    }
+
+
+def _query(scope: LinkScope) -> dict[str, Any]:
+    """The names and words of the query, and what chunks are compared with."""
+    keys = list(scope.names)
+    return {
         "keys": [key.encode() for key in keys],
-        "heading": [key in request.heading_keys for key in keys],
-        "embedding": None if request.vector is None else vectors.as_text(request.vector),
+        "heading": [key in scope.headings for key in keys],
+        "words": list(scope.words),
+        "word_weights": list(scope.words.values()),
+        "corpus": scope.corpus_chunks,
+        "embedding": None if scope.vector is None else vectors.as_text(scope.vector),
+        "compared_ids": list(scope.compared),
+    }
+
+
+def _limits(corpus_chunks: int) -> dict[str, Any]:
+    return {
         "most_sources": MAX_SOURCES,
         "most_names": MAX_NAMES,
-        "rarest": MIN_CHUNKS,
-        "commonest": MAX_CHUNKS,
-        "counted": MAX_COUNTED,
+        "most_named": MAX_NAMED,
+        "most_named_of_one": MAX_NAMED_OF_ONE,
         "most_sections": MAX_SECTIONS,
-        "second_steps": SECOND_STEPS,
-        "second_weight": SECOND_WEIGHT,
-        "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        **filters.binds(request.filters),
-    }
-
-
-async def by_rare_words(db: Reading, request: RareWordRequest) -> list[WordLink]:
-    """The chunks that share a rare word with the sources, with their similarity to the query vector."""
-    rows = await db.execute(sql.statement("rare_words", *filters.parts(request.filters)), rare_binds(request))
-    return row_records.of(WordLink, rows.all())
-
-
-def rare_binds(request: RareWordRequest) -> dict[str, Any]:
-    """The binds of `rare_words.sql`."""
-    return {
-        "user_id": request.user_id,
-        "source_chunk_ids": list(request.sources),
-        "weights": list(request.sources.values()),
-        "skipped": [request.skipped.get(chunk_id, "") for chunk_id in request.sources],
-        "words": list(request.words),
-        "word_weights": list(request.words.values()),
-        "corpus": request.corpus_chunks,
-        "rarest": MIN_CHUNKS,
-        "commonest": _most_chunks_of_rare_word(request.corpus_chunks),
-        "most_compared": MAX_COMPARED,
-        "most_chunks": MAX_RARE_CHUNKS,
-        "embedding": None if request.vector is None else vectors.as_text(request.vector),
-        "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        **filters.binds(request.filters),
-    }
-
-
-async def by_identifiers(db: Reading, request: IdentifierRequest) -> list[WordLink]:
-    """The chunks that contain an identifier of a source, with their similarity to the query vector."""
-    rows = await db.execute(
-        sql.statement("shared_identifiers", *filters.parts(request.filters)), identifier_binds(request)
-    )
-    return row_records.of(WordLink, rows.all())
-
-
-def identifier_binds(request: IdentifierRequest) -> dict[str, Any]:
-    """The binds of `shared_identifiers.sql`."""
-    return {
-        "user_id": request.user_id,
-        "identifiers": [each.text for each in request.identifiers],
-        "folded": [each.indexed.folded for each in request.identifiers],
-        "plain": [each.indexed.plain for each in request.identifiers],
-        "source_chunk_ids": [each.source for each in request.identifiers],
-        "weights": [each.weight for each in request.identifiers],
-        "words": list(request.words),
+        "counted": MAX_COUNTED,
         "rarest": MIN_CHUNKS,
         "commonest": MAX_CHUNKS,
+        "commonest_word": _most_chunks_of_rare_word(corpus_chunks),
         "most_compared": MAX_COMPARED,
-        "most_chunks": MAX_RARE_CHUNKS,
-        "embedding": None if request.vector is None else vectors.as_text(request.vector),
-        "exclude_chunk_ids": list(request.exclude_chunk_ids),
-        **filters.binds(request.filters),
+        "most_chunks": MAX_LINKED,
+        "first_step": signals.FIRST_STEP,
+        "second_step": SECOND_STEP,
+        "second_sources": SECOND_SOURCES,
+        "similarity_offset": SIMILARITY_OFFSET,
+        "unknown_similarity": UNKNOWN_SIMILARITY,
     }
 
 
@@ -118,6 +132,6 @@ def _most_chunks_of_rare_word(corpus_chunks: int) -> int:
 
 async def names(db: Reading, chunk_ids: Sequence[UUID]) -> list[ChunkName]:
     """The names in the chunks, with the number of chunks that contain each."""
-    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
-    rows = await db.execute(sql.statement("names_of_chunks"), binds)
+    values = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), "counted": MAX_COUNTED}
+    rows = await db.execute(sql.statement("names_of_chunks"), values)
     return row_records.of(ChunkName, rows.all())

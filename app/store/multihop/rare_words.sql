@@ -1,24 +1,23 @@
 -- Finds chunks that share a rare word with a source chunk and contain words of the query that the source lacks, with
 -- their similarity to the query vector.
 --
--- A rare word is a lexeme in :rarest to :commonest chunks without digits and punctuation, of at least three letters or
+-- A rare word is a lexeme in :rarest to :commonest_word chunks without digits and punctuation, of at least three letters or
 -- two characters of other scripts, neither a word of the query nor a lexeme of the source's :skipped text. A chunk and a
 -- source have the weight w * idf / ln N * o / r: w is the source's weight, idf (BM25's, over N chunks) that of the rarest
 -- word that they share, r the weight of all words of the query that the source lacks, and o that of those among them
 -- that the chunk contains. A chunk has the weight of its best source. Only the :most_compared pairs of a chunk and a
 -- source with the rarest words are compared with the query, and only the :most_chunks best chunks are returned.
--- Columns: chunk_id, document_id, similarity (null without a vector), weight, word (the lexeme), chunks (that contain it),
---   source (the source's chunk_id).
+-- Columns: those of `links.py`, one row a chunk; the name is the lexeme.
 -- part filtered  filters on documents
 -- :user_id text  owner of the rows
--- :source_chunk_ids uuid[]  ids of the source chunks
--- :weights float8[]  weights of the source chunks, 0 to 1
+-- :leading_chunk_ids uuid[]  ids of the source chunks
+-- :leading_weights float8[]  weights of the source chunks, 0 to 1
 -- :skipped text[]  for each source, indexed text whose words are skipped there
 -- :words text[]  lexemes of the query
--- :word_weights float8[]  their weights
+-- :word_weights float8[]  their weights, 0 for one that no chunk contains
 -- :corpus float8  number of the user's chunks
 -- :rarest bigint  minimum number of chunks that contain a rare word
--- :commonest bigint  maximum number of chunks that contain a rare word
+-- :commonest_word bigint  maximum number of chunks that contain a rare word
 -- :most_compared bigint  maximum number of pairs that are compared
 -- :most_chunks bigint  maximum number of chunks
 -- :embedding text::vector  query vector; null: none
@@ -28,7 +27,7 @@ WITH query_vector AS MATERIALIZED (
 ),
 sources AS MATERIALIZED (
     SELECT s.chunk_no, s.chunk_id, g.weight, s.lexemes, s.skipped, m.lacked, m.lacked_weights, m.lacking, m.any_lacked
-    FROM unnest(:source_chunk_ids, :weights, :skipped) AS g (chunk_id, weight, skipped)
+    FROM unnest(:leading_chunk_ids, :leading_weights, :skipped) AS g (chunk_id, weight, skipped)
     CROSS JOIN LATERAL (
         SELECT o.chunk_no, o.chunk_id, tsvector_to_array(o.tsv) AS lexemes,
                tsvector_to_array(to_tsvector(CAST(o.config AS regconfig), g.skipped)) AS skipped
@@ -49,7 +48,7 @@ rare_words AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(s.lexemes) AS t (lexeme)
     CROSS JOIN LATERAL (
         SELECT o.df FROM stepwell.lexemes AS o
-        WHERE o.user_id = :user_id AND o.lexeme = t.lexeme AND o.df BETWEEN :rarest AND :commonest LIMIT 1
+        WHERE o.user_id = :user_id AND o.lexeme = t.lexeme AND o.df BETWEEN :rarest AND :commonest_word LIMIT 1
     ) AS l
     WHERE t.lexeme !~ '[-0-9_./@:]' AND char_length(t.lexeme) > 1 AND octet_length(t.lexeme) > 2
       AND NOT t.lexeme = ANY (:words) AND NOT t.lexeme = ANY (s.skipped)
@@ -81,7 +80,8 @@ linked AS MATERIALIZED (
 -- end
     ORDER BY p.chunk_no, p.weight * c.covered / s.lacking DESC, p.lexeme, s.chunk_no
 )
-SELECT c.chunk_id, c.document_id, v.similarity, c.weight, c.lexeme AS word, CAST(c.chunks AS integer) AS chunks, c.source
+SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'rare' AS signal, c.lexeme AS name, c.source AS source_chunk_id,
+       CAST(c.chunks AS integer) AS chunks, 1 AS steps, false AS heading
 FROM (SELECT l.* FROM linked AS l ORDER BY l.weight DESC, l.chunk_no LIMIT :most_chunks) AS c
 CROSS JOIN LATERAL (
     {{similarity_to_query c}}

@@ -5,15 +5,14 @@
 -- weight is w / n: w is the source's weight, and n the number of documents to which the other chunks with the identifier
 -- belong. A chunk has the weight of its best identifier. Candidates are the postings of an identifier's rarest lexeme;
 -- identifiers with fewer of them go first, and :most_compared candidates are read.
--- Columns: chunk_id, document_id, similarity (null without a vector), weight, word (as given), chunks (that contain it),
---   source (the source's chunk_id).
+-- Columns: those of `links.py`, one row a chunk; the name is the identifier as given.
 -- part filtered  filters on documents
 -- :user_id text  owner of the rows
 -- :identifiers text[]  identifiers of the sources
 -- :folded text[]  each as indexed, accents folded
 -- :plain text[]  each as indexed, accents kept
--- :source_chunk_ids uuid[]  the chunk that contains each
--- :weights float8[]  the weight of that chunk, 0 to 1
+-- :identifier_chunk_ids uuid[]  the chunk that contains each
+-- :identifier_weights float8[]  the weight of that chunk, 0 to 1
 -- :words text[]  lexemes of the query
 -- :rarest bigint  minimum number of chunks that contain an identifier
 -- :commonest bigint  maximum number of chunks that contain an identifier
@@ -26,7 +25,7 @@ WITH query_vector AS MATERIALIZED (
 ),
 analysed AS MATERIALIZED (
     SELECT g.word, g.place, g.weight, s.chunk_no, s.chunk_id, q.query, l.lexeme, l.df
-    FROM unnest(:identifiers, :folded, :plain, :source_chunk_ids, :weights)
+    FROM unnest(:identifiers, :folded, :plain, :identifier_chunk_ids, :identifier_weights)
         WITH ORDINALITY AS g (word, folded, plain, chunk_id, weight, place)
     CROSS JOIN LATERAL (
         SELECT o.chunk_no, o.chunk_id, CAST(o.config AS regconfig) AS config,
@@ -78,7 +77,8 @@ linked AS MATERIALIZED (
 -- end
     ORDER BY m.chunk_no, m.weight / s.documents DESC, m.place
 )
-SELECT c.chunk_id, c.document_id, v.similarity, c.weight, c.word, CAST(c.chunks AS integer) AS chunks, c.source
+SELECT c.chunk_id, c.document_id, v.similarity, c.weight, 'identifier' AS signal, c.word AS name, c.source AS source_chunk_id,
+       CAST(c.chunks AS integer) AS chunks, 1 AS steps, false AS heading
 FROM (SELECT l.* FROM linked AS l ORDER BY l.weight DESC, l.chunk_no LIMIT :most_chunks) AS c
 CROSS JOIN LATERAL (
     {{similarity_to_query c}}

@@ -1,6 +1,7 @@
 // Turns the explain of a hit into components that add up to its score, and draws them as stacked bars.
 
 import { el, extent } from "./dom.js";
+import { SIGNALS } from "./signals.js";
 
 const LEGS = { vector: "Vector leg", text: "Text leg" };
 const STEPS = {
@@ -12,19 +13,11 @@ const STEPS = {
   cap: ["Cap", () => "a score is at most 1"],
 };
 const PARTS = {
-  fused: "Both legs",
-  cos: "Cosine to the query",
-  linked: "Linked by a name",
-  shared: "Shares a name",
-  named: "Named in the query",
-  expanded: "Expanded terms",
-  asked: "Model's question",
-  rare: "Shares a rare word",
-  identifier: "Shares an identifier",
-  covers: "Words of the query",
-  rrf: "Reciprocal ranks",
-  hop_1: "First hop",
-  single_document: "Only one of its document",
+  ...SIGNALS,
+  covers: "words of the query",
+  rrf: "reciprocal ranks",
+  hop_1: "first hop",
+  single_document: "only one of its document",
 };
 
 /** The components of a score in order, each with its name, how it came about, and its signed value. */
@@ -65,7 +58,7 @@ function ofSearch(explain) {
 
 function ofHops(explain) {
   const parts = Object.entries(explain.parts).map(([name, value]) => ({
-    name: PARTS[name] ?? name,
+    name: capitalised(PARTS[name] ?? name),
     how: `${number(value)} of ${number(explain.best)}`,
     value: value / explain.best,
     kind: name === "fused" || name === "cos" ? "vector" : "text",
@@ -99,6 +92,10 @@ function order(explain) {
 function ends(parts) {
   let sum = 0;
   return parts.map((part) => (sum += part.value));
+}
+
+function capitalised(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function number(value) {

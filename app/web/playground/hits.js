@@ -2,17 +2,8 @@
 
 import { el, extent } from "./dom.js";
 import { scoreBars } from "./explain.js";
+import { HEADINGS, SIGNALS } from "./signals.js";
 import { marked } from "./snippets.js";
-
-const LINKS = {
-  linked: "named there",
-  shared: "shares the name",
-  named: "named in the question",
-  expanded: "expanded terms",
-  asked: "a question of the language model",
-  rare: "shares the rare word",
-  identifier: "shares the identifier",
-};
 
 /** The card of the hit at a place, from 1. */
 export function hitCard(hit, place, answer) {
@@ -69,7 +60,8 @@ function route(hit, answer) {
   if (!hit.via) return null;
   const source = answer.results.find((other) => other.chunk_id === hit.via.source_chunk_id);
   const from = source ? [" in ", el("cite", {}, source.title)] : [];
-  return el("p", { class: "route" }, "reached by ", el("strong", {}, hit.via.name), from, ` (${LINKS[hit.via.kind] ?? hit.via.kind})`);
+  const label = (hit.via.heading && HEADINGS[hit.via.kind]) || SIGNALS[hit.via.kind];
+  return el("p", { class: "route" }, "reached by ", el("strong", {}, hit.via.name), from, ` (${label})`);
 }
 
 function badges(hit, answer) {

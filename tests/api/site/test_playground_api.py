@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import get_args
 
@@ -11,8 +12,8 @@ from example_app import assert_problem
 
 from app import shapes
 from app.api.site import playground
-from app.ranking import merge
 from app.samples import QUESTIONS
+from app.shapes import signals
 
 HTML = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
@@ -62,8 +63,10 @@ async def test_every_file_that_the_page_and_its_modules_name_is_served() -> None
     for module in playground.PAGES.glob("*.js"):
         named |= {f"playground/assets/{name}" for name in re.findall(r'from "\./([^"]+)"', module.read_text())}
     for path in named:
-        assert (await _get(f"/{path}")).headers["cache-control"] == "no-cache", path
-    assert {path.rpartition("/")[2] for path in named} == {p.name for p in playground.PAGES.iterdir()} - {"index.html"}
+        headers = (await _get(f"/{path}")).headers
+        assert (headers["cache-control"], headers["x-content-type-options"]) == ("no-cache", "nosniff"), path
+    files = {path.name for path in playground.PAGES.iterdir()} - {"index.html"}
+    assert {path.rpartition("/")[2] for path in named} == {*files, "signals.js"}
     assert_problem(await _get("/playground/assets/../../../errors.py"), 404, "not_found")
 
 
@@ -79,11 +82,18 @@ def test_the_files_hold_no_inline_script_no_html_from_strings_and_no_other_origi
             assert not re.search(r"<script[^>]*>[^<]|\son\w+=|\sstyle=|<style", text)
 
 
+async def test_a_module_of_the_page_has_the_label_of_every_signal() -> None:
+    response = await _get("/playground/assets/signals.js")
+    assert response.headers["content-type"] == "text/javascript; charset=utf-8"
+    tables = dict(re.findall(r"^export const (\w+) = (.+);$", response.text, re.MULTILINE))
+    assert json.loads(tables["SIGNALS"]) == {signal.name: signal.label for signal in signals.SIGNALS}
+    assert json.loads(tables["HEADINGS"]) == {"linked": "heading"}
+
+
 @pytest.mark.parametrize(
     ("module", "table", "names"),
     [
-        ("hits.js", "LINKS", get_args(shapes.LinkKind)),
-        ("explain.js", "PARTS", (*merge.WEIGHTS, "covers", "rrf", "hop_1", "single_document")),
+        ("explain.js", "PARTS", ("covers", "rrf", "hop_1", "single_document")),
         ("snippets.js", "TITLES", get_args(shapes.MatchKind)),
         ("summaries.js", "DEGRADED", get_args(shapes.Degraded)),
         ("summaries.js", "REASONS", get_args(shapes.DepthReason)),

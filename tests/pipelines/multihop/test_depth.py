@@ -50,12 +50,12 @@ async def test_auto_follows_links_with_one_embedding_and_thorough_searches_for_t
     for answer, terms in ((auto, False), (thorough, True)):
         assert answer.depth == "thorough"
         assert ("director", 2) in [(hit.candidate.uri, hit.hop) for hit in answer.hits]
-        assert bool((answer.hops or ())[1].expanded_terms) == terms
+        assert bool((answer.hops or ())[1].terms) == terms
 
 
 async def test_auto_asks_a_configured_language_model(film: Tenant) -> None:
     answer = await _ask(film, "auto", llm=Model())
-    assert (answer.hops or ())[1].extractor == "llm"
+    assert (answer.hops or ())[1].term_method == "llm"
 
 
 @pytest.mark.parametrize("text", [QUESTION, QUESTION.lower(), "where was that director born?"])

@@ -13,7 +13,7 @@ from app.pipelines.entities import entities
 from app.pipelines.linking import name_links
 from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.shapes import Answer, Filters, LinkedChunk, LinkRequest, Query
+from app.shapes import Answer, Filters, LinkedChunk, LinkScope, LinkSource, Query
 from app.store.multihop import links
 from app.text.names import headings, names
 
@@ -51,19 +51,22 @@ FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_
 class Shelf(Tenant):
     """A user whose sections are a chunk each."""
 
-    async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, LinkedChunk]:
-        """Where the names in the chunk at `source` lead ("uri/heading"), by such places."""
+    async def led(self, owner: Any, source: str, question: str = "", **given: Any) -> dict[str, dict[str, LinkedChunk]]:
+        """Where titles and headings in the chunk at `source` lead ("uri/heading"), by such places and by signal."""
         places = {row["chunk_id"]: row["place"] for row in await owner.fetch(_CHUNKS, self.user_id)}
         async with self.db.reading(self.user_id) as reading:
-            request = LinkRequest(
-                self.user_id,
-                sources={chunk_id: 1.0 for chunk_id, place in places.items() if place == source},
-                keys=names.sequences(question),
-                heading_keys=headings.question_keys(question),
+            scope = LinkScope(
+                sources=[LinkSource(chunk_id, 1.0) for chunk_id, place in places.items() if place == source],
+                names=names.sequences(question),
+                headings=headings.question_keys(question),
                 **given,
             )
-            found = await links.follow(reading, request)
-        return {places[led.chunk_id]: led for led in found if led.linked or led.named_name}
+            found = await links.follow(reading, scope)
+        by_place: dict[str, dict[str, LinkedChunk]] = {}
+        for led in found:
+            if led.link and led.link.signal in ("linked", "named"):
+                by_place.setdefault(places[led.chunk_id], {})[led.link.signal] = led
+        return by_place
 
 
 @pytest.fixture
@@ -87,7 +90,7 @@ async def test_a_chunk_that_names_a_section_links_to_it(shelf: Shelf) -> None:
     assert "Otto Falk" not in led, "a heading is not the name of the whole document"
     found = led["Ilse Brandt"]
     assert found.via is not None
-    assert (found.hop, found.via.name, found.via.kind, found.via.steps) == (2, "Ilse Brandt", "linked", 1)
+    assert (found.hop, found.via.name, found.via.signal, found.via.steps) == (2, "Ilse Brandt", "linked", 1)
     assert (found.via.heading, found.via.source_chunk_id) == (True, source.candidate.chunk_id)
     assert found.explain is not None
     assert found.explain["heading"] == "Ilse Brandt"
@@ -97,20 +100,21 @@ async def test_a_section_links_to_others_of_its_document_but_not_to_itself(shelf
     await shelf.add(ALMANAC.replace("her youth", "the youth of Ilse Brandt"), "almanac")
     led = await shelf.led(owner, "almanac/Ilse Brandt")
     assert set(led) == {"almanac/Lundby"}
-    assert (led["almanac/Lundby"].linked_heading, led["almanac/Lundby"].linked_steps) == (True, 1)
+    link = led["almanac/Lundby"]["linked"].link
+    assert (link.heading, link.steps) == (True, 1)
     await shelf.add(FILM, "film")
     led = await shelf.led(owner, "film")
-    assert led["almanac/Ilse Brandt"].linked == pytest.approx(2 / (1 + log(1 + 2)))
-    town = led["almanac/Lundby"]
-    assert (town.linked_name, town.linked_heading, town.linked_steps) == ("Lundby", True, 2)
+    assert led["almanac/Ilse Brandt"]["linked"].weight == pytest.approx(2 / (1 + log(1 + 2)))
+    town = led["almanac/Lundby"]["linked"].link
+    assert (town.name, town.heading, town.steps) == ("Lundby", True, 2)
 
 
 async def test_a_chunk_that_a_question_names_twice_is_returned_once(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC.replace("Trained", "### Young Ilse Brandt\n\nTrained"), "almanac")
     async with shelf.db.reading(shelf.user_id) as reading:
         keys = headings.question_keys("who was young ilse brandt?")
-        found = await links.follow(reading, LinkRequest(shelf.user_id, keys=keys, heading_keys=keys))
-    named = [led.chunk_id for led in found if led.named_name]
+        found = await links.follow(reading, LinkScope(names=keys, headings=keys))
+    named = [led.chunk_id for led in found if led.link and led.link.signal == "named"]
     assert named
     assert len(named) == len(set(named))
 
@@ -128,14 +132,14 @@ async def test_a_chunk_of_several_sections_is_linked_by_each_of_their_names(shel
     await shelf.add(ALMANAC, "almanac")
     for source, name in (("film", "Ilse Brandt"), ("friend", "Otto Falk")):
         (found,) = (await shelf.led(owner, source)).values()
-        assert (found.linked_name, found.linked_heading) == (name, True)
+        assert (found["linked"].link.name, found["linked"].link.heading) == (name, True)
 
 
 async def test_a_section_named_in_the_question_is_a_source_of_links(shelf: Shelf, owner: Any) -> None:
     await shelf.add(ALMANAC, "almanac")
     led = await shelf.led(owner, "", "what became of ilse brandt?")
-    assert led["almanac/Ilse Brandt"].named_name == "Ilse Brandt"
-    assert led["almanac/Lundby"].linked == pytest.approx(WHOLE)
+    assert led["almanac/Ilse Brandt"]["named"].link.name == "Ilse Brandt"
+    assert led["almanac/Lundby"]["linked"].weight == pytest.approx(WHOLE)
     assert "almanac/Lundby" not in await shelf.led(owner, "", "what became of lundby?"), "a lone word has to be large"
     await shelf.add(ALMANAC, "copy")
     assert await shelf.led(owner, "", "what became of ilse brandt?") == {}, "a name in a question means one section"
@@ -185,7 +189,7 @@ async def test_a_heading_of_a_few_sections_shares_its_weight_and_one_of_many_is_
         led = await shelf.led(owner, "film")
         few = count <= links.MAX_SECTIONS
         assert set(led) == ({f"plan{n}/Next Steps" for n in range(1, count + 1)} if few else set())
-        assert [found.linked for found in led.values()] == pytest.approx([WHOLE / count] * len(led))
+        assert [found["linked"].weight for found in led.values()] == pytest.approx([WHOLE / count] * len(led))
 
 
 async def test_headings_that_every_document_has_are_ignored(shelf: Shelf, owner: Any) -> None:

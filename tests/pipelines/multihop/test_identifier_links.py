@@ -37,7 +37,7 @@ async def test_an_identifier_in_any_case_links_a_passage_without_a_word_of_the_q
     assert best["answer"].explain is not None
     assert best["answer"].explain["signals"]["identifier"] == pytest.approx(0.5, abs=0.1)
     via = best["answer"].via
-    assert via is None or (via.kind, via.name, via.chunks) == ("identifier", identifier, 2)
+    assert via is None or (via.signal, via.name, via.chunks) == ("identifier", identifier, 2)
 
 
 @pytest.mark.parametrize("question", ["which firm makes cells of type KX-207B?", "cells that swelled"])

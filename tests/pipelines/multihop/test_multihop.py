@@ -79,7 +79,7 @@ FLAT = Guidance("off", boost=False)
 
 
 async def _ask(tenant: Tenant, text: str = QUESTION, *, llm: Any = None, budget: Any = None, **given: Any) -> Answer:
-    hops = {name: given.pop(name) for name in ("max_hops", "extractor", "merge") if name in given}
+    hops = {name: given.pop(name) for name in ("max_hops", "term_method", "merge") if name in given}
     question = multihop.MultihopQuery(Query(tenant.user_id, text, **{"guidance": FLAT, **given}), **hops)
     return await multihop.run(question, tenant.services(budget=budget or Budget(), llm=llm))
 
@@ -92,18 +92,18 @@ async def test_a_title_mentioned_in_a_chunk_links_to_its_document(library: Tenan
     film, director = (next(h for h in answer.hits if h.candidate.uri == uri) for uri in ("film", "director"))
     assert (film.hop, film.via, director.hop) == (1, None, 2)
     assert director.via is not None
-    assert (director.via.name, director.via.kind) == ("Ilse Brandt", "linked")
+    assert (director.via.name, director.via.signal) == ("Ilse Brandt", "linked")
     assert director.via.source_chunk_id == film.candidate.chunk_id
     assert answer.search_mode == "multihop"
 
 
 async def test_hops_report_queries_terms_and_numbers_of_new_chunks(library: Tenant) -> None:
-    answer = await _ask(library, extractor="entities")
+    answer = await _ask(library, term_method="entities")
     first, second = answer.hops or ()
     assert (first.hop, first.query, first.result_count) == (1, QUESTION, 5)
-    assert (second.hop, second.extractor) == (2, "entities")
-    assert "Ilse Brandt" in second.expanded_terms
-    assert second.query == " ".join((QUESTION, *second.expanded_terms))
+    assert (second.hop, second.term_method) == (2, "entities")
+    assert "Ilse Brandt" in second.terms
+    assert second.query == " ".join((QUESTION, *second.terms))
     assert second.result_count >= 1
     assert answer.total_results == first.result_count + second.result_count
 
@@ -142,7 +142,7 @@ async def test_hops_continue_while_they_find_new_chunks(tenant: Tenant) -> None:
         assert {"film", "director", "town"} <= set(uris(answer))
         town = next(hit for hit in answer.hits if hit.candidate.uri == "town")
         assert town.via is not None
-        assert (town.hop, town.via.name, town.via.kind, town.via.steps) == (2, "Lundby", "linked", 2)
+        assert (town.hop, town.via.name, town.via.signal, town.via.steps) == (2, "Lundby", "linked", 2)
         hops = answer.hops or ()
         assert 2 <= len(hops) <= most
         assert all(hop.result_count for hop in hops[1:-1])
@@ -179,7 +179,7 @@ async def test_an_empty_first_hop_gives_an_empty_answer_without_a_model_call(ten
     assert llm.asked == []
 
 
-async def test_nothing_extracted_leaves_hop_1(tenant: Tenant) -> None:
+async def test_without_any_term_hop_1_is_left(tenant: Tenant) -> None:
     await tenant.add("plain words and nothing else", "plain")
     answer = await _ask(tenant, "plain words")
     assert [(hit.candidate.uri, hit.hop) for hit in answer.hits] == [("plain", 1)]
@@ -187,11 +187,11 @@ async def test_nothing_extracted_leaves_hop_1(tenant: Tenant) -> None:
     assert answer.degraded == ()
 
 
-async def test_a_configured_model_extracts_the_terms(library: Tenant) -> None:
+async def test_a_configured_model_finds_the_terms(library: Tenant) -> None:
     llm = Proposing(["Ilse Brandt"])
     answer = await _ask(library, llm=llm)
     assert answer.hops is not None
-    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms) == ("llm", ("Ilse Brandt",))
+    assert (answer.hops[1].term_method, answer.hops[1].terms) == ("llm", ("Ilse Brandt",))
     (asked,) = llm.asked
     assert asked[0] == QUESTION
     assert len(asked[1]) == 3
@@ -210,13 +210,13 @@ async def test_the_questions_of_a_model_are_searched_for(library: Tenant, merge:
     usable_or_not = [question, 7, "x" * 300, " ", QUESTION]
     without = await rank(Proposing(["Ilse Brandt"]))
     assert await rank(Proposing(["Ilse Brandt"], usable_or_not)) < without
-    assert await rank(Proposing([], usable_or_not), extractor="llm") < without
+    assert await rank(Proposing([], usable_or_not), term_method="llm") < without
     answer = await _ask(library, llm=Proposing(["Ilse Brandt"], usable_or_not), merge=merge, limit=limit)
     assert (answer.hops or ())[1].questions == (question,)
     [lighthouse] = [hit for hit in answer.hits if hit.candidate.uri == "lighthouse"]
     assert lighthouse.hop == 2
     assert lighthouse.via is not None
-    assert merge == "classic" or (lighthouse.via.kind, lighthouse.via.name) == ("asked", question)
+    assert merge == "classic" or (lighthouse.via.signal, lighthouse.via.name) == ("asked", question)
 
 
 @pytest.mark.parametrize("proposed", [[], ["not in any passage"], [None, 7], ["http://evil.example"]])
@@ -225,60 +225,60 @@ async def test_useless_terms_of_a_model_do_not_lower_the_result(library: Tenant,
     answer = await _ask(library, llm=Proposing(proposed))
     assert uris(answer) == uris(without)
     assert answer.hops is not None
-    assert answer.hops[1].extractor == "entities"
+    assert answer.hops[1].term_method == "entities"
 
 
 async def test_random_words_from_a_model_do_not_displace_stored_names(library: Tenant) -> None:
-    without = await _ask(library, extractor="entities")
-    names_led = (without.hops or ())[1].expanded_terms
+    without = await _ask(library, term_method="entities")
+    names_led = (without.hops or ())[1].terms
     junk: list[object] = ["is a film", "whose", "silent crowd", "waiting", "bank", "river ends"]
-    answer = await _ask(library, llm=Proposing(junk), extractor="llm")
+    answer = await _ask(library, llm=Proposing(junk), term_method="llm")
     assert answer.hops is not None
-    assert answer.hops[1].expanded_terms[: len(names_led)] == names_led
-    assert answer.hops[1].extractor == "llm"
+    assert answer.hops[1].terms[: len(names_led)] == names_led
+    assert answer.hops[1].term_method == "llm"
     assert "director" in uris(answer)
     assert answer.degraded == ()
 
 
 async def test_a_name_that_the_model_chose_comes_before_the_other_stored_names(library: Tenant) -> None:
     await library.add("Silent Harbour by Ilse Brandt was shot by Otto Falk: where was the director born?", "crew")
-    without = await _ask(library, extractor="entities")
-    assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].expanded_terms)
+    without = await _ask(library, term_method="entities")
+    assert {"Ilse Brandt", "Otto Falk"} <= set((without.hops or ())[1].terms)
     for chosen in ("Otto Falk", "Ilse Brandt"):
         answer = await _ask(library, llm=Proposing([chosen]))
-        terms = (answer.hops or ())[1].expanded_terms
+        terms = (answer.hops or ())[1].terms
         assert terms[0] == chosen
         assert {"Ilse Brandt", "Otto Falk"} <= set(terms)
 
 
 @pytest.mark.parametrize("llm", [Proposing(None), Proposing([], silent=True), None])
 async def test_a_failing_model_is_replaced_by_stored_names_and_reported(library: Tenant, llm: Any) -> None:
-    answer = await _ask(library, llm=llm, extractor="llm", budget=Budget(llm_s=0.05))
+    answer = await _ask(library, llm=llm, term_method="llm", budget=Budget(llm_s=0.05))
     assert answer.hops is not None
-    assert answer.hops[1].extractor == "entities"
+    assert answer.hops[1].term_method == "entities"
     assert "director" in uris(answer)
     assert answer.degraded == ("llm_failed",)
 
 
-async def test_the_statistical_extractor_finds_terms(library: Tenant) -> None:
-    answer = await _ask(library, extractor="statistical")
+async def test_statistics_find_terms(library: Tenant) -> None:
+    answer = await _ask(library, term_method="statistical")
     assert answer.hops is not None
-    assert (answer.hops[1].extractor, answer.hops[1].expanded_terms[0]) == ("statistical", "Ilse Brandt")
+    assert (answer.hops[1].term_method, answer.hops[1].terms[0]) == ("statistical", "Ilse Brandt")
 
 
 async def test_without_terms_a_hop_follows_links_and_searches_for_nothing_else(library: Tenant) -> None:
     library.embedder = FailingLater()
-    answer = await _ask(library, extractor="none")
+    answer = await _ask(library, term_method="none")
     director = next(hit for hit in answer.hits if hit.candidate.uri == "director")
-    assert (director.hop, director.via and director.via.kind) == (2, "linked")
+    assert (director.hop, director.via and director.via.signal) == (2, "linked")
     hop = (answer.hops or ())[1]
-    assert (hop.extractor, hop.expanded_terms, hop.query) == (None, (), QUESTION)
+    assert (hop.term_method, hop.terms, hop.query) == (None, (), QUESTION)
     assert answer.degraded == ()
 
 
 async def test_the_classic_merge_refuses_to_do_without_terms(library: Tenant) -> None:
     with pytest.raises(errors.BadRequest) as refused:
-        await _ask(library, extractor="none", merge="classic")
+        await _ask(library, term_method="none", merge="classic")
     assert refused.value.field == "extractor"
 
 

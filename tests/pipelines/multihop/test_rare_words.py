@@ -36,4 +36,4 @@ async def test_a_rare_word_links_notes_without_titles_and_capitals(
     assert best["answer"].explain is not None
     assert best["answer"].explain["signals"]["rare"] > 0
     via = best["answer"].via
-    assert via is None or (via.kind, via.name) == ("rare", word)
+    assert via is None or (via.signal, via.name) == ("rare", word)

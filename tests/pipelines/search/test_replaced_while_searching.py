@@ -182,8 +182,8 @@ async def test_chunks_of_a_document_that_is_replaced_or_deleted_during_reranking
         assert {hit.candidate.uri for hit in answer.hits} == set(NOTES)
 
 
-async def test_chunks_of_a_document_that_is_deleted_during_term_extraction_are_dropped(fleet: Fleet) -> None:
-    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), extractor="llm")
+async def test_chunks_of_a_document_that_is_deleted_while_terms_are_chosen_are_dropped(fleet: Fleet) -> None:
+    answer = await fleet.multihop(llm=ChangingProvider(fleet.delete), term_method="llm")
     assert "log" not in {hit.candidate.uri for hit in answer.hits}
     assert answer.hits
 

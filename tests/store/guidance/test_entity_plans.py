@@ -16,11 +16,11 @@ import asyncpg
 import hybrid
 import pytest
 import sqlalchemy as sa
+import statements
 
 from app.pipelines.entities import entities
 from app.providers.fake import FakeEmbedder
-from app.shapes import EntityDraft, LinkRequest
-from app.store.connection import sql
+from app.shapes import EntityDraft, LinkScope, LinkSource
 from app.store.connection.transactions import Database, Reading
 from app.store.entities import headings, mentions
 from app.store.entities.headings import HeadingChunk
@@ -103,13 +103,13 @@ def _binds(ids: list[UUID], documents: dict[UUID, UUID]) -> dict[str, tuple[tupl
         "links": (
             (),
             links.binds(
-                LinkRequest(
-                    user_id="",
-                    sources=dict.fromkeys(chunks, 1.0),
-                    keys=[f"person {n}" for n in range(20)],
-                    heading_keys={"person 1"},
+                "",
+                LinkScope(
+                    [LinkSource(chunk_id, 1.0) for chunk_id in chunks],
+                    names=[f"person {n}" for n in range(20)],
+                    headings={"person 1"},
                     compared=chunks,
-                )
+                ),
             ),
         ),
         "links_of_entities": (
@@ -192,7 +192,7 @@ async def _assert_reads_little(
 
 async def _ran(reading: Reading, name: str, parts: Sequence[str], binds: Binds) -> list[dict[str, Any]]:
     """The nodes of a statement's plan with what they read."""
-    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name, *parts).text}")
+    statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {statements.SOURCES[name].compiled(*parts).text}")
     explained = (await reading.execute(statement, binds)).scalar_one()
     (plan,) = json.loads(explained) if isinstance(explained, str) else explained
     return list(_nodes(plan["Plan"]))

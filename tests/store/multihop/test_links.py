@@ -12,17 +12,7 @@ import pytest
 
 from app.pipelines.linking import mention_extraction
 from app.providers.fake import FakeEmbedder
-from app.shapes import (
-    Filters,
-    IdentifierRequest,
-    IndexText,
-    LinkedChunk,
-    LinkRequest,
-    RareWordRequest,
-    SourceIdentifier,
-    Vector,
-    WordLink,
-)
+from app.shapes import ChunkLink, Filters, IndexText, LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.store.connection.transactions import Database
 from app.store.multihop import links
 from app.text.names import names
@@ -56,46 +46,38 @@ class TitledDocuments:
         )
 
     async def follow(
-        self, sources: dict[str, float], question: str = "", vector: Vector | None = None, **given: Any
-    ) -> dict[str, LinkedChunk]:
-        """Linked chunks by title."""
-        request = LinkRequest(
-            self.user,
-            sources={self.chunks[title]: weight for title, weight in sources.items()},
-            keys=names.sequences(question),
-            vector=vector,
-            **given,
-        )
-        async with self.db.reading(self.user) as reading:
-            chunks = await links.follow(reading, request)
-        titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
-        return {titles[chunk.chunk_id]: chunk for chunk in chunks}
+        self, sources: dict[str, float], question: str = "", **given: Any
+    ) -> dict[str, dict[str | None, LinkedChunk]]:
+        """Chunks by title and by the signal of the link."""
+        found = [LinkSource(self.chunks[title], weight) for title, weight in sources.items()]
+        return await self._found(LinkScope(found, names=names.sequences(question), **given))
 
     async def by_rare_words(
         self, source: str, words: Mapping[str, float], *, weight: float = 0.5, skipped: str = "", **given: Any
-    ) -> dict[str, WordLink]:
+    ) -> dict[str, LinkedChunk]:
         """The chunks that share a rare word with a source, by title."""
-        chunk_id, corpus = self.chunks[source], len(self.chunks)
-        request = RareWordRequest(
-            self.user, {chunk_id: weight}, words, skipped={chunk_id: skipped}, corpus_chunks=corpus, **given
-        )
-        async with self.db.reading(self.user) as reading:
-            found = await links.by_rare_words(reading, request)
-        titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
-        return {titles[link.chunk_id]: link for link in found}
+        found = LinkSource(self.chunks[source], weight, is_leading=True, identifier_pieces=skipped)
+        scope = LinkScope([found], words=words, corpus_chunks=len(self.chunks), **given)
+        return {title: by["rare"] for title, by in (await self._found(scope)).items() if "rare" in by}
 
     async def by_identifier(
         self, source: str, text: str, words: Sequence[str] = ("maker",), **given: Any
-    ) -> dict[str, WordLink]:
+    ) -> dict[str, LinkedChunk]:
         """The chunks that contain an identifier of a source, by title."""
         indexed = IndexText(lexical.index_text(text, "english"), lexical.index_text(text, "german"))
-        request = IdentifierRequest(
-            self.user, [SourceIdentifier(text, indexed, self.chunks[source], 0.5)], words, **given
-        )
+        known = [SourceIdentifier(text, indexed)]
+        found = LinkSource(self.chunks[source], 0.5, is_leading=True, identifiers=known)
+        by_title = await self._found(LinkScope([found], words=dict.fromkeys(words, 1.0), **given))
+        return {title: by["identifier"] for title, by in by_title.items() if "identifier" in by}
+
+    async def _found(self, scope: LinkScope) -> dict[str, dict[str | None, LinkedChunk]]:
         async with self.db.reading(self.user) as reading:
-            found = await links.by_identifiers(reading, request)
+            found = await links.follow(reading, scope)
+        by_title: dict[str, dict[str | None, LinkedChunk]] = {}
         titles = {chunk_id: title for title, chunk_id in self.chunks.items()}
-        return {titles[link.chunk_id]: link for link in found}
+        for one in found:
+            by_title.setdefault(titles[one.chunk_id], {})[one.link and one.link.signal] = one
+        return by_title
 
 
 @pytest.fixture
@@ -110,20 +92,17 @@ async def test_the_weight_of_a_mentioned_title_depends_on_its_source_and_the_num
     titled: TitledDocuments,
 ) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5})
-    found = chunks["Ilse Brandt"]
-    assert found.linked_chunks == 2
-    assert found.linked == pytest.approx(0.5 * 2 / (1 + log(1 + 2)))
-    assert (found.linked_name, found.linked_steps) == ("Ilse Brandt", 1)
-    assert found.linked_source == titled.chunks["Silent Harbour"]
+    found = chunks["Ilse Brandt"]["linked"]
+    assert found.weight == pytest.approx(0.5 * 2 / (1 + log(1 + 2)))
+    assert found.link == ChunkLink("linked", "Ilse Brandt", titled.chunks["Silent Harbour"], chunks=2, steps=1)
 
 
 async def test_a_second_link_has_half_the_weight_of_the_first_times_its_own(titled: TitledDocuments) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5})
-    first, second = chunks["Ilse Brandt"].linked, chunks["Lundby"]
+    first, second = chunks["Ilse Brandt"]["linked"].weight, chunks["Lundby"]["linked"]
     assert first is not None
-    assert second.linked == pytest.approx(0.5 * first / (1 + log(1 + 1)))
-    assert (second.linked_name, second.linked_steps) == ("Lundby", 2)
-    assert second.linked_source == titled.chunks["Ilse Brandt"]
+    assert second.weight == pytest.approx(0.5 * first / (1 + log(1 + 1)))
+    assert second.link == ChunkLink("linked", "Lundby", titled.chunks["Ilse Brandt"], chunks=1, steps=2)
 
 
 async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similarity_to_the_question(
@@ -131,20 +110,22 @@ async def test_the_weight_of_a_shared_name_depends_on_its_rarity_and_the_similar
 ) -> None:
     vector = await titled.embedder.embed_query("one more line about the Corvane Studio")
     chunks = await titled.follow({"Silent Harbour": 0.5}, vector=vector)
-    found = chunks["Corvane"]
+    found = chunks["Corvane"]["shared"]
     assert found.similarity == pytest.approx(1.0, abs=1e-4)
-    assert (found.shared_name, found.shared_chunks) == ("Corvane Studio", 2)
-    assert found.shared == pytest.approx(0.5 / (1 + log(2)) * 1.0, rel=1e-3)
+    assert found.link == ChunkLink("shared", "Corvane Studio", titled.chunks["Silent Harbour"], chunks=2, steps=1)
+    assert found.weight == pytest.approx(0.5 / (1 + log(2)) * 1.0, rel=1e-3)
 
 
 async def test_a_name_in_the_question_links_documents_by_title_and_not_as_a_shared_name(
     titled: TitledDocuments,
 ) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5}, "what did the corvane studio and ILSE BRANDT do?")
-    assert "Corvane" not in chunks or chunks["Corvane"].shared is None
-    assert chunks["Ilse Brandt"].named_name == "Ilse Brandt"
-    assert chunks["Lundby"].linked_steps == 1, "a document that the question names leads on with weight 1"
-    assert chunks["Lundby"].linked == pytest.approx(2 / (1 + log(1 + 1)))
+    assert "Corvane" not in chunks or "shared" not in chunks["Corvane"]
+    assert chunks["Ilse Brandt"]["named"].link == ChunkLink("named", "Ilse Brandt")
+    linked = chunks["Lundby"]["linked"]
+    assert linked.link is not None
+    assert linked.link.steps == 1, "a document that the question names leads on with weight 1"
+    assert linked.weight == pytest.approx(2 / (1 + log(1 + 1)))
 
 
 async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_that_link_onward(
@@ -161,20 +142,15 @@ async def test_filters_and_exclusions_apply_to_linked_chunks_and_to_the_chunks_t
 
 async def test_names_link_chunks_without_a_query_vector(titled: TitledDocuments) -> None:
     chunks = await titled.follow({"Silent Harbour": 0.5}, vector=None)
-    assert chunks["Ilse Brandt"].similarity is None
-    assert chunks["Corvane"].shared == pytest.approx(0.5 * 0.5 / (1 + log(2)))
+    assert chunks["Ilse Brandt"]["linked"].similarity is None
+    assert chunks["Corvane"]["shared"].weight == pytest.approx(0.5 * 0.5 / (1 + log(2)))
 
 
 async def test_chunks_that_are_only_compared_have_only_a_similarity(titled: TitledDocuments) -> None:
     vector = await titled.embedder.embed_query("a port of the north")
     chunks = await titled.follow({}, vector=vector, compared=[titled.chunks["Lundby"]])
-    assert set(chunks) == {"Lundby"}
-    assert chunks["Lundby"].similarity == pytest.approx(1.0, abs=1e-4)
-    assert (chunks["Lundby"].linked, chunks["Lundby"].shared, chunks["Lundby"].named_name) == (
-        None,
-        None,
-        None,
-    )
+    assert {title: set(found) for title, found in chunks.items()} == {"Lundby": {None}}
+    assert chunks["Lundby"][None].similarity == pytest.approx(1.0, abs=1e-4)
 
 
 async def test_names_of_another_user_link_nothing(titled: TitledDocuments, owner: Any) -> None:
@@ -212,7 +188,8 @@ async def test_the_weight_of_a_rare_word_depends_on_its_source_its_rarity_and_th
     found = await worded.by_rare_words("note", WORDS)
     assert set(found) == {"answer"}, "a number links nothing, nor does a word that no other chunk contains"
     link = found["answer"]
-    assert (link.word, link.chunks, link.source, link.similarity) == ("gasket", 2, worded.chunks["note"], None)
+    assert link.link == ChunkLink("rare", "gasket", worded.chunks["note"], chunks=2, steps=1)
+    assert link.similarity is None
     assert link.weight == pytest.approx(0.5 * log(1 + (8 - 2 + 0.5) / 2.5) / log(8) * 9 / 12)
     assert (await worded.by_rare_words("note", WORDS, weight=1.0))["answer"].weight == pytest.approx(2 * link.weight)
     quoted = await worded.by_rare_words("note", {**WORDS, "it's": 0.5, "a\\b": 0.5})
@@ -260,7 +237,8 @@ async def test_an_identifier_links_the_chunks_that_contain_all_of_it_in_any_case
     found = await coded.by_identifier("report", "FB-12")
     assert set(found) == {"maker", "sheet"}
     link = found["maker"]
-    assert (link.word, link.chunks, link.source, link.similarity) == ("FB-12", 3, coded.chunks["report"], None)
+    assert link.link == ChunkLink("identifier", "FB-12", coded.chunks["report"], chunks=3, steps=1)
+    assert link.similarity is None
     assert link.weight == pytest.approx(0.5 / 2), "two other documents contain it"
     assert (await coded.by_identifier("report", "INC-48213"))["page"].weight == pytest.approx(0.5)
     assert await coded.by_identifier("report", "A-1200") == {}, "a number remains without the stop word"

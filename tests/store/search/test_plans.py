@@ -18,7 +18,7 @@ import pytest
 import sqlalchemy as sa
 
 from app.providers.fake import FakeEmbedder
-from app.shapes import Filters, HybridRequest, IdentifierRequest, IndexText, RareWordRequest, SourceIdentifier
+from app.shapes import Filters, HybridRequest, IndexText, LinkScope, LinkSource, SourceIdentifier
 from app.store.connection import sql, transactions, vectors
 from app.store.connection.transactions import Database
 from app.store.multihop import links
@@ -205,14 +205,14 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
 @pytest.mark.parametrize(("name", "most", "least"), [("rare_words", 100, 100), ("shared_identifiers", 1_000, 500)])
 async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
-    sources = {candidate.chunk_id: 0.5 for candidate in first.candidates}
+    texts = [f"balt {end}" for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
+    found = [SourceIdentifier(text, IndexText(text, text)) for text in texts]
+    sources = [LinkSource(one.chunk_id, 0.5, is_leading=True) for one in first.candidates]
+    sources[0] = replace(sources[0], identifiers=found)
     vector = await embedder.embed_query("kax")
-    binds = links.rare_binds(RareWordRequest(big, sources, {"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
-    if name == "shared_identifiers":
-        pairs = [(f"balt {end}", first.candidates[0].chunk_id) for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
-        found = [SourceIdentifier(text, IndexText(text, text), source, 0.5) for text, source in pairs]
-        binds = links.identifier_binds(IdentifierRequest(big, found, ["kax"], vector=vector))
-    binds |= {"commonest": CHUNKS // 10, "most_compared": most, "most_chunks": 10}
+    binds = links.binds(big, LinkScope(sources, words={"kax": 4.0}, corpus_chunks=CHUNKS, vector=vector))
+    often = CHUNKS // 10
+    binds |= {"commonest": often, "commonest_word": often, "most_compared": most, "most_chunks": 10}
     statement = sa.text(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql.statement(name).text}")
     async with database.searching(big) if generic else database.reading(big) as reading:
         ran = _ran((await reading.execute(statement, binds)).scalar_one()[0])

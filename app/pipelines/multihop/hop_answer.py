@@ -1,0 +1,151 @@
+"""Answers with a page of the chunks of all hops: merged into one order, with how each was found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from app import errors
+from app.pipelines.multihop import hop_strategies
+from app.pipelines.multihop.hop_state import HopChunk, HopState
+from app.pipelines.multihop.hop_strategies import HopStrategy
+from app.pipelines.running.context import SearchContext
+from app.pipelines.search import completion, ordering, pages, rerank, snippets, understanding
+from app.pipelines.search.pages import PageRequest
+from app.ranking import merge, relevance
+from app.ranking.merge import Scored
+from app.shapes import Answer, ChunkLink, Hit, Query, signals
+from app.store.documents import chunks
+from app.store.search import recall
+
+_WAYS = [link.name for link in sorted(signals.LINKS.values(), key=lambda link: link.start != "source")]
+"""Links of sources, then those of the query and of searches, as the strategies of a hit list them."""
+
+
+@dataclass(frozen=True, slots=True)
+class HopAnswer:
+    """The hops of a question, whose chunks become the answer."""
+
+    query: Query
+    strategy: HopStrategy
+    state: HopState
+    context: SearchContext
+
+    async def read(self, wanted: PageRequest) -> Answer:
+        """The answer with a page of the merged chunks. Raises StaleCursor, DatabaseUnavailable."""
+        await self._refresh()
+        page = await pages.read(await self._hits(wanted), wanted, self.context)
+        first = self.state.first
+        if self.query.snippets:
+            texts = {c.chunk_id: c.candidate.content for c in self.state.chunks.values() if c.candidate is not None}
+            page = replace(page, hits=tuple(await snippets.added(page.hits, texts, first.recalled, self.context)))
+        built = completion.answer_of(self.query, first.recalled, self.context, page)
+        return replace(
+            completion.with_entities(built, first.matches, first.guidance),
+            search_mode="multihop",
+            fallback_reason=built.fallback_reason,
+            query_type=built.query_type,
+            degraded=tuple(dict.fromkeys(self.context.degraded)),
+            hops=tuple(self.state.hops),
+            total_results=sum(hop.result_count for hop in self.state.hops),
+        )
+
+    async def _refresh(self) -> None:
+        """Remove the chunks that are no longer stored, as far as the database can be asked."""
+        if not self.state.is_current:
+            with suppress(errors.StepwellError):
+                async with self.state.reading(self.context):
+                    pass
+
+    async def _hits(self, wanted: PageRequest) -> list[Hit]:
+        """The merged chunks in their final order, as far as the page needs them, and one more."""
+        if not self.state.brought:
+            return []
+        scores = hop_strategies.scores(self.strategy, self.state)
+        merged = [
+            Hit(replace(chunk.candidate, score=scores.by_chunk[chunk.chunk_id].score / scores.largest), "low", ())
+            for chunk in await self._leading(merge.order(scores.by_chunk, self.state.brought), wanted)
+            if chunk.candidate is not None
+        ]
+        ordered = await ordering.run(self.query, merged, self.state.first.recalled, self.context, keep_all=True)
+        hits = [self._hit(hit, scores.by_chunk[hit.candidate.chunk_id], scores.largest) for hit in ordered]
+        return hits if self.state.only_first_hop else self._assessed(hits)
+
+    async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
+        """The best stored chunks without those that contain what the query excludes."""
+        # Chunks to which links lead were not checked for excluded words, so any number of chunks may be left out.
+        needs_all = wanted.group_size is not None or bool(self.state.first.recalled.parsed.excluded)
+        needed = wanted.end + 1
+        if rerank.is_wanted(self.query):
+            needed = max(needed, rerank.pool_size(self.query.limit))
+        leading = [self.state.chunks[chunk_id] for chunk_id in (order if needs_all else order[:needed])]
+        await self._read_missing(leading)
+        excluded = await self._containing_excluded(leading)
+        stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
+        return [chunk for chunk in stored if chunk.chunk_id not in excluded]
+
+    async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
+        """Read the text of the chunks to which only links led."""
+        missing = [chunk for chunk in leading if chunk.candidate is None]
+        if not missing:
+            return
+        async with self.state.reading(self.context) as reading:
+            read = await chunks.by_id(reading, [chunk.chunk_id for chunk in missing], vector=None)
+        for chunk in missing:
+            chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
+
+    async def _containing_excluded(self, leading: Sequence[HopChunk]) -> set[UUID]:
+        """The chunks of later hops that contain what the query excludes."""
+        lexical = understanding.lexical_query(self.state.first.recalled.parsed)
+        later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
+        if not later or not lexical.excluded:
+            return set()
+        async with self.state.reading(self.context) as reading:
+            return await recall.containing_excluded(reading, later, lexical)
+
+    def _hit(self, ranked: Hit, scored: Scored, largest: float) -> Hit:
+        """A hit with what its hop found, and what entities added to it in hop 1."""
+        first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
+        candidate = replace(ranked.candidate, cosine=chunk.similarity)
+        linked = first.guidance.hit_links.of(chunk.guided)
+        hit = completion.hit_of(
+            candidate, self.query, first.recalled, relaxed=bool(self.context.relaxed), linked=linked
+        )
+        via = self.state.link_to(chunk)
+        explain = None
+        if hit.explain is not None:
+            explain = {
+                **completion.of_later_hop({**hit.explain, **chunk.guided_steps}, chunk.hop),
+                **_explained(chunk, via, scored, largest),
+                **(ranked.explain or {}),
+                **completion.capped(candidate.score),
+            }
+        return replace(
+            hit,
+            strategies=tuple(dict.fromkeys((*hit.strategies, *(way for way in _WAYS if chunk.signals.get(way))))),
+            hop=chunk.hop or 1,
+            combined_score=scored.score,
+            via=via,
+            guidance=chunk.guided.guidance if chunk.guided else None,
+            boost=chunk.guided.boost if chunk.guided else None,
+            explain=explain,
+        )
+
+    def _assessed(self, hits: Sequence[Hit]) -> list[Hit]:
+        """The hits with the relevance and confidence that their combined scores show, if they do."""
+        best = max((hit.relevance for hit in hits if hit.relevance is not None), default=None)
+        if best is None:
+            return list(hits)
+        known = [self.strategy.relevance(hit.combined_score or 0.0, best) for hit in hits]
+        return [
+            hit if value is None else replace(hit, relevance=value, confidence=relevance.confidence(value))
+            for hit, value in zip(hits, known, strict=True)
+        ]
+
+
+def _explained(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:
+    heading = {"heading": via.name} if via and via.heading else {}
+    return {"signals": dict(chunk.signals), **heading, "parts": dict(scored.parts), "best": largest}
