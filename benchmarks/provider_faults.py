@@ -17,8 +17,8 @@ from typing import Any, Literal, get_args
 import httpx
 
 from app import errors
-from app.providers.fake import FakeEmbedder
 from app.shapes import Vector
+from benchmarks.fake_embedder import FakeEmbedder
 
 Fault = Literal[
     "none",

@@ -23,10 +23,10 @@ from app.config import usable_cores
 from app.pipelines.documents import documents
 from app.pipelines.running.services import Services
 from app.providers.base import Embedder
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import migration
+from benchmarks.fake_embedder import FakeEmbedder
 
 # Property tests check results, not the speed of the machine.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])

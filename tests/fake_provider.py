@@ -18,7 +18,7 @@ import pytest
 
 from app.errors import ProviderError
 from app.providers.base import Llm
-from app.providers.fake import FakeEmbedder
+from benchmarks.fake_embedder import FakeEmbedder
 
 TLS_HANDSHAKE = b"\x16"
 Embeddings = list[list[float]]

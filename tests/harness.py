@@ -25,11 +25,11 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
 from app.pipelines.search import search
 from app.providers.base import Embedder, EmbeddingModel
-from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, IngestResult, Query, Upload, Vector
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.embedded import postgres
+from benchmarks.fake_embedder import FakeEmbedder
 
 WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 """Counts the connections to the database that wait for a lock."""

@@ -18,8 +18,8 @@ from app.pipelines.jobs import followed_jobs
 from app.pipelines.running import workers
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import AddedSource, SourceRequest
-from app.providers.fake import FakeEmbedder
 from app.shapes import JobState, SourceRoots, Vector
+from benchmarks.fake_embedder import FakeEmbedder
 
 KINDS = ("md", "txt", "html", "csv", "jsonl", "rst", "md", "pdf", "py", "docx")
 WORDS = ("lime", "mortar", "tide", "gannet", "buoy", "stair", "stone", "cement", "harbour", "probe", "signal", "clay")

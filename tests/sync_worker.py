@@ -9,8 +9,8 @@ from app.pipelines.documents import large_documents
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_sync
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 async def _work(dsn: str) -> None:

@@ -13,7 +13,6 @@ import sqlalchemy as sa
 from app import errors
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.services import Services, VectorCache
-from app.providers.fake import FakeEmbedder
 from app.shapes import SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
@@ -24,6 +23,7 @@ from benchmarks.cluster import pair, routing, story
 from benchmarks.cluster.pair import Pair, Tally
 from benchmarks.cluster.routing import Routed, Statements
 from benchmarks.company import generate
+from benchmarks.fake_embedder import FakeEmbedder
 
 PATIENT = Budget(60.0, 120.0, 60.0, 60.0)
 FACTORS = ("EXACT_FLOOR", "EXACT_FACTOR", "EXACT_FACTOR_FILTERED")

@@ -21,8 +21,8 @@ from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_sync, sources
 from app.pipelines.sources.sources import SourceRequest
-from app.providers.fake import FakeEmbedder
 from app.shapes import Upload, Vector
+from benchmarks.fake_embedder import FakeEmbedder
 
 SAMPLE_S = 0.25
 TEXT_SHARE = 50

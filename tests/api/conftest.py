@@ -12,8 +12,8 @@ from fastapi import FastAPI
 
 from app.config import Settings
 from app.pipelines.maintenance import keys
-from app.providers.fake import FakeEmbedder
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 @pytest.fixture(scope="session")

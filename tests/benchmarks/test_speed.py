@@ -12,8 +12,8 @@ import pytest
 
 from app import errors
 from app.pipelines.running.services import Services
-from app.providers.fake import FakeEmbedder
 from app.store.connection import sql, transactions
+from benchmarks.fake_embedder import FakeEmbedder
 from benchmarks.speed import benchmark, budgets, corpus, guided_latency, passages, texts, timings, vectors
 from benchmarks.speed import owner as owner_sql
 from benchmarks.speed.timings import Target, Timing

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from harness import Tenant
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
+from benchmarks.fake_embedder import FakeEmbedder
 
 K1, B = 1.2, 0.75
 WORDS = [

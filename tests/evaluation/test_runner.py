@@ -11,8 +11,8 @@ from app.api.search.search_models import SearchRequest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.pipelines.running.services import Services
-from app.providers.fake import FakeEmbedder
 from app.shapes import Guidance, Query, limits
+from benchmarks.fake_embedder import FakeEmbedder
 
 SERVICES = Services(db=None, embedder=FakeEmbedder(), candidates=70, rrf_k=50, guidance=Guidance(alpha=0.3))
 AUTO = {"query": "lime", "limit": limits.MAX_HITS}

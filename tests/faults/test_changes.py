@@ -11,7 +11,6 @@ import server_folders
 from harness import Tenant
 from running_service import FULL
 
-from app.providers.fake import FakeEmbedder
 from app.providers.local.minilm import MODEL
 from app.shapes import Upload
 from app.store.connection import transactions
@@ -19,6 +18,7 @@ from app.store.connection.transactions import Database
 from app.store.embedded import postgres
 from app.store.maintenance import migration
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 STORED, CHANGED, ASKED = (5_000, 1_000, 50) if FULL else (400, 100, 10)
 WORDS = [f"w{number}" for number in range(400)]

@@ -17,10 +17,10 @@ from running_service import DOCUMENTS, SEARCH, until
 
 from app import errors
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health
+from benchmarks.fake_embedder import FakeEmbedder
 
 DISK_BYTES = 700_000_000
 NOTE = {"title": "Lime", "content": "Lime mortar sets slowly."}

@@ -16,8 +16,8 @@ from fake_provider import FAULTS, FakeProvider
 from app import runtime
 from app.config import Settings
 from app.providers.calls import breaker, scope
-from app.providers.fake import FakeEmbedder
 from app.providers.local import minilm
+from benchmarks.fake_embedder import FakeEmbedder
 from tests.faults import running_service
 from tests.faults.running_service import DOCUMENTS, SEARCH
 

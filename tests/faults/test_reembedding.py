@@ -27,11 +27,11 @@ import server_folders
 from harness import Tenant
 from running_service import DOCUMENTS, FULL, SEARCH
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Upload
 from app.store.connection import transactions, vectors
 from app.store.embedded import postgres
 from app.store.maintenance import migration
+from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS = int(os.environ.get("STEPWELL_CHUNKS", "20000")) if FULL else 120
 RATE = 10.0

@@ -23,9 +23,9 @@ from app.api.edge import ingest_gate
 from app.config import Settings
 from app.parsing.process import ParseLimits
 from app.pipelines.documents import documents
-from app.providers.fake import FakeEmbedder
 from app.shapes import Vector
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 UPLOADS, BYTES = 14, 9_600_000
 STOP_S = 15.0

@@ -7,14 +7,15 @@ import asyncio
 import pytest_asyncio
 
 from app.errors import ProviderError
-from app.providers import base, caching, fake
+from app.providers import base, caching
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 class GatedEmbedder:
     """An embedder that answers once its gate is set."""
 
     def __init__(self) -> None:
-        self.inner = fake.FakeEmbedder(dimension=8)
+        self.inner = FakeEmbedder(dimension=8)
         self.gate = asyncio.Event()
         self.started = 0
         self.cancelled = 0
@@ -52,14 +53,14 @@ async def settled():
 
 
 async def test_a_repeated_query_is_embedded_once_and_answers_the_same():
-    inner = fake.FakeEmbedder()
+    inner = FakeEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_query("well") == await cached.embed_query("well") == await inner.embed_query("well")
     assert inner.queries == ["well", "well"]  # the second is this test's own
 
 
 async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
-    inner = fake.FakeEmbedder()
+    inner = FakeEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     for text in ("well", "Well", "well "):
         await cached.embed_query(text)
@@ -67,7 +68,7 @@ async def test_queries_that_differ_in_case_or_space_are_embedded_separately():
 
 
 async def test_the_least_recently_used_query_is_evicted_first():
-    inner = fake.FakeEmbedder()
+    inner = FakeEmbedder()
     cached = caching.CachingEmbedder(inner, size=2).for_user("ana")
     for text in ("a", "b", "a", "c", "a", "b"):
         await cached.embed_query(text)
@@ -75,7 +76,7 @@ async def test_the_least_recently_used_query_is_evicted_first():
 
 
 async def test_callers_get_copies_of_the_cached_vector():
-    cached = caching.CachingEmbedder(fake.FakeEmbedder(dimension=4)).for_user("ana")
+    cached = caching.CachingEmbedder(FakeEmbedder(dimension=4)).for_user("ana")
     first, twin = await asyncio.gather(cached.embed_query("well"), cached.embed_query("well"))
     expected = list(first)
     first[0] = 9.0
@@ -184,7 +185,7 @@ async def test_a_cached_or_running_query_is_not_shared_with_other_users():
 
 
 async def test_the_size_limit_covers_all_users_together():
-    inner = fake.FakeEmbedder()
+    inner = FakeEmbedder()
     shared = caching.CachingEmbedder(inner, size=2)
     for user in ("ana", "ben", "cleo", "ana"):
         await shared.for_user(user).embed_query("well")
@@ -192,7 +193,7 @@ async def test_the_size_limit_covers_all_users_together():
 
 
 async def test_documents_are_not_cached():
-    inner = fake.FakeEmbedder()
+    inner = FakeEmbedder()
     cached = caching.CachingEmbedder(inner).for_user("ana")
     assert await cached.embed_documents(["a", "b"]) == await cached.embed_documents(["a", "b"])
     await cached.embed_query("a")
@@ -201,5 +202,5 @@ async def test_documents_are_not_cached():
 
 
 def test_the_cache_has_the_model_of_its_embedder():
-    inner = fake.FakeEmbedder(dimension=12, name="twelve")
+    inner = FakeEmbedder(dimension=12, name="twelve")
     assert caching.CachingEmbedder(inner).model == inner.model

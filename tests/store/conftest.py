@@ -7,10 +7,10 @@ from uuid import UUID
 import hybrid
 import pytest
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import HybridResult, Vector
 from app.store.connection.transactions import Database
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 @pytest.fixture

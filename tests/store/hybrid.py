@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import (
     ChunkDraft,
     DocumentDraft,
@@ -27,6 +26,7 @@ from app.store.connection.transactions import Database
 from app.store.documents import document_puts
 from app.store.search import recall
 from app.text.words import lexical
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 def draft(

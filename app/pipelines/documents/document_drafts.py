@@ -45,16 +45,6 @@ class CleanDocument:
     source: SourcePath | None = None
 
 
-def prepare(
-    upload: Upload, *, model: EmbeddingModel, options: ChunkingOptions, check: Callable[[], None] = cancellable.never
-) -> DocumentDraft:
-    """Clean, chunk and hash an upload.
-
-    Raises BadRequest naming the field, and whatever `check` raises; it is called between the steps.
-    """
-    return cut(hashed(clean(upload, check=check)), model=model, options=options, check=check)
-
-
 def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
     """Clean the text of an upload and resolve its attributes. Raises BadRequest, and whatever `check` raises."""
     check()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,8 +18,6 @@ from app.text.names import fuzzy_names, name_uses, names, query_words
 from app.text.names.name_uses import QueryText
 from app.text.names.query_words import QueryWords
 from app.text.words import lexical
-
-log = logging.getLogger(__name__)
 
 EXPLICIT = ("name", "fuzzy", "role", "team")
 """Match kinds that count as an explicit reference. A match by facts or description alone guides only a query that asks

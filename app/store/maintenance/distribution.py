@@ -7,7 +7,6 @@ stay on the coordinator, to which every process connects.
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -16,8 +15,6 @@ from sqlalchemy.engine import Connection
 from app import errors
 from app.store.connection import sql
 from app.store.schema import tables, vector_ddl
-
-log = logging.getLogger(__name__)
 
 COLUMN, FIRST = "user_id", "tenants"
 """The distribution column, and the table whose shards the other tables follow."""

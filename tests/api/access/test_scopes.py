@@ -22,12 +22,12 @@ from mcp_types import methods
 from openapi_operations import OPERATIONS
 
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.shapes import KnownFile, SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
 from app.store.sources import sources
 from app.tools import registry
+from benchmarks.fake_embedder import FakeEmbedder
 
 READING = {
     *("list_documents", "get_document", "list_chunks", "stats", "list_jobs", "get_job", "follow_job"),

@@ -12,7 +12,7 @@ import pytest
 from api_caller import Caller
 from example_app import assert_problem
 
-from app.providers.fake import FakeEmbedder
+from benchmarks.fake_embedder import FakeEmbedder
 
 ENTITIES = "/api/rag/entities"
 ANA = {

@@ -15,7 +15,7 @@ from app import errors
 from app.config import Settings
 from app.main import create_app
 from app.providers.caching import CachingEmbedder
-from app.providers.fake import FakeEmbedder
+from benchmarks.fake_embedder import FakeEmbedder
 
 QUERY = "zebracanary lighthouse"
 

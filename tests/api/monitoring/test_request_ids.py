@@ -12,8 +12,8 @@ import pytest
 
 from app import errors, telemetry
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 CANARY = "quokkacanary"
 PASSWORD = "hunter2canary"

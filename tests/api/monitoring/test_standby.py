@@ -18,13 +18,13 @@ from app.api.monitoring import health
 from app.config import Settings
 from app.pipelines.maintenance import standby_checks
 from app.pipelines.running.services import Services
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance import migration
 from app.store.maintenance.standby import Standby, StandbyExpectation
 from benchmarks import replication
+from benchmarks.fake_embedder import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
 EXPECTED = StandbyExpectation(EMBEDDER.model.name, EMBEDDER.model.dimension, strict_role=True)

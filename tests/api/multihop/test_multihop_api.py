@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 URL = "/api/rag/search/multihop"
 TEXTS = {

@@ -16,9 +16,9 @@ from fake_provider import FakeProvider
 from fastapi import FastAPI
 
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.providers.remote.rerankers import HttpReranker
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 URL = "/api/rag/rerank"
 NOTES = {

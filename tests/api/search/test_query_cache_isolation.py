@@ -10,8 +10,8 @@ import pytest
 
 from app.config import Settings
 from app.providers.caching import CachingEmbedder
-from app.providers.fake import FakeEmbedder
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 QUERY = "is the merger with Gannet off?"
 LISTS = [{"name": "a", "hits": [{"chunk_id": "x"}]}]

@@ -17,9 +17,9 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,9 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.config import Settings
-from app.providers.fake import FakeEmbedder
 from app.shapes import SourceRoots
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 SOURCES, DELETE = "/api/rag/sources", "/api/rag/documents/delete"
 ZEROS = {"documents": 0, "chunks": 0, "vectors": 0, "postings": 0, "mentions": 0}

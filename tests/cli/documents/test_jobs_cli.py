@@ -15,9 +15,9 @@ from app.config import Settings
 from app.pipelines.entities import entities
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
-from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft
 from app.store.jobs import jobs
+from benchmarks.fake_embedder import FakeEmbedder
 
 ROOT = Path(__file__).parents[3]
 

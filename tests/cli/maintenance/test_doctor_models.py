@@ -15,7 +15,7 @@ from app.cli.root import app
 from app.config import Settings
 from app.pipelines.maintenance.doctor import Finding
 from app.providers.calls import policy
-from app.providers.fake import FakeEmbedder
+from benchmarks.fake_embedder import FakeEmbedder
 
 KEY = "sk-canary-0123456789"
 DIMENSION = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from app.cli.search import configured
 from app.pipelines.running.services import Services
-from app.providers.fake import FakeEmbedder
 from app.shapes import Guidance, Query
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 AWAY = transactions.connect("postgresql://stepwell@/stepwell?host=/nonexistent")
 SERVICES = Services(AWAY, FakeEmbedder(), candidates=40, rrf_k=7, guidance=Guidance(alpha=0.2, threshold=0.9))

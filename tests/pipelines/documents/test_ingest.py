@@ -15,8 +15,8 @@ from harness import Tenant, uris
 from app import errors
 from app.pipelines.documents import documents, ingest
 from app.pipelines.running.chunking_options import ChunkingOptions
-from app.providers.fake import FakeEmbedder
 from app.shapes import Chunk, Document, Upload
+from benchmarks.fake_embedder import FakeEmbedder
 
 LONG = "# Well\n\n" + "\n\n".join(
     f"## Step {n}\n\n" + " ".join(f"Stone {n} lies on stone {m} é 🪨." for m in range(40)) for n in range(4)

@@ -14,13 +14,13 @@ from harness import Tenant, as_owner, new_user, posing_as
 from app.pipelines.documents import documents, large_documents
 from app.pipelines.maintenance import users
 from app.pipelines.running.services import Services, VectorCache
-from app.providers.fake import FakeEmbedder
 from app.shapes import CacheUse, Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, TimeLimits
 from app.store.documents import embedding_cache
 from app.store.documents.embedding_cache import CachedModel
 from app.store.schema import tables
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 @dataclasses.dataclass(slots=True)

@@ -19,9 +19,9 @@ from app import errors
 from app.pipelines.documents import documents, ingest
 from app.pipelines.entities import entities, entity_lines
 from app.pipelines.entities.entity_lines import Line
-from app.providers.fake import FakeEmbedder
 from app.shapes import Entity, EntityDraft, EntityFilter, Upload, Vector
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = (
     "Ana Torres calibrated the buoy batteries.",

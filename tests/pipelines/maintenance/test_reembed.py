@@ -20,13 +20,13 @@ from app.pipelines.maintenance import reembed
 from app.pipelines.running import model_switch, workers
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.pipelines.running.services import Services, VectorCache
-from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 from app.store.documents import staging
 from app.store.maintenance import migration, reembedding
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 OLD, NEXT = ("fake", 384), ("next", 96)
 

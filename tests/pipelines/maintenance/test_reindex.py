@@ -17,11 +17,11 @@ from app.pipelines.maintenance.reindex import Reindexed
 from app.pipelines.maintenance.repair import Damage
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
-from app.providers.fake import FakeEmbedder
 from app.store.connection.transactions import Database
 from app.store.schema import tables
 from app.text.names import tags
 from app.text.words import cleaning
+from benchmarks.fake_embedder import FakeEmbedder
 
 LONG = "# Lime\n\n" + "\n\n".join(
     f"## Part {part}\n\n" + " ".join(f"Ana Silva laid stone {part}.{n} in lime mortar." for n in range(60))

@@ -11,8 +11,8 @@ from harness import Tenant
 from app.pipelines.multihop import depth
 from app.providers.base import Proposal
 from app.providers.caching import CachingEmbedder
-from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Depth, Query
+from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"
 

@@ -14,9 +14,9 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
-from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Filters, Guidance, Query, Vector
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 QUESTION = "Where was the director of Silent Harbour born?"
 LIBRARY = {

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from harness import Tenant, counted_statements, uris
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 @pytest.fixture

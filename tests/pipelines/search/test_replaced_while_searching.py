@@ -19,9 +19,9 @@ from app.pipelines.multihop import multihop
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.search import search
 from app.providers.base import Proposal
-from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Query, Vector
 from app.store.connection import bounded, transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 Change = Callable[[], Awaitable[object]]
 QUESTION = "what did Ana Torres renew on the pilot boat"

@@ -14,9 +14,9 @@ from harness import Tenant, uris
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import search
 from app.providers.base import Reranker
-from app.providers.fake import FakeEmbedder
 from app.providers.remote.rerankers import HttpReranker
 from app.shapes import Answer, Query, Vector
+from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
     "lime": "Below the third landing we use lime mortar.",

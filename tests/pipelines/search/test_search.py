@@ -12,8 +12,8 @@ from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import completion, search
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, Query, Weights
+from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
     "mortar": "# Mortar\n\nBelow the third landing we use lime mortar and never cement.",

@@ -12,8 +12,8 @@ from app import errors
 from app.pipelines.documents import documents
 from app.pipelines.running.budget import Budget
 from app.pipelines.search import similar
-from app.providers.fake import FakeEmbedder
 from app.shapes import Answer, Chunk, Filters, Vector
+from benchmarks.fake_embedder import FakeEmbedder
 
 NOTES = {
     "cat": "The cat sleeps on the warm window sill.",

@@ -9,8 +9,8 @@ import pytest
 
 from app.pipelines.running.services import Services
 from app.pipelines.search import warmup
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
+from benchmarks.fake_embedder import FakeEmbedder
 
 THEIRS = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'stepwell' AND datname = current_database()"
 USERS = "SELECT count(*) FROM stepwell.tenants"

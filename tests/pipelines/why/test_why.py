@@ -12,8 +12,8 @@ from harness import Tenant
 
 from app import errors
 from app.pipelines.why import why
-from app.providers.fake import FakeEmbedder
 from app.shapes import FilterPart, Filters, PassageKey, Placement, Query
+from benchmarks.fake_embedder import FakeEmbedder
 
 SHELF = {
     "mortar": "# Mortar\n\nBelow the third landing we use lime mortar and never cement.",

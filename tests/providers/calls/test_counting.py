@@ -6,7 +6,7 @@ import pytest
 
 from app import errors
 from app.providers.caching import CachingEmbedder
-from app.providers.fake import FakeEmbedder
+from benchmarks.fake_embedder import FakeEmbedder
 
 
 class Observer(FakeEmbedder):

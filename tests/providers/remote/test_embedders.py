@@ -14,9 +14,9 @@ from app.config import Settings, embedding_models
 from app.config.embedding_models import EmbedderKind
 from app.providers.base import Embedder
 from app.providers.calls import policy
-from app.providers.fake import FakeEmbedder
 from app.providers.remote import embedders
 from app.runtime import models
+from benchmarks.fake_embedder import FakeEmbedder
 
 DIMENSION = 64
 KINDS = ("gemini", "openai", "ollama", "tei")

@@ -12,13 +12,13 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft, Filters
 from app.store.connection import transactions, vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
 from app.store.schema import tables
 from app.store.search import recall, vocabulary
+from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = ("copper river lantern", "meadow copper")
 TENANT_TABLES = [table.fullname for table in tables.TENANT_TABLES if table.name != "audit_log"]

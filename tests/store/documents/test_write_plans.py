@@ -13,12 +13,12 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.providers.fake import FakeEmbedder
 from app.store.connection import vectors
 from app.store.connection.transactions import Database, Writing
 from app.store.documents import document_puts, documents
 from app.store.entities import mentions
 from app.store.entities.mentions import Mention, NameEntity
+from benchmarks.fake_embedder import FakeEmbedder
 
 DOCUMENTS, CHUNKS, ENTITIES = 160, 5, 20
 FIRST, NEW = f"first-{uuid4().hex}", f"new-{uuid4().hex}"

@@ -10,13 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 from app.pipelines.entities import entities
-from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, EntityMatch
 from app.store.connection.transactions import Database
 from app.store.entities import mentions
 from app.store.entities.mentions import Mention
 from app.store.guidance import entity_lookup
 from app.store.guidance.entity_lookup import ChunkLinks
+from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS = 300
 

@@ -19,7 +19,6 @@ import sqlalchemy as sa
 import statements
 
 from app.pipelines.entities import entities
-from app.providers.fake import FakeEmbedder
 from app.shapes import EntityDraft, LinkScope, LinkSource
 from app.store.connection.transactions import Database, Reading
 from app.store.entities import headings, mentions
@@ -27,6 +26,7 @@ from app.store.entities.headings import HeadingChunk
 from app.store.entities.mentions import Mention
 from app.store.multihop import links
 from app.store.schema import tables as store_tables
+from benchmarks.fake_embedder import FakeEmbedder
 
 ENTITIES = 3_000
 TABLES = ("entities", "entity_names", "mentions", "headings")

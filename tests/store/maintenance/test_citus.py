@@ -14,13 +14,13 @@ import pytest
 import sqlalchemy as sa
 
 from app import errors
-from app.providers.fake import FakeEmbedder
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import distribution, migration, reembedding
 from benchmarks import folders
 from benchmarks.cluster import comparison
 from benchmarks.cluster.comparison import Plan
+from benchmarks.fake_embedder import FakeEmbedder
 
 DSN = os.environ.get("CITUS_DSN", "")
 pytestmark = pytest.mark.skipif(not DSN, reason="CITUS_DSN names no Citus coordinator")

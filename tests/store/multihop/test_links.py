@@ -11,12 +11,12 @@ import hybrid
 import pytest
 
 from app.pipelines.linking import mention_extraction
-from app.providers.fake import FakeEmbedder
 from app.shapes import ChunkLink, Filters, IndexText, LinkedChunk, LinkScope, LinkSource, SourceIdentifier
 from app.store.connection.transactions import Database
 from app.store.multihop import links
 from app.text.names import names
 from app.text.words import lexical
+from benchmarks.fake_embedder import FakeEmbedder
 
 TEXTS = {
     "Silent Harbour": "a film by Ilse Brandt and the Corvane Studio",

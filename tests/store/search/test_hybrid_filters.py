@@ -11,10 +11,10 @@ import pytest
 import sqlalchemy as sa
 from query_vectors import angled, at, ids
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
+from benchmarks.fake_embedder import FakeEmbedder
 
 METADATA = {
     "old": {"year": 1999, "tags": ["red", "blue"], "when": "2024-03-01", "it's": 1, 'a"b': 2, "$.x": 3, "größe": 4},

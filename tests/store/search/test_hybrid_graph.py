@@ -11,10 +11,10 @@ import oracle
 import pytest
 from query_vectors import WORDS, at, ids
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters
 from app.store.connection.transactions import Database
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 CORPUS = 3_003
 

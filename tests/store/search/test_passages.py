@@ -8,11 +8,11 @@ from uuid import UUID
 import hybrid
 import pytest
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, HybridRequest, HybridResult
 from app.store.connection.transactions import Database
 from app.store.documents import filters
 from app.store.search import passages, recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 WORDS = ["lime", "mortar", "wall", "harbour", "buoy", "tide", "rope", "lamp"]
 SCOPES: list[dict[str, Any]] = [

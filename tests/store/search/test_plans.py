@@ -17,13 +17,13 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.providers.fake import FakeEmbedder
 from app.shapes import Filters, HybridRequest, IndexText, LinkScope, LinkSource, SourceIdentifier
 from app.store.connection import sql, transactions, vectors
 from app.store.connection.transactions import Database
 from app.store.multihop import links
 from app.store.schema import tables
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 CHUNKS, OTHERS = 4_000, 500
 GRAPH = "ix_embeddings_embedding"

@@ -13,12 +13,12 @@ import hybrid
 import pytest
 
 from app import errors
-from app.providers.fake import FakeEmbedder
 from app.shapes import DocumentDraft
 from app.store.connection import transactions, vectors
 from app.store.connection.transactions import Database
 from app.store.documents import document_puts, document_rows, documents, staging
 from app.store.schema import tables
+from benchmarks.fake_embedder import FakeEmbedder
 
 BLOCK = 128
 WORDS = ["harbour", "lantern", "river", "castle", "violin", "copper", "meadow", "thunder", "pepper", "saddle"]

@@ -15,9 +15,9 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.providers.fake import FakeEmbedder
 from app.store.connection.transactions import Database
 from app.store.search import recall
+from benchmarks.fake_embedder import FakeEmbedder
 
 OWN, OTHERS = 120, 900
 BY_NUMBER = "uq_chunks_user_id_chunk_no"

@@ -1,4 +1,4 @@
-"""A deterministic embedder for tests, without a model."""
+"""Embeds texts for tests and benchmarks without a model: a text always has the same vector."""
 
 from __future__ import annotations
 
