@@ -6,7 +6,7 @@ A failure of a later hop never fails the search: the hops that worked are answer
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
@@ -71,10 +71,10 @@ async def answer(question: MultihopQuery, services: Services, turn: SearchTurn =
     strategy = ClassicStrategy(query) if question.merge == "classic" else LinkStrategy(query)
     async with context.running():
         state = await _first_hop(query, strategy, context)
-        following = _FurtherHops(question, strategy, state, context)
+        further = _FurtherHops(question, strategy, state, context)
         if state.brought:
             for hop in range(2, question.max_hops + 1):
-                if not await following.go(hop):
+                if not await further.go(hop):
                     break
         return await HopAnswer(query, strategy, state, context).read(wanted)
 
@@ -149,20 +149,19 @@ class _FurtherHops:
 
     async def _retrieve(self, hop: int, found: HopTerms, sources: Sequence[UUID]) -> list[UUID]:
         """Run the hop's statements in one transaction; returns the chunks that are new."""
-        searches = [search async for search in self._searches(found)]
+        searches = await self._searches(found)
         async with self.state.reading(self.context) as reading:
             stored = [chunk_id for chunk_id in sources if chunk_id in self.state.chunks]
             return await self.strategy.retrieve(hop, searches, stored, self.state, reading)
 
-    async def _searches(self, found: HopTerms) -> AsyncIterator[HopSearch]:
+    async def _searches(self, found: HopTerms) -> list[HopSearch]:
         """The searches of a hop, with their vectors: for the question with the terms, and for those of the model."""
         parsed = self.state.first.recalled.parsed
-        if found.terms:
-            yield HopSearch(await self._request(_with_terms(parsed, found.terms)))
+        searches = [HopSearch(await self._request(_with_terms(parsed, found.terms)))] if found.terms else []
         for question in found.questions:
-            words = " ".join(names.words(question))
-            asked = ParsedQuery(text=question, words=words, excluded=parsed.excluded)
-            yield HopSearch(await self._request(asked), question)
+            asked = ParsedQuery(text=question, words=" ".join(names.words(question)), excluded=parsed.excluded)
+            searches.append(HopSearch(await self._request(asked), question))
+        return searches
 
     async def _request(self, parsed: ParsedQuery) -> HybridRequest:
         """A search of a further hop. Raises ProviderError if hop 1 had a vector and this hop has none."""
