@@ -5,7 +5,6 @@ Messages do not contain input; custom codes are the `code` of field errors.
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from datetime import datetime
 from typing import Annotated, Any
@@ -15,13 +14,16 @@ from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.shapes import dates
+from app.text.structure import plain_json
 from app.text.words import cleaning
 
 MAX_QUERY = 2_000
 MAX_QUERY_AS_SENT = 8_000
-MAX_METADATA_BYTES = 64 * 1024
-MAX_METADATA_DEPTH = 32
-MAX_METADATA_KEYS = 1_000
+_LIMITS = {
+    "too_deep": f"Must be nested at most {plain_json.MAX_DEPTH} levels deep.",
+    "too_many_keys": f"Must have at most {plain_json.MAX_KEYS:,} keys on all levels.",
+    "too_large": f"Must take at most {plain_json.MAX_BYTES // 1024} KB as JSON.",
+}
 
 
 def _query(given: str) -> str:
@@ -49,27 +51,11 @@ def _moment(given: object) -> object:
 
 
 def check_metadata(given: dict[str, Any]) -> dict[str, Any]:
-    """The same metadata, within the limits of `Metadata`. Raises PydanticCustomError."""
-    keys, depth = _count_keys_and_depth(given)
-    if depth > MAX_METADATA_DEPTH:
-        raise PydanticCustomError("too_deep", f"Must be nested at most {MAX_METADATA_DEPTH} levels deep.")
-    if keys > MAX_METADATA_KEYS:
-        raise PydanticCustomError("too_many_keys", f"Must have at most {MAX_METADATA_KEYS:,} keys on all levels.")
-    if len(json.dumps(given, ensure_ascii=False, separators=(",", ":")).encode()) > MAX_METADATA_BYTES:
-        raise PydanticCustomError("too_large", f"Must take at most {MAX_METADATA_BYTES // 1024} KB as JSON.")
-    return given
-
-
-def _count_keys_and_depth(value: object) -> tuple[int, int]:
-    """The number of keys on all levels and the nesting depth; counting stops one level below the limit."""
-    keys, depth = 0, 0
-    level = [value]
-    while level and depth <= MAX_METADATA_DEPTH:
-        containers = [v for v in level if isinstance(v, dict | list)]
-        keys += sum(len(v) for v in containers if isinstance(v, dict))
-        depth += bool(containers)
-        level = [item for v in containers for item in (v.values() if isinstance(v, dict) else v)]
-    return keys, depth
+    """The metadata as it will be read back, within the limits of `Metadata`. Raises PydanticCustomError."""
+    try:
+        return plain_json.limited(given)
+    except plain_json.TooLargeError as error:
+        raise PydanticCustomError(error.code, _LIMITS[error.code]) from error
 
 
 Moment = Annotated[datetime, BeforeValidator(_moment)]

@@ -9,19 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import mcp_types as types
+from fastapi.exceptions import RequestValidationError
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app import __version__, errors
+from app.api.bodies import strict_json
 from app.api.contract import validation_errors
 from app.pipelines.documents import documents
 from app.pipelines.running import cursors
@@ -76,18 +78,25 @@ class _Handlers:
 
     async def call_tool(self, request: Request, call: types.CallToolRequestParams) -> types.CallToolResult:
         context = self.context_of(request)
+        arguments = call.arguments or {}
         try:
+            strict_json.check(arguments)
             tool = registry.find(call.name)
             if tool not in registry.offered(context.scopes):
                 raise errors.Forbidden(f"This key lacks the scope `{tool.scope}`.")
             async with self.turns:
-                result = await registry.call(tool, call.arguments or {}, context)
+                result = await registry.call(tool, arguments, context)
+        except RequestValidationError as error:
+            return _failed(_wrong_arguments(error.errors(), arguments))
         except ValidationError as error:
-            return _failed(_wrong_arguments(error, call.arguments or {}))
+            raised = error.errors(include_url=False, include_input=False)
+            return _failed(_wrong_arguments([{**e, "loc": ("body", *e["loc"])} for e in raised], arguments))
         except errors.StepwellError as error:
             return _failed(_message(error))
         except TimeoutError:
             return _failed("The call did not finish within its time limit: retry, or request less.")
+        except Exception as error:  # the protocol's library would send its text
+            return _failed(_unexpected(error))
         text = json.dumps(result, ensure_ascii=False)
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=result)
 
@@ -163,18 +172,24 @@ async def _protocol_errors(work: Awaitable[Any]) -> Any:
     except errors.StepwellError as error:
         code = types.INVALID_PARAMS if error.status < 500 else types.INTERNAL_ERROR
         raise MCPError(code, _message(error)) from error
+    except Exception as error:  # the protocol's library would send its text
+        raise MCPError(types.INTERNAL_ERROR, _unexpected(error)) from error
 
 
 def _message(error: errors.StepwellError) -> str:
     if error.status == 500:
-        _logger.error("tool failed", extra={"code": error.code}, exc_info=error)
-        return "The service failed; its log has the error. A retry may succeed."
+        return _unexpected(error)
     return f"{error.field}: {error.message}" if error.field else error.message
 
 
-def _wrong_arguments(error: ValidationError, arguments: dict[str, Any]) -> str:
-    raised = error.errors(include_url=False, include_input=False)
-    fields = validation_errors.read([{**e, "loc": ("body", *e["loc"])} for e in raised], arguments)
+def _unexpected(error: Exception) -> str:
+    code = error.code if isinstance(error, errors.StepwellError) else errors.StepwellError.code
+    _logger.error("tool failed", extra={"code": code}, exc_info=error)
+    return "The service failed; its log has the error. A retry may succeed."
+
+
+def _wrong_arguments(raised: Sequence[Mapping[str, Any]], arguments: dict[str, Any]) -> str:
+    fields = validation_errors.read(raised, arguments)
     return "\n".join(f"{field.field}: {field.message}" for field in fields)
 
 

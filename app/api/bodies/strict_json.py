@@ -154,8 +154,8 @@ _BAD_NUMBER = "Must be a finite number; whole numbers must fit into 64 bits."
 
 
 def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[InvalidValue]:
-    """Every marked number and every text that Postgres cannot store; the nesting depth is already limited."""
-    if isinstance(value, _BadNumber):
+    """Every number and every text that Postgres cannot store; the nesting depth is already limited."""
+    if isinstance(value, _BadNumber | int | float) and not _is_usable(value):
         yield path, "invalid_number", _BAD_NUMBER
     elif isinstance(value, str) and _UNUSABLE.search(value):
         yield path, "invalid_text", _BAD_TEXT
@@ -167,6 +167,10 @@ def _unusable(value: object, path: tuple[str | int, ...]) -> Iterator[InvalidVal
             if _UNUSABLE.search(key):
                 yield (*path, key), "invalid_text", f"Its key is invalid. {_BAD_TEXT}"
             yield from _unusable(item, (*path, key))
+
+
+def _is_usable(number: _BadNumber | int | float) -> bool:
+    return math.isfinite(number) if isinstance(number, float) else isinstance(number, int) and number in _INT64
 
 
 def invalid(values: list[InvalidValue]) -> RequestValidationError:

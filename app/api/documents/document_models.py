@@ -14,6 +14,7 @@ from app import errors
 from app.api.contract import wire
 from app.api.contract.enums import StoreStatus
 from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload, limits
+from app.text.structure import plain_json
 from app.text.words import cleaning
 
 MAX_DOCUMENTS = 500
@@ -120,9 +121,10 @@ class DocumentForm(wire.WireModel):
 
     def applied_to(self, upload: Upload) -> Upload:
         """An upload of the form with these fields."""
-        metadata = {**upload.metadata, **(self.metadata or {})}
+        metadata, problems = plain_json.joined(upload.metadata, self.metadata or {})
+        warnings = (*upload.warnings, *problems)
         language = self.language or upload.language
-        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language)
+        return dataclasses.replace(upload, title=self.title, metadata=metadata, language=language, warnings=warnings)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from app.pipelines.running.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
 from app.text.passages import chunking, tokens
-from app.text.structure import markdown, pages, structure
+from app.text.structure import markdown, pages, plain_json, structure
 from app.text.structure.pages import CleanedPages
 from app.text.words import cleaning, languages, lexical
 
@@ -53,17 +53,18 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
     parsed = _parsed(upload, cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document contains no text.", field="content")
+    metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
     config, notes = _config(upload, parsed)
     return CleanDocument(
         content=parsed.body,
         title=clean_title(upload.title or parsed.title or upload.default_title),
         uri=_uri(upload.uri),
-        metadata={**parsed.metadata, **upload.metadata},
+        metadata=metadata,
         config=config,
         created_at=upload.created_at or parsed.created_at,
         markdown=upload.markdown,
         page_starts=cleaned.starts,
-        warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *notes),
+        warnings=(*upload.warnings, *cleaned.warnings, *parsed.warnings, *problems, *notes),
         source=upload.source,
     )
 

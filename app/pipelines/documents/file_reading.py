@@ -5,7 +5,6 @@ A file may hold several documents, such as the rows of a table; each has the fil
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +24,6 @@ from app.text.words.cleaning import Decoded
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "opened"]
 SUFFIXES = formats.SUFFIXES
 SUPPORTED = formats.SUPPORTED
-MAX_METADATA = 65_536
 
 
 def is_binary(name: str) -> bool:
@@ -91,28 +89,29 @@ def _text_upload(decoded: Decoded, file: NamedFile, format: FileFormat) -> Uploa
     text, fields = decoded.text, dict[str, str]()
     if format == formats.RST:
         text, fields = restructured.to_markdown(cleaning.clean(text).text)
+    metadata, problems = _metadata(fields, file)
     return Upload(
         text,
         uri=file.uri,
         markdown=format in (formats.MARKDOWN, formats.RST),
         frontmatter=format == formats.MARKDOWN,
-        metadata={**fields, **_named(file)},
+        metadata=metadata,
         default_title=file.name,
-        warnings=decoded.warnings,
+        warnings=(*decoded.warnings, *problems),
     )
 
 
 def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]) -> Upload:
     known = document.language is not None and languages.config_for(document.language) is not None
     fragment = f"#{document.fragment}" if document.fragment else ""
-    metadata, problems = _plain(document.metadata)
+    metadata, problems = _metadata(document.metadata, file)
     return Upload(
         document.text,
         uri=file.uri + fragment if file.uri is not None else None,
         markdown=document.markdown,
         frontmatter=False,
         page_starts=document.page_starts,
-        metadata={**metadata, **_named(file)},
+        metadata=metadata,
         language=document.language if known else None,
         created_at=document.created_at,
         default_title=document.title or file.name,
@@ -120,16 +119,10 @@ def _upload(document: ExtractedDocument, file: NamedFile, notes: tuple[str, ...]
     )
 
 
-def _plain(metadata: Json) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """The metadata of a parsed document as plain JSON, or nothing and a warning if it is too large."""
+def _metadata(found: Json, file: NamedFile) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What was found in a file, and its name as `filename`; the name alone and a warning if that is too much."""
+    named = {"filename": file.name} if file.name else {}
     try:
-        plain = plain_json.mapping(metadata)
+        return plain_json.mapping({**found, **named}), ()
     except plain_json.TooLargeError as error:
-        return {}, (f"metadata {error}: left out",)
-    if len(json.dumps(plain)) > MAX_METADATA:
-        return {}, ("metadata is over 64 KB: left out",)
-    return plain, ()
-
-
-def _named(file: NamedFile) -> dict[str, str]:
-    return {"filename": file.name} if file.name else {}
+        return {**named}, (f"metadata {error}: left out",)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -15,6 +16,17 @@ from app.store.connection import bounded
 CONNECT_S = 5.0
 _TLS_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 _TLS_FILES = frozenset({"sslrootcert", "sslcert", "sslkey", "sslcrl"})
+_INT64 = range(-(2**63), 2**63)
+
+
+def _whole_number(digits: str) -> int | float:
+    # Postgres writes 1e300 with 301 digits. Requests have no whole numbers beyond 64 bits, so this was a float.
+    if len(digits) < 19:
+        return int(digits)
+    return value if len(digits) <= 20 and (value := int(digits)) in _INT64 else float(digits)
+
+
+_JSON = json.JSONDecoder(parse_int=_whole_number)
 
 
 def create(dsn: str, **options: Any) -> AsyncEngine:
@@ -30,7 +42,7 @@ def create(dsn: str, **options: Any) -> AsyncEngine:
     }
     url, tls = _split_tls(sa.make_url(asyncpg_url(dsn)))
     connecting = {"server_settings": settings, "timeout": CONNECT_S, "connection_class": bounded.Driver, **tls}
-    return create_async_engine(url, connect_args=connecting, **options)
+    return create_async_engine(url, connect_args=connecting, json_deserializer=_JSON.decode, **options)
 
 
 def asyncpg_url(dsn: str) -> str:

@@ -1,28 +1,92 @@
-"""Converts values from YAML and from parsed files to plain JSON within limits of depth and number."""
+"""Converts values to the JSON that metadata may have: plain, as Postgres gives it back, and within limits."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
+MAX_BYTES = 64 * 1024
 MAX_DEPTH = 32
+MAX_KEYS = 1_000
 MAX_VALUES = 10_000
 MAX_INTEGER = 2**63
+_WRITTEN_OUT = 10**16
+_STORED_DIFFERENTLY = re.compile(r"e\+1|-0\.0")
+"""Occurs wherever JSON has a float that `_number` changes."""
 
 
 class TooLargeError(ValueError):
-    """The value has too many parts, or is nested too deeply; the message gives the limit."""
+    """Metadata is beyond a limit, which the message gives; `code` is `too_deep`, `too_many_keys` or `too_large`."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def mapping(value: Mapping[Any, Any]) -> dict[str, Any]:
-    """Returns a dictionary with string keys; entries without a JSON value (NaN, infinities) are dropped.
+    """Returns metadata with string keys; entries without a JSON value (NaN, infinities) are dropped.
 
-    Raises TooLargeError for more than 10,000 values or a depth over 32.
+    Raises TooLargeError as `limited` does, and for more than 10,000 values.
     """
-    return _Plain().mapping(value, 1)
+    return limited(_Plain().mapping(value, 1))
+
+
+def limited(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Returns metadata as Postgres gives it back: some floats, such as 1e16, become integers.
+
+    Raises TooLargeError for more than 32 levels, 1,000 keys on all levels or 64 KB.
+    """
+    keys, depth = _count_keys_and_depth(metadata)
+    if depth > MAX_DEPTH:
+        raise TooLargeError("too_deep", f"is nested deeper than {MAX_DEPTH}")
+    if keys > MAX_KEYS:
+        raise TooLargeError("too_many_keys", f"has more than {MAX_KEYS:,} keys")
+    if _STORED_DIFFERENTLY.search(_written(metadata)):
+        metadata = _as_stored(metadata)
+        _written(metadata)
+    return metadata
+
+
+def joined(found: Mapping[str, Any], given: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Returns metadata found in a document with that given beside it; the latter and a warning if both are too much."""
+    if not found:
+        return dict(given), ()
+    try:
+        return limited({**found, **given}), ()
+    except TooLargeError as error:
+        return dict(given), (f"metadata {error}: that of the document itself is left out",)
+
+
+def _written(metadata: dict[str, Any]) -> str:
+    text = json.dumps(metadata, ensure_ascii=False, separators=(",", ":"))
+    if len(text.encode()) > MAX_BYTES:
+        raise TooLargeError("too_large", f"is over {MAX_BYTES // 1024} KB")
+    return text
+
+
+def _count_keys_and_depth(value: object) -> tuple[int, int]:
+    """The number of keys on all levels and the nesting depth; counting stops one level below the limit."""
+    keys, depth = 0, 0
+    level = [value]
+    while level and depth <= MAX_DEPTH:
+        containers = [v for v in level if isinstance(v, dict | list)]
+        keys += sum(len(v) for v in containers if isinstance(v, dict))
+        depth += bool(containers)
+        level = [item for v in containers for item in (v.values() if isinstance(v, dict) else v)]
+    return keys, depth
+
+
+def _as_stored(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _as_stored(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_as_stored(item) for item in value]
+    return _number(value) if isinstance(value, float) else value
 
 
 class _Plain:
@@ -42,9 +106,9 @@ class _Plain:
     def _value(self, value: object, depth: int) -> Any:
         self._left -= 1
         if self._left < 0:
-            raise TooLargeError(f"has more than {MAX_VALUES:,} values")
+            raise TooLargeError("too_large", f"has more than {MAX_VALUES:,} values")
         if depth > MAX_DEPTH + 1:
-            raise TooLargeError(f"is nested deeper than {MAX_DEPTH}")
+            raise TooLargeError("too_deep", f"is nested deeper than {MAX_DEPTH}")
         if isinstance(value, Mapping):
             return self.mapping(value, depth)
         if isinstance(value, list | tuple | set | frozenset):
@@ -66,3 +130,11 @@ def _scalar(value: object) -> object:
     if isinstance(value, str):
         return re.sub("[\x00\ud800-\udfff]", "", value)
     return value if value is None or isinstance(value, bool) else str(value)
+
+
+def _number(value: float) -> int | float:
+    """A finite float as Postgres gives it back; those beyond 64 bits are read as floats again."""
+    # From 1e16 on, Python writes a float with an exponent, which Postgres writes out as digits without a fraction.
+    if _WRITTEN_OUT <= abs(value) < MAX_INTEGER:
+        return int(Decimal(repr(value)))
+    return value or 0.0

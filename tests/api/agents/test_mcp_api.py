@@ -119,6 +119,18 @@ async def test_a_wrong_call_is_an_error_result_that_a_model_can_read(
     assert "pydantic" not in result.content[0].text
 
 
+@pytest.mark.parametrize("value", ["NaN", "1e999", str(2**63), "1" + "0" * 400, '"\\u0000"', '[{"\\u0000": 1}]'])
+async def test_arguments_that_cannot_be_stored_are_refused_with_their_field(caller: Caller, value: str) -> None:
+    arguments = f'{{"content": "Lime.", "metadata": {{"k": {value}}}}}'
+    params = f'{{"name": "add_document", "arguments": {arguments}}}'
+    request = f'{{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {params}}}'
+    response = await caller.client.post("/mcp", content=request, headers=HEADERS)
+    result = response.json()["result"]
+    assert result["isError"]
+    assert result["content"][0]["text"].startswith("metadata.k")
+    assert (await caller.client.get("/api/rag/documents")).json()["documents"] == []
+
+
 async def test_documents_are_resources_in_pages(app: FastAPI, caller: Caller) -> None:
     stored = {(await caller.add(f"Note number {number}", uri=f"{number}.md"))["document_id"] for number in range(3)}
     async with connected(app, caller) as client:
