@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from app import errors
 from app.config import Settings, embedding_models
 from app.pipelines.running.model_switch import SwitchingEmbedder
 from app.providers.base import Embedder, EmbeddingModel, Llm, Reranker
@@ -16,7 +18,7 @@ from app.providers.calls.policy import CallLimits
 from app.providers.local import minilm, model_folder
 from app.providers.local.model_folder import Overrides
 from app.providers.local.onnx_embedder import OnnxEmbedder
-from app.providers.local.onnx_reranker import OnnxReranker
+from app.providers.local.onnx_reranker import OnnxReranker, UnloadedReranker
 from app.providers.remote import embedders, rerankers
 from app.providers.remote.chat import ChatLlm
 from app.providers.remote.embedders import HttpEmbedder, Prefixes
@@ -26,6 +28,8 @@ from app.store.maintenance import reembedding
 
 if TYPE_CHECKING:
     from app.providers.remote.gemini import GeminiEmbedder, GeminiLlm
+
+log = logging.getLogger(__name__)
 
 OLLAMA_MODEL = "llama3.2"
 
@@ -165,21 +169,28 @@ def _llm(settings: Settings) -> ChatLlm | GeminiLlm:
 
 @asynccontextmanager
 async def open_reranker(settings: Settings) -> AsyncIterator[Reranker | None]:
-    """Opens the configured cross-encoder; None without one."""
+    """Opens the configured cross-encoder; None without one.
+
+    One in a folder that cannot be loaded is opened too, as a model whose calls fail: searches do not depend on it.
+    """
     kind = settings.reranker
     if kind == "cosine":
         yield None
         return
-    model: HttpReranker | OnnxReranker
-    if kind == "onnx":
-        folder, threads = _folder(settings.reranker_model), settings.embedder_threads or None
-        model = await asyncio.to_thread(model_folder.load_reranker, folder, threads=threads)
-    else:
-        model = _http_reranker(settings, kind)
+    model = await asyncio.to_thread(_onnx_reranker, settings) if kind == "onnx" else _http_reranker(settings, kind)
     try:
         yield model
     finally:
         await model.aclose()
+
+
+def _onnx_reranker(settings: Settings) -> OnnxReranker | UnloadedReranker:
+    folder = _folder(settings.reranker_model)
+    try:
+        return model_folder.load_reranker(folder, threads=settings.embedder_threads or None)
+    except errors.ProviderError as error:
+        log.warning("the re-ranker cannot be loaded: %s", error.message, extra={"action": "reranker_failed"})
+        return UnloadedReranker(folder.name, error)
 
 
 def _http_reranker(settings: Settings, kind: rerankers.Kind) -> HttpReranker:

@@ -40,7 +40,8 @@ class Readiness(BaseModel):
     providers: dict[str, BreakerState] = Field(
         default_factory=dict,
         description="Circuit breaker of each remote model (`embedder`, `llm`, `reranker`). While it is open, "
-        "searches skip the model and list that in `degraded`. Readiness does not depend on it.",
+        "searches skip the model and list that in `degraded`. It is also open for a reranker in a folder that could "
+        "not be loaded. Readiness does not depend on it.",
         examples=[{"llm": "closed"}],
     )
 

@@ -219,19 +219,22 @@ def _diversified(
     similarity = _similarity([passages[one.position] for one in best], near)
     limit = pool if request.keep_all else request.limit
     selected = [
-        replace(best[c.position], explain={**best[c.position].explain, "mmr": _mmr_explained(c)})
-        for c in mmr.select([one.score for one in best], similarity, limit=limit)
+        _explained(best[c.position], c) for c in mmr.select([one.score for one in best], similarity, limit=limit)
     ]
     return [*selected, *ranked[pool:]] if request.keep_all else selected
 
 
-def _mmr_explained(chosen: mmr.Selected) -> dict[str, Any]:
-    return {
+def _explained(ranked: RankedPassage, chosen: mmr.Selected) -> RankedPassage:
+    """A passage with the step in which MMR, which leaves scores as they are, placed it."""
+    step: dict[str, Any] = {
         "value": chosen.value,
         "lambda": mmr.DEFAULT_LAMBDA,
         "nearest": chosen.nearest,
         "place_before": chosen.position + 1,
+        "score_before": ranked.score,
+        "score": ranked.score,
     }
+    return replace(ranked, explain={**ranked.explain, "mmr": step})
 
 
 def _size(passages: Sequence[RerankPassage], request: RerankOptions, near: Mapping[UUID, Near]) -> int:

@@ -85,10 +85,14 @@ class Breaker:
             return "closed"
         return "open" if monotonic() < self._open_until else "half_open"
 
+    def keep_open(self) -> None:
+        """Refuse all calls from now on."""
+        self._open_until = math.inf
+
     def check(self) -> None:
         """Raise NotCalled if a call would be refused now."""
         if self.state == "open" or (self.state == "half_open" and self._probing):
-            pause_s = max(0.0, (self._open_until or 0.0) - monotonic())
+            pause_s = min(max(0.0, (self._open_until or 0.0) - monotonic()), LONGEST_PAUSE_S)
             raise NotCalled("The provider failed repeatedly and is not called for a while.", pause_s=pause_s)
 
     @asynccontextmanager

@@ -159,9 +159,13 @@ def _either(override: str | None, published: str) -> str:
 
 def _json(file: Path, *, default: Any = None) -> Any:
     """The content of a file; `default` (an empty object) if it does not exist. Raises ProviderError."""
+    default = {} if default is None else default
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return {} if default is None else default
-    except (OSError, ValueError) as error:
+        return default
+    except (OSError, ValueError, RecursionError) as error:
         raise ProviderError(f"{file.parent.name}/{file.name} cannot be read.", fault="model") from error
+    if type(found) is not type(default):
+        raise ProviderError(f"{file.parent.name}/{file.name} cannot be read.", fault="model")
+    return found

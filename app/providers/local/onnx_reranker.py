@@ -9,6 +9,8 @@ import numpy as np
 from tokenizers import Encoding
 
 from app.errors import ProviderError
+from app.providers.calls.breaker import ProviderModel
+from app.providers.calls.policy import CallLimits, CallPolicy
 from app.providers.local.onnx_model import OnnxModel
 
 MAX_CHARACTERS = 4_000
@@ -60,3 +62,25 @@ class OnnxReranker:
         relevance = logits[:, -1] - (logits[:, 0] if logits.shape[1] == 2 else 0)
         scores: list[float] = (1 / (1 + np.exp(-relevance.astype(np.float64).clip(-MAX_LOGIT, MAX_LOGIT)))).tolist()
         return scores
+
+
+class UnloadedReranker:
+    """A cross-encoder that could not be loaded: every call fails, and its circuit breaker is open."""
+
+    def __init__(self, name: str, reason: ProviderError) -> None:
+        self._name = name
+        self._reason = reason
+        self.policy = CallPolicy(ProviderModel("reranker", "onnx", name), CallLimits(timeout_s=0.0))
+        self.policy.breaker.keep_open()
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
+
+    async def scores(self, query: str, passages: Sequence[str]) -> list[float]:
+        """Raises ProviderError with the reason."""
+        raise ProviderError(self._reason.message, fault=self._reason.fault)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 
 from app import __version__
 from app.config import Settings
+from app.runtime import models
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
 
@@ -26,6 +27,25 @@ async def test_a_healthy_service_reports_ready_without_a_key(app: FastAPI) -> No
         200,
         {"status": "ready", "database": "writable", "standby": None, "providers": {}},
     )
+
+
+@pytest.mark.usefixtures("patient_readiness")
+async def test_a_reranker_that_cannot_be_loaded_is_reported_and_searches_keep_their_order(database: Database) -> None:
+    settings = Settings(auth="none", reranker="onnx", reranker_model="/nonexistent/cross")
+    async with models.open_reranker(settings) as reranker:
+        services = replace(await harness.services(database), reranker=reranker)
+        async with harness.running(settings, services) as app, harness.client(app) as client:
+            ready = await client.get("/readyz")
+            assert (ready.status_code, ready.json()["providers"]) == (200, {"reranker": "open"})
+            assert (
+                'stepwell_provider_breaker_state{model="cross",provider="onnx",role="reranker"} 2.0'
+                in (await client.get("/metrics")).text
+            )
+            await client.post("/api/rag/documents", json=[{"content": "Lime mortar."}, {"content": "Lime trees."}])
+            for rerank, degraded in (("none", []), ("cosine", []), ("provider", ["reranker_failed"])):
+                found = await client.post("/api/rag/search", json={"query": "lime", "rerank": rerank})
+                assert (found.status_code, found.json()["degraded"]) == (200, degraded)
+                assert len(found.json()["results"]) == 2
 
 
 async def test_without_a_database_the_process_is_live_and_not_ready_and_searches_are_503(database: Database) -> None:

@@ -191,7 +191,8 @@ async def test_mmr_after_a_provider_works_on_the_providers_scores(
     assert uris(answer)[0] == "buoys"
     explained = answer.hits[0].explain
     assert explained is not None
-    assert explained["mmr"] == {"value": pytest.approx(0.7 * 0.9), "lambda": 0.7, "nearest": 0.0, "place_before": 1}
+    step = {"value": pytest.approx(0.7 * 0.9), "lambda": 0.7, "nearest": 0.0, "place_before": 1}
+    assert explained["mmr"] == {**step, "score_before": 0.9, "score": 0.9}
     assert explained["rerank"]["place_before"] > 1
 
 

@@ -17,6 +17,7 @@ from small_models import token_vectors, unit
 
 from app.config import Settings
 from app.errors import ProviderError
+from app.providers import base
 from app.providers.local import minilm, model_folder
 from app.providers.local.model_folder import Overrides
 from app.providers.local.onnx_embedder import OnnxEmbedder
@@ -224,6 +225,40 @@ async def test_a_cross_encoder_in_a_folder_scores_passages(tmp_path: Path, label
     assert np.allclose(found[:3], expected, atol=1e-6)
     assert found[3:-1] == pytest.approx([found[3]] * 20)
     assert all(0 <= score <= 1 for score in found)
+
+
+def _without(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+
+
+def _damaged(folder: Path, name: str) -> None:
+    (folder / name).write_text("[1", encoding="utf-8")
+
+
+def _list(folder: Path, name: str) -> None:
+    (folder / name).write_text("[]", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "name"),
+    [
+        (_without, "model.onnx"),
+        (_damaged, "model.onnx"),
+        (_without, "tokenizer.json"),
+        (_damaged, "tokenizer.json"),
+        (_damaged, "tokenizer_config.json"),
+        (_list, "tokenizer_config.json"),
+        (lambda folder, _: shutil.rmtree(folder), "the folder"),
+    ],
+)
+async def test_a_cross_encoder_that_cannot_be_loaded_is_open_and_fails(tmp_path: Path, spoil: Any, name: str) -> None:
+    folder = small_models.cross_encoder(tmp_path / "cross")
+    spoil(folder, name)
+    async with models.open_reranker(Settings(reranker="onnx", reranker_model=str(folder))) as reranker:
+        assert reranker is not None
+        assert (reranker.name, base.policy_of(reranker).breaker.state) == ("cross", "open")
+        with pytest.raises(ProviderError, match="cross"):
+            await reranker.scores("lime", ["mortar"])
 
 
 async def test_a_model_that_is_no_cross_encoder_is_rejected(tmp_path: Path) -> None:
