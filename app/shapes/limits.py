@@ -1,5 +1,7 @@
 """Defines the limits of requests that the API, the tools, the command line, the settings and the pipelines share."""
 
+MAX_QUERY = 2_000
+"""Characters of a query, also after normalisation (`analysis.length`)."""
 MAX_HITS = 50
 """Largest `limit` of a search."""
 MAX_MULTIHOP_HITS = 20

@@ -80,7 +80,7 @@ class DeleteDocumentArguments(ToolArguments):
 class ListEntitiesArguments(ToolArguments):
     """Arguments of a listing of entities."""
 
-    query: Annotated[str, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
+    query: Annotated[fields.NameLike, Field(min_length=1, max_length=limits.MAX_ENTITY_NAME)] | None = Field(
         None, description="Only entities with a similar name, the most similar first."
     )
     type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(

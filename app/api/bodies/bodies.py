@@ -133,7 +133,7 @@ class DocumentsRoute(StrictRoute):
             return
         async with super().admitted(request, receive) as receive:
             with spooling.SpooledBody() as body:
-                await body.receive(Request(request.scope, receive).stream())
+                await body.receive(ReceivedRequest(request, receive).stream())
                 async with request.app.state.ingest_gate.turn(request.state.caller.user_id):
                     yield body.replayed(then=receive)
 

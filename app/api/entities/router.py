@@ -30,6 +30,7 @@ from app.pipelines.entities import entities
 from app.pipelines.entities import entity_lines as lines
 from app.pipelines.running import cursors, offload
 from app.shapes import Entity, EntityFilter, limits
+from app.tools import fields
 
 router = APIRouter(
     prefix="/api/rag", tags=["entities"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
@@ -133,7 +134,8 @@ async def page(
     ] = None,
     origin: Annotated[EntityOrigin | None, Query(description="Only entities of this origin.")] = None,
     q: Annotated[
-        str | None, Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias.")
+        fields.NameLike | None,
+        Query(max_length=limits.MAX_ENTITY_NAME, description="Only entities with a similar name or alias."),
     ] = None,
 ) -> Response:
     """The user's entities and those extracted from metadata and titles, by name.

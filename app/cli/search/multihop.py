@@ -46,7 +46,7 @@ def multihop(
     """Search over several hops and show the terms of each hop and the name through which each hit was found."""
     request = Query(
         options.checked_user(user),
-        query,
+        options.checked_query(query),
         limit=limit,
         filters=filter_option.read(filters),
         snippets=snippets,

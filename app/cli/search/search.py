@@ -43,7 +43,7 @@ def search(
     """
     request = Query(
         options.checked_user(user),
-        query,
+        options.checked_query(query),
         limit=limit,
         mode=mode.value,
         filters=filter_option.read(filters),

@@ -38,7 +38,7 @@ def why(
     """
     request = Query(
         options.checked_user(user),
-        query,
+        options.checked_query(query),
         limit=limit,
         mode=mode.value,
         filters=filter_option.read(filters),

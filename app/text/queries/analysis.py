@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -43,6 +44,14 @@ class _Token:
     kind: _Kind
     text: str
     required: bool = False
+
+
+def length(query: str) -> int:
+    """Returns the number of characters of a query, or of its NFKC where that is longer: its words are indexed so.
+
+    One ligature may stand for 18 characters (U+FDFA).
+    """
+    return max(len(query), len(unicodedata.normalize("NFKC", query)))
 
 
 def normalise(query: str) -> str:

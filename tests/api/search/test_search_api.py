@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -11,9 +12,11 @@ import harness
 import pytest
 from api_caller import Caller
 from example_app import assert_problem
+from openapi_operations import OPERATIONS, bodies
 
 from app.config import Settings
 from app.store.connection.transactions import Database
+from app.tools import registry
 
 HIT = {
     *("chunk_id", "document_id", "source_id", "title", "uri", "content", "chunk_index", "start_offset", "end_offset"),
@@ -24,6 +27,8 @@ ANSWER = {
     *("results", "confidence", "strategies_matched", "query_type", "mode", "fusion", "search_mode"),
     *("fallback_reason", "approximate", "degraded", "relaxed", "took_ms", "timings"),
 }
+LIGATURE = "\ufdfa"
+"""One character, which NFKC writes as 18."""
 ENDPOINTS = ("/api/rag/search", "/api/rag/similar")
 
 
@@ -71,6 +76,36 @@ async def test_similar_answers_in_the_same_shape(reader: Caller) -> None:
 @pytest.mark.parametrize("blank", ["", "  \t\n", "\u200b\u200d\u2060", "\u3164", "\ufeff"])
 async def test_a_blank_query_is_400(caller: Caller, blank: str) -> None:
     assert_problem(await caller.client.post("/api/rag/search", json={"query": blank}), 400, "blank_query", "query")
+
+
+def queried() -> Iterator[Any]:
+    """The path and the example of every operation, and the path of every tool, with a query."""
+    for method, path, operation in OPERATIONS.values():
+        for _name, kind, text in bodies(operation):
+            body = json.loads(text) if text and kind == "application/json" else None
+            if method == "post" and isinstance(body, dict) and "query" in body and "{" not in path:
+                yield pytest.param(path, body, id=f"{operation['operationId']}-{_name}")
+    for tool in registry.TOOLS:
+        if "query" in tool.arguments.model_fields:
+            yield pytest.param(f"/api/rag/tools/{tool.name}", {}, id=tool.name)
+
+
+@pytest.mark.parametrize(("path", "body"), list(queried()))
+async def test_a_query_is_as_long_as_its_words_written_out(caller: Caller, path: str, body: dict[str, Any]) -> None:
+    most = 200 if path.endswith("list_entities") else 2_000
+    for query, is_refused in ((LIGATURE * (most // 18), False), (LIGATURE * (most // 18 + 1), True)):
+        response = await caller.client.post(path, json={**body, "query": query})
+        if is_refused:
+            assert str(most) in assert_problem(response, 422, "invalid_request", "query")["detail"]
+        else:
+            assert response.status_code == 200, response.text
+
+
+async def test_a_name_that_is_searched_for_is_as_long_as_its_words_written_out(caller: Caller) -> None:
+    assert_problem(
+        await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 12}), 422, "invalid_request", "q"
+    )
+    assert (await caller.client.get("/api/rag/entities", params={"q": LIGATURE * 11})).status_code == 200
 
 
 @pytest.mark.parametrize("limit", [0, -1, 51, 2**40, "5", 5.0, True])

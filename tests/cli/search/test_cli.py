@@ -142,6 +142,9 @@ def test_why_explains_a_passage_by_its_uri_or_id(stepwell: Stepwell, notes: Path
     ("arguments", "expected"),
     [
         (("search", "  "), "blank"),
+        (("search", "\ufdfa" * 112), "more than 2,000 characters"),
+        (("multihop", "a" * 2_001), "more than 2,000 characters"),
+        (("why", "\ufdfa" * 112, "notes.md"), "more than 2,000 characters"),
         (("search", "lime", "--user", " "), "user"),
         (("keys", "create", "ada", "--scope", "root"), "scopes"),
         (("keys", "revoke", "0123456789ab"), "No live key"),
