@@ -61,7 +61,7 @@ async def client(database: Database) -> AsyncIterator[httpx.AsyncClient]:
         assert (await caller.post("/api/rag/documents", json=notes())).status_code == 201
         for name in NAMES:
             assert (await caller.post("/api/rag/entities", json={"type": "person", "name": name})).status_code == 201
-        await mention_refresh.settle(database, "local", keys=services.chunking_options.entity_keys)
+        await mention_refresh.settle("local", services)
         yield caller
 
 
