@@ -13,11 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-import stamina
-
 from app import errors
 from app.pipelines.documents import documents, posting_removal
-from app.pipelines.running import workers
+from app.pipelines.running import retries, workers
 from app.pipelines.running.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
@@ -29,8 +27,6 @@ PAGE = 200
 """Documents that are listed at once."""
 SLICE_S = 0.25
 """Time after which a transaction deletes no further document."""
-BUSY_RETRY_S = 30.0
-"""How long a slice is tried again while other writes of the user hold its lock."""
 REMOVAL_S, REMOVAL_POLL_S = 10.0, 0.2
 """Longest wait for the job that removes the postings of long documents, and the pause between two looks at it."""
 
@@ -93,8 +89,7 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
 async def delete_found(find: Find, user_id: str, *, db: Database, actor: str) -> Deleted:
     """Delete the documents that `find` lists, in slices, until it lists none. Raises what `delete` raises."""
     deleted = Deleted()
-    retried = stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_RETRY_S, wait_initial=0.05, wait_max=0.5)
-    while await retried(errors.Busy, _delete_slice, find, user_id, deleted, db=db, actor=actor):
+    while await retries.while_busy(_delete_slice, find, user_id, deleted, db=db, actor=actor):
         pass
     return deleted
 

@@ -16,11 +16,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import stamina
-
-from app import errors
 from app.pipelines.documents import selections
-from app.pipelines.running import cancellable
+from app.pipelines.running import cancellable, retries
 from app.pipelines.running.services import Services
 from app.pipelines.running.workers import JobKind, Run
 from app.pipelines.sources import source_files, source_roots, source_scan
@@ -35,8 +32,6 @@ COMMIT_S = 1.0
 """Time after which files that have been stored are recorded."""
 GROUP = 50
 """Files that are recorded, or removed, by one transaction."""
-BUSY_RETRY_S = 30.0
-"""How long a transaction is tried again while other writes of the user hold the lock."""
 
 
 @dataclass(slots=True)
@@ -82,9 +77,7 @@ class _Syncing:
                 await work(writing)
                 await self.run.advance(writing, **progress)
 
-        await stamina.AsyncRetryingCaller(attempts=None, timeout=BUSY_RETRY_S, wait_initial=0.05, wait_max=0.5)(
-            errors.Busy, attempt
-        )
+        await retries.while_busy(attempt)
         self.counts = new
 
     def recorded(self, path: str, **changes: Any) -> KnownFile:
