@@ -18,7 +18,7 @@ from app import errors
 from app.config import Settings
 from app.main import create_app
 from app.pipelines.documents import documents, ingest
-from app.pipelines.documents.upload_batch import IngestOutcome
+from app.pipelines.documents.ingest import IngestOutcome
 from app.pipelines.maintenance import keys
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions

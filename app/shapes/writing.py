@@ -137,6 +137,9 @@ class Chunk:
     page: int | None
 
 
+IngestStatus = Literal["added", "replaced", "changed", "unchanged", "queued"]
+
+
 @dataclass(frozen=True, slots=True)
 class IngestResult:
     """The result of one upload; `embedded` is the number of newly embedded chunks.
@@ -145,13 +148,20 @@ class IngestResult:
     """
 
     document_id: UUID
-    status: Literal["added", "replaced", "changed", "unchanged", "queued"]
+    status: IngestStatus
     uri: str | None
     title: str
     chunk_count: int
     embedded: int
     warnings: tuple[str, ...] = ()
     job_id: UUID | None = None
+
+    @classmethod
+    def of(
+        cls, draft: DocumentDraft, document_id: UUID, status: IngestStatus, *, chunk_count: int, embedded: int = 0
+    ) -> IngestResult:
+        """The result of storing a draft as a document with so many chunks."""
+        return cls(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ import hashlib
 import logging
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import model_switch
+from app.pipelines.running import model_switch, retries
 from app.pipelines.running.services import Services
 from app.providers import base
 from app.providers.base import Embedder, EmbeddingModel
@@ -70,6 +71,67 @@ class ChunkVectors:
     by_key: Mapping[UUID, VectorValue]
     computed: frozenset[UUID]
     target: TargetVectors = NO_TARGET
+
+
+@dataclass(slots=True)
+class DraftVectors:
+    """Finds the vectors of a user's drafts, and finds them again once another model has replaced the one in use.
+
+    Attributes:
+        retry_s: How long a look-up is repeated while the database is unavailable.
+        known: The stored vectors that were looked up for the next call of `find`, by the model that computed them.
+        model: The model that computed the vectors which were found.
+        by_key: These vectors by embedding key, as Postgres reads them or as 32-bit floats.
+        target: The vectors of the model that is to replace it.
+        uncounted: The keys of computed vectors that no document has counted.
+    """
+
+    user_id: str
+    services: Services
+    retry_s: float
+    known: dict[EmbeddingModel, KnownVectors] = field(default_factory=dict)
+    model: EmbeddingModel | None = None
+    by_key: dict[UUID, VectorValue] = field(default_factory=dict)
+    target: TargetVectors = NO_TARGET
+    uncounted: set[UUID] = field(default_factory=set)
+
+    async def look_up(self, drafts: Iterable[DocumentDraft]) -> None:
+        """Look up the vectors of chunks that need not be computed, ahead of `find`. Raises DatabaseUnavailable."""
+        if wanted := texts(drafts):
+            work = partial(self._look_up, wanted)
+            await model_switch.run(self.services.embedder, self.services.db, work)
+
+    async def find(self, drafts: Iterable[DocumentDraft]) -> ChunkVectors:
+        """Read or compute the vectors of all chunks that were not found before; returns those of all calls.
+
+        Raises ProviderError, DatabaseUnavailable, DiskFull.
+        """
+        return await model_switch.run(self.services.embedder, self.services.db, partial(self._find, texts(drafts)))
+
+    def count(self, draft: DocumentDraft) -> int:
+        """How many vectors were computed for a draft that was written, and not for one before it."""
+        new = {chunk.embedding_key for chunk in draft.chunks} & self.uncounted
+        self.uncounted -= new
+        return len(new)
+
+    async def _look_up(self, wanted: Mapping[UUID, str]) -> None:
+        found = await retries.while_unavailable(self.retry_s, known, wanted, self.user_id, self.services)
+        self.known[self.services.embedder.model] = found
+
+    async def _find(self, wanted: Mapping[UUID, str]) -> ChunkVectors:
+        if (model := self.services.embedder.model) != self.model:
+            self.model, self.by_key, self.target = model, {}, NO_TARGET
+        unknown = {key: text for key, text in wanted.items() if key not in self.by_key}
+        new: frozenset[UUID] = frozenset()
+        if unknown:
+            await self.services.db.check_writable()
+            if model not in self.known:
+                await self._look_up(unknown)
+            found = await complete(unknown, self.known.pop(model), self.user_id, self.services)
+            self.by_key.update(found.by_key)
+            self.target, new = self.target.merged(found.target), found.computed
+            self.uncounted.update(new)
+        return ChunkVectors(self.by_key, new, self.target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import chunk_vectors, document_drafts, large_documents
+from app.pipelines.documents import chunk_vectors, document_drafts, document_writes, large_documents
 from app.pipelines.documents.document_drafts import CleanDocument
-from app.pipelines.linking import document_links, gazetteers, llm_entities, mention_extraction
+from app.pipelines.linking import document_links, gazetteers
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.services import Services
-from app.shapes import Document, DocumentDraft, IngestResult, Json, Upload
+from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json, Upload
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure
@@ -36,29 +36,39 @@ async def change(
     `check_metadata` raises an error for metadata that must not be stored. Raises NotFound, Conflict, BadRequest naming
     the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    for _attempt in range(ATTEMPTS):
-        async with services.db.reading(user_id) as reading:
-            source = await documents.source(reading, document_id)
-            await gazetteers.current(reading)
+
+    def changed(source: DocumentSource) -> CleanDocument:
         patched = _patched(source, patch)
         check_metadata(dict(patched.metadata))
-        result = await _store(source, patched, user_id, services)
-        if result is not None:
-            return result
-    raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+        return patched
+
+    result = await _apply(changed, document_id, user_id, services)
+    if result is None:
+        raise errors.Conflict("The document is being changed by other requests: read it, then send the change again.")
+    return result
 
 
 async def move(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
     """Store an upload as the new version of a document, with another uri. What `change` does and raises otherwise."""
     cleaned = await cancellable.run(len(upload.content), partial(document_drafts.clean, upload))
+    result = await _apply(lambda _source: cleaned, document_id, user_id, services)
+    if result is None:
+        raise errors.Conflict("The document is being changed by other requests: it is moved later.")
+    return result
+
+
+async def _apply(
+    change: Callable[[DocumentSource], CleanDocument], document_id: UUID, user_id: str, services: Services
+) -> IngestResult | None:
+    """Apply a change to the stored version; None if another one has been stored meanwhile at each of ATTEMPTS."""
     for _attempt in range(ATTEMPTS):
         async with services.db.reading(user_id) as reading:
             source = await documents.source(reading, document_id)
             await gazetteers.current(reading)
-        result = await _store(source, cleaned, user_id, services)
+        result = await _store(source, change(source), user_id, services)
         if result is not None:
             return result
-    raise errors.Conflict("The document is being changed by other requests: it is moved later.")
+    return None
 
 
 def merged(value: Json, patch: Json) -> dict[str, Any]:
@@ -162,23 +172,18 @@ async def _store_text(
     source: DocumentSource, uncut: DocumentDraft, user_id: str, services: Services
 ) -> IngestResult | None:
     large_documents.check_length(len(uncut.content))
-    if len(uncut.content) > large_documents.LARGE:
+    if large_documents.is_large(uncut):
         return await large_documents.queue_change(uncut, user_id, services, source=source)
     cut = partial(document_drafts.cut, uncut, model=services.embedder.model, options=services.chunking_options)
     draft = await cancellable.run(len(uncut.content), cut)
     await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts([draft]), user_id, services)
-    document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:
-        if not await documents.change(writing, source, draft, vectors_by_key=found.by_key):
+        if not await document_writes.change(writing, source, draft, found, services.chunking_options):
             return None
-        await chunk_vectors.store_target(writing, [document_id], found.target)
-        await mention_extraction.link(writing, document_id, keys=services.chunking_options.entity_keys)
-        await llm_entities.enqueue(writing, [document_id], services.chunking_options)
     return _result(source, draft, "changed", len(found.computed))
 
 
-def _result(source: DocumentSource, draft: DocumentDraft, status: Any, embedded: int) -> IngestResult:
+def _result(source: DocumentSource, draft: DocumentDraft, status: IngestStatus, embedded: int) -> IngestResult:
     chunk_count = len(draft.chunks) or source.document.chunk_count
-    document_id = source.document.document_id
-    return IngestResult(document_id, status, draft.uri, draft.title, chunk_count, embedded, draft.warnings)
+    return IngestResult.of(draft, source.document.document_id, status, chunk_count=chunk_count, embedded=embedded)

@@ -1,30 +1,41 @@
-"""Stores uploads: cleans and chunks them, embeds the chunks that have no vector yet, and writes each document.
+"""Stores uploads: drafts them, looks up what is stored, finds the vectors of their chunks, and writes the documents.
 
-A document is written in one transaction, and none is open while the model computes vectors. A cancelled upload
-stores nothing.
+`run` takes these steps for one upload, `many` for batches, and overlaps them. Documents that nobody has stored before
+are written in transactions of several documents, as many as can be written while the user's other writes hardly wait; a
+document that replaces another one has a transaction of its own. None is open while the model computes vectors. A
+cancelled upload stores nothing.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
+import logging
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import chunk_vectors, document_drafts, large_documents, upload_batch
-from app.pipelines.documents.upload_batch import BULK_RETRY_S, IngestOutcome, UploadBatch, WritePace
-from app.pipelines.linking import gazetteers, llm_entities, mention_extraction
-from app.pipelines.running import cancellable, model_switch
+from app.pipelines.documents import document_drafts, document_writes, large_documents
+from app.pipelines.documents.chunk_vectors import ChunkVectors, DraftVectors
+from app.pipelines.linking import gazetteers
+from app.pipelines.running import cancellable, model_switch, overlap, retries
 from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
 from app.providers.base import EmbeddingModel
 from app.shapes import DocumentDraft, IngestResult, Upload
 from app.store.documents import documents
+from app.store.documents.document_puts import PutDocument
+from app.store.documents.documents import StoredVersion
 
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 BATCH_CHARACTERS = 76_800
 """Text of the documents that are embedded together: about 128 chunks. The model pads short texts less in larger
 batches, which it sorts by length."""
@@ -36,8 +47,30 @@ EMBEDDED_AT_ONCE = 2
 """Groups that are embedded at the same time, so that the model does not wait between them."""
 MIN_DOCUMENT_CHARACTERS = 400
 """Length that a shorter document counts as when batches are formed."""
+FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN = 16, 8, 128
+"""Documents that the first transaction writes, and the bounds of their number in later ones."""
+MOST_CHUNKS = 128
+"""Chunks of several documents that are written by one transaction."""
+BULK_RETRY_S = 15.0
+"""How long a step is repeated while the database is unavailable, by default."""
 REQUEST_RETRY_S = 1.0
-"""How long a step is retried while the database is unavailable and a caller waits for the response."""
+"""The same while a caller waits for the response."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOutcome:
+    """The result of one of several uploads: what was stored, or the error by which it was rejected."""
+
+    upload: Upload
+    stored: IngestResult | None = None
+    error: errors.StepwellError | None = None
+
+    def result(self) -> IngestResult:
+        """What was stored. Raises the error by which the upload was rejected."""
+        if self.error is not None:
+            raise self.error
+        assert self.stored is not None
+        return self.stored
 
 
 async def run(
@@ -45,40 +78,17 @@ async def run(
 ) -> IngestResult:
     """Store one document, unless the same is stored already.
 
-    While the database is unavailable, each step is retried for `retry_s` seconds. A large document is stored by a job;
+    While the database is unavailable, each step is repeated for `retry_s` seconds. A large document is stored by a job;
     without `wait` it is only queued.
     Raises BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
     """
-    draft = await _prepared(upload, services)
-    batch = UploadBatch([(upload, draft)], retry_s=retry_s, wait=wait)
-    await batch.find_stored(user_id, db=services.db)
-    return await batch.store(draft, user_id, services)
-
-
-@model_switch.repeated
-async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
-    """Store an upload as the new content of a document, a large one by a job that is only queued.
-
-    Raises NotFound, Conflict, and what `run` raises.
-    """
-    db = services.db
-    async with db.reading(user_id) as reading:
-        document = await documents.get(reading, document_id)
-        await gazetteers.current(reading)
-    if upload.uri is None and document.uri is not None:
-        upload = dataclasses.replace(upload, uri=document.uri)
-    draft = await _prepared(upload, services)
-    if upload_batch.is_large(draft):
-        return await large_documents.queue(draft, user_id, services, document_id=document_id)
-    batch = UploadBatch([(upload, draft)], retry_s=REQUEST_RETRY_S)
-    await batch.embed([draft], user_id, services)
-    async with db.writing(user_id) as writing:
-        status = await documents.replace(writing, document_id, draft, vectors_by_key=batch.vectors)
-        if status != "unchanged":
-            await chunk_vectors.store_target(writing, [document_id], batch.target)
-            await mention_extraction.link(writing, document_id, keys=services.chunking_options.entity_keys)
-            await llm_entities.enqueue(writing, [document_id], services.chunking_options)
-    return batch.result(document_id, status, draft)
+    steps = _Steps(user_id, services, retry_s, wait)
+    batch = await steps.draft([upload])
+    await steps.look_up_versions(batch)
+    await steps.look_up_vectors(batch)
+    await steps.find_vectors(batch)
+    (outcome,) = [outcome async for outcome in steps.write(batch)]
+    return outcome.result()
 
 
 async def many(
@@ -91,64 +101,234 @@ async def many(
 ) -> AsyncGenerator[IngestOutcome, None]:
     """Store several documents in their order, each stored or rejected on its own.
 
-    Meanwhile the next ones are embedded, and those after them read and cut, so that the model need not wait for them.
+    While a batch is written, the next ones are embedded, and those after them drafted and looked up, so that the model
+    need not wait.
 
     The result is the same as that of storing them one by one, also if a document comes several times, once new names in
     metadata have been matched in the texts before them, which a job does.
-    While the database is unavailable, each step is retried for `retry_s` seconds. Large documents are stored by jobs;
+    While the database is unavailable, each step is repeated for `retry_s` seconds. Large documents are stored by jobs;
     without `wait` they are only queued. Raises errors that concern all documents: ProviderError, DatabaseUnavailable.
     Outcomes that were yielded before stay stored.
     """
-    pace = WritePace()
-
-    async def prepared() -> AsyncGenerator[UploadBatch, None]:
-        async for group in _groups(_each(uploads)):
-            characters = sum(len(upload.content) for upload in group)
-            work = partial(_prepare_all, group, services.embedder.model, services.chunking_options)
-            batch = UploadBatch(await cancellable.run(characters, work), retry_s=retry_s, wait=wait, pace=pace)
-            await batch.find_known(user_id, services)
-            yield batch
-
-    async def embedded() -> AsyncGenerator[UploadBatch, None]:
-        embedding = deque[tuple[UploadBatch, asyncio.Task[None]]]()
-        try:
-            async with aclosing(_ahead(prepared())) as batches:
-                async for batch in batches:
-                    task = asyncio.create_task(batch.embed(batch.to_embed(), user_id, services))
-                    embedding.append((batch, task))
-                    if len(embedding) == EMBEDDED_AT_ONCE:
-                        await embedding[0][1]
-                        yield embedding.popleft()[0]
-            while embedding:
-                await embedding[0][1]
-                yield embedding.popleft()[0]
-        finally:
-            for _batch, task in embedding:
-                task.cancel()
-            await asyncio.gather(*(task for _batch, task in embedding), return_exceptions=True)
-
-    async with aclosing(_ahead(embedded())) as batches:
-        async for batch in batches:
-            batch.is_outdated = True
-            async with aclosing(batch.outcomes(user_id, services)) as outcomes:
+    steps = _Steps(user_id, services, retry_s, wait)
+    read = _groups(_each(uploads))
+    drafted = overlap.each(read, steps.draft)
+    compared = overlap.each(drafted, steps.look_up_versions)
+    looked_up = overlap.ahead(overlap.each(compared, steps.look_up_vectors))
+    embedded = overlap.ahead(overlap.several(looked_up, steps.find_vectors, at_once=EMBEDDED_AT_ONCE))
+    is_first = True
+    async with aclosing(embedded):
+        async for batch in embedded:
+            if not is_first:  # the versions may have changed while the batches before were stored
+                await steps.look_up_versions(batch)
+            is_first = False
+            async with aclosing(steps.write(batch)) as outcomes:
                 async for outcome in outcomes:
                     yield outcome
 
 
-async def _prepared(upload: Upload, services: Services) -> DocumentDraft:
-    work = partial(_prepare, upload, services.embedder.model, services.chunking_options)
-    return await cancellable.run(len(upload.content), work)
+@model_switch.repeated
+async def replace(document_id: UUID, upload: Upload, user_id: str, services: Services) -> IngestResult:
+    """Store an upload as the new content of a document, a large one by a job that is only queued.
+
+    Raises NotFound, Conflict, BadRequest naming the field, ProviderError, DatabaseUnavailable; then nothing is stored.
+    """
+    async with services.db.reading(user_id) as reading:
+        document = await documents.get(reading, document_id)
+        await gazetteers.current(reading)
+    if upload.uri is None and document.uri is not None:
+        upload = dataclasses.replace(upload, uri=document.uri)
+    work = partial(_draft, upload, services.embedder.model, services.chunking_options)
+    draft = await cancellable.run(len(upload.content), work)
+    if large_documents.is_large(draft):
+        return await large_documents.queue(draft, user_id, services, document_id=document_id)
+    vectors = DraftVectors(user_id, services, REQUEST_RETRY_S)
+    found = await vectors.find([draft])
+    async with services.db.writing(user_id) as writing:
+        status = await document_writes.replace(writing, document_id, draft, found, services.chunking_options)
+    embedded = 0 if status == "unchanged" else vectors.count(draft)
+    return IngestResult.of(draft, document_id, status, chunk_count=len(draft.chunks), embedded=embedded)
 
 
-def _prepare(
+@dataclass(slots=True)
+class Batch:
+    """Uploads that are stored together, each with its draft or the error by which it was rejected.
+
+    Attributes:
+        vectors: The vectors of the chunks of the drafts.
+        stored: The stored version of each draft that has one, by identity.
+        is_outdated: Whether a document was written since `stored` was read.
+    """
+
+    uploads: Sequence[tuple[Upload, DocumentDraft | errors.BadRequest]]
+    vectors: DraftVectors
+    stored: dict[bytes, StoredVersion] = field(default_factory=dict)
+    is_outdated: bool = False
+
+    def drafts(self) -> list[DocumentDraft]:
+        """The drafts of the uploads that were not rejected."""
+        return [draft for _upload, draft in self.uploads if isinstance(draft, DocumentDraft)]
+
+    def to_embed(self) -> list[DocumentDraft]:
+        """The drafts that differ from the stored versions, or that an earlier one of the same document may replace."""
+        versions = Counter(draft.identity for draft in self.drafts())
+        return [d for d in self.drafts() if self.same(d) is None or versions[d.identity] > 1]
+
+    def same(self, draft: DocumentDraft) -> StoredVersion | None:
+        """The stored version of a document if storing the draft would not change it."""
+        known = self.stored.get(draft.identity)
+        return known if known and known.same_as(draft) else None
+
+    def new_from(self, place: int, most: int) -> list[DocumentDraft]:
+        """The consecutive new documents from a place on that one transaction writes."""
+        found: dict[bytes, DocumentDraft] = {}
+        chunks = 0
+        for _upload, draft in self.uploads[place : place + most]:
+            if not isinstance(draft, DocumentDraft) or large_documents.is_large(draft):
+                break
+            chunks += len(draft.chunks)
+            if draft.identity in self.stored or draft.identity in found or chunks > MOST_CHUNKS:
+                break
+            found[draft.identity] = draft
+        return list(found.values())
+
+    def note(self, put: PutDocument) -> IngestResult:
+        """The result of writing a draft, which is the stored version now; each computed vector is counted once."""
+        draft, chunk_count = put.draft, len(put.draft.chunks)
+        self.is_outdated = True
+        self.stored[draft.identity] = StoredVersion(
+            put.document_id, draft.content_hash, draft.attributes_hash, chunk_count
+        )
+        embedded = 0 if put.status == "unchanged" else self.vectors.count(draft)
+        return IngestResult.of(draft, put.document_id, put.status, chunk_count=chunk_count, embedded=embedded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The steps of storing a batch. `pace` is the number of documents that the next transaction writes."""
+
+    user_id: str
+    services: Services
+    retry_s: float
+    wait: bool
+    pace: Pace = field(default_factory=lambda: Pace(FIRST_WRITTEN, FEWEST_WRITTEN, MOST_WRITTEN))
+
+    async def draft(self, uploads: Sequence[Upload]) -> Batch:
+        """Clean, hash and cut some uploads; one that is rejected keeps its error."""
+        work = partial(_draft_each, uploads, self.services.embedder.model, self.services.chunking_options)
+        drafted = await cancellable.run(sum(len(upload.content) for upload in uploads), work)
+        return Batch(drafted, DraftVectors(self.user_id, self.services, self.retry_s))
+
+    async def look_up_versions(self, batch: Batch) -> Batch:
+        """Look up the stored versions; unchanged documents are neither embedded nor written."""
+        if identities := [draft.identity for draft in batch.drafts()]:
+            batch.stored = await retries.while_unavailable(self.retry_s, self._stored, identities)
+        batch.is_outdated = False
+        return batch
+
+    async def _stored(self, identities: Sequence[bytes]) -> dict[bytes, StoredVersion]:
+        async with self.services.db.reading(self.user_id) as reading:
+            await gazetteers.current(reading)
+            return await documents.find_many(reading, identities=identities)
+
+    async def look_up_vectors(self, batch: Batch) -> Batch:
+        """Look up the vectors that need not be computed, so that the model does not wait for the database."""
+        await batch.vectors.look_up(batch.to_embed())
+        return batch
+
+    async def find_vectors(self, batch: Batch) -> Batch:
+        """Compute the other vectors."""
+        await batch.vectors.find(batch.to_embed())
+        return batch
+
+    async def write(self, batch: Batch) -> AsyncGenerator[IngestOutcome, None]:
+        """Write the documents in their order, with their links and the jobs that follow."""
+        place = 0
+        while place < len(batch.uploads):
+            results = await self._write_together(batch.new_from(place, self.pace.size), batch)
+            if not results:
+                upload, draft = batch.uploads[place]
+                if isinstance(draft, errors.BadRequest):
+                    yield IngestOutcome(upload, error=draft)
+                else:
+                    yield IngestOutcome(upload, stored=await self._with_one_model(partial(self._store, draft, batch)))
+                place += 1
+            for stored in results:
+                yield IngestOutcome(batch.uploads[place][0], stored=stored)
+                place += 1
+
+    async def _write_together(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
+        """Write several documents in one transaction; nothing if there are fewer than two, or if one of them fails.
+
+        They are then stored one by one, so that those before the one that fails are stored.
+        """
+        if len(drafts) < 2:
+            return []
+        try:
+            return await self._with_one_model(partial(self._write, drafts, batch))
+        except (errors.DatabaseUnavailable, errors.Busy, errors.ProviderError):
+            raise
+        except Exception as error:
+            log.info("documents are stored one by one: %s", type(error).__name__, extra={"action": "stored_singly"})
+            self.pace.size = 1
+            return []
+
+    async def _store(self, draft: DocumentDraft, batch: Batch) -> IngestResult:
+        """Store one document; a repetition after a commit of unknown outcome finds it unchanged."""
+        if batch.is_outdated and batch.same(draft) is not None:
+            await self.look_up_versions(batch)
+        if (same := batch.same(draft)) is not None:
+            chunk_count = len(draft.chunks) or same.chunk_count
+            return IngestResult.of(draft, same.document_id, "unchanged", chunk_count=chunk_count)
+        if large_documents.is_large(draft):
+            return await self._store_large(draft, batch)
+        return (await self._write([draft], batch))[0]
+
+    async def _store_large(self, draft: DocumentDraft, batch: Batch) -> IngestResult:
+        batch.is_outdated = True
+        queued = await retries.while_unavailable(
+            self.retry_s, large_documents.queue, draft, self.user_id, self.services
+        )
+        return await large_documents.settle(queued, self.user_id, self.services) if self.wait else queued
+
+    async def _write(self, drafts: Sequence[DocumentDraft], batch: Batch) -> list[IngestResult]:
+        found = await batch.vectors.find(drafts)
+        stored = await retries.while_unavailable(self.retry_s, self._put, drafts, found)
+        return [batch.note(put) for put in stored]
+
+    async def _put(self, drafts: Sequence[DocumentDraft], found: ChunkVectors) -> list[PutDocument]:
+        async with self.services.db.writing(self.user_id) as writing:
+            began = time.monotonic()
+            stored = await document_writes.put(writing, drafts, found, self.services.chunking_options)
+            seconds = time.monotonic() - began
+        self.pace.note(len(drafts), seconds)
+        return stored
+
+    async def _with_one_model(self, work: Callable[[], Awaitable[T]]) -> T:
+        return await model_switch.run(self.services.embedder, self.services.db, work)
+
+
+def _draft_each(
+    uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+) -> list[tuple[Upload, DocumentDraft | errors.BadRequest]]:
+    drafted: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
+    for upload in uploads:
+        try:
+            drafted.append((upload, _draft(upload, model, options, check=check)))
+        except errors.BadRequest as error:
+            drafted.append((upload, error))
+    return drafted
+
+
+def _draft(
     upload: Upload, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
 ) -> DocumentDraft:
     """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
     draft = document_drafts.hashed(document_drafts.clean(upload, check=check))
-    return (
-        draft if upload_batch.is_large(draft) else document_drafts.cut(draft, model=model, options=options, check=check)
-    )
+    if large_documents.is_large(draft):
+        return draft
+    return document_drafts.cut(draft, model=model, options=options, check=check)
 
 
 async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:
@@ -160,7 +340,7 @@ async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncItera
             yield upload
 
 
-async def _groups(uploads: AsyncIterable[Upload]) -> AsyncIterator[list[Upload]]:
+async def _groups(uploads: AsyncIterable[Upload]) -> AsyncGenerator[list[Upload], None]:
     """The uploads in groups that grow to about BATCH_CHARACTERS; what is left at the end, in ever smaller ones.
 
     So the model begins early, and little is left to write when it has finished.
@@ -179,44 +359,3 @@ async def _groups(uploads: AsyncIterable[Upload]) -> AsyncIterator[list[Upload]]
         group = group[half:]
     if group:
         yield group
-
-
-def _prepare_all(
-    group: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
-) -> list[tuple[Upload, DocumentDraft | errors.BadRequest]]:
-    prepared: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
-    for upload in group:
-        try:
-            prepared.append((upload, _prepare(upload, model, options, check=check)))
-        except errors.BadRequest as error:
-            prepared.append((upload, error))
-    return prepared
-
-
-async def _ahead(batches: AsyncGenerator[UploadBatch, None]) -> AsyncGenerator[UploadBatch, None]:
-    """The batches, of which one waits and the next is made while one is used. Raises what making them raises."""
-    ready: asyncio.Queue[UploadBatch | None] = asyncio.Queue(maxsize=1)
-
-    async def make() -> None:
-        async with aclosing(batches):
-            async for batch in batches:
-                await ready.put(batch)
-        await ready.put(None)
-
-    making = asyncio.create_task(make())
-    try:
-        while (batch := await _next(ready, making)) is not None:
-            yield batch
-    finally:
-        making.cancel()
-        await asyncio.gather(making, return_exceptions=True)
-
-
-async def _next(ready: asyncio.Queue[UploadBatch | None], making: asyncio.Task[None]) -> UploadBatch | None:
-    """The next batch, None after the last. Raises the exception of the task that makes them."""
-    getting = asyncio.ensure_future(ready.get())
-    await asyncio.wait({getting, making}, return_when=asyncio.FIRST_COMPLETED)
-    if not getting.done() and making.exception() is not None:
-        getting.cancel()
-        await making
-    return await getting

@@ -20,6 +20,7 @@ from app.pipelines.documents import chunk_vectors, document_drafts, posting_remo
 from app.pipelines.linking import document_links, llm_entities
 from app.pipelines.running import cancellable, model_switch, workers
 from app.pipelines.running.chunking_options import ChunkingOptions
+from app.pipelines.running.pace import Pace
 from app.pipelines.running.services import Services
 from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
@@ -39,8 +40,6 @@ CHUNKS = 250
 EMBEDDED = 256
 INDEXED, FEWEST_INDEXED, MOST_INDEXED = 100, 10, 1_000
 """Chunks that are indexed in the first transaction, and the bounds of their number in later ones."""
-SHORT_S, LONG_S = 0.2, 0.5
-"""Durations of an indexing transaction below which the next one gets more chunks, and above which it gets fewer."""
 LOCK_S = 30
 """How long publishing waits for the user's lock; what it has prepared is lost otherwise."""
 LOCK_POLL_S = 0.05
@@ -53,6 +52,11 @@ def check_length(characters: int) -> None:
     """Raises BadRequest for a text that is too long to be stored."""
     if characters > MOST_CHARACTERS:
         raise errors.BadRequest(f"Must have at most {MOST_CHARACTERS:,} characters: split the text.", field="content")
+
+
+def is_large(draft: DocumentDraft) -> bool:
+    """Whether a job stores the document."""
+    return len(draft.content) > LARGE
 
 
 async def queue(
@@ -68,7 +72,7 @@ async def queue(
         if document_id is not None:
             await _check_target(writing, document_id, known.document_id if known else None)
         if known and known.same_as(draft):
-            return _queued(draft, known.document_id, "unchanged", known.chunk_count)
+            return IngestResult.of(draft, known.document_id, "unchanged", chunk_count=known.chunk_count)
         if pending := await _pending(writing, draft):
             return pending
         target = document_id or (known.document_id if known else None)
@@ -99,7 +103,7 @@ async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | Non
     """The result of queueing the same draft before, if its job has not ended."""
     for version in await staging.pending(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
-            return dataclasses.replace(_queued(draft, version.document_id, "queued", 0), job_id=version.job_id)
+            return _queued(draft, version.document_id, version.job_id)
     return None
 
 
@@ -107,7 +111,11 @@ async def _add(writing: Writing, target: UUID, draft: DocumentDraft, options: Ch
     cut = dataclasses.replace(draft, chunk_tokens=options.target, chunk_overlap=options.overlap)
     job_id = await KIND.add(writing, {"document_id": str(target)})
     await staging.add(writing, job_id, target, cut)
-    return dataclasses.replace(_queued(draft, target, "queued", 0), job_id=job_id)
+    return _queued(draft, target, job_id)
+
+
+def _queued(draft: DocumentDraft, document_id: UUID, job_id: UUID) -> IngestResult:
+    return dataclasses.replace(IngestResult.of(draft, document_id, "queued", chunk_count=0), job_id=job_id)
 
 
 async def settle(queued: IngestResult, user_id: str, services: Services) -> IngestResult:
@@ -135,10 +143,6 @@ async def _check_target(writing: Writing, document_id: UUID, same_identity: UUID
         raise documents.not_found()
     if same_identity not in (None, document_id):
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-
-
-def _queued(draft: DocumentDraft, document_id: UUID, status: Any, chunk_count: int) -> IngestResult:
-    return IngestResult(document_id, status, draft.uri, draft.title, chunk_count, 0, draft.warnings)
 
 
 @dataclass(slots=True)
@@ -243,17 +247,15 @@ async def _index(storing: _Storing) -> None:
     user_id, db, total = storing.user_id, storing.services.db, int(storing.progress["total"])
     async with db.reading(user_id) as reading:
         _staged, first = await staging.count(reading, storing.staged.job_id)
-    size = INDEXED
+    pace = Pace(INDEXED, FEWEST_INDEXED, MOST_INDEXED)
     while first < total:
-        some = Slice(first, min(first + size, total) - 1)
+        some = Slice(first, min(first + pace.size, total) - 1)
         async with db.writing(user_id) as writing:
             began = time.monotonic()
             await staging.index(writing, storing.staged, some)
             await storing.advance(writing, step="index", done=some.last + 1)
-            took_s = time.monotonic() - began
+            pace.note(some.last + 1 - first, time.monotonic() - began)
         first = some.last + 1
-        factor = 2 if took_s < SHORT_S else 1 if took_s < LONG_S else 0.5
-        size = int(min(MOST_INDEXED, max(FEWEST_INDEXED, size * factor)))
 
 
 async def _publish(storing: _Storing) -> None:

@@ -89,11 +89,15 @@ def put_document(put: PutDocument) -> DocumentToLink:
     return DocumentToLink(put.document_id, head, chunks)
 
 
+async def stored_document(db: Writing, document_id: UUID) -> DocumentToLink:
+    """A stored document as it is linked; deletes its mentions and headings."""
+    head = await mentions.begin(db, document_id, version=names.VERSION)
+    return DocumentToLink(document_id, head, await mentions.chunk_texts(db, document_id))
+
+
 async def link(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> None:
     """Replace the mentions and headings of a document; `keys` are the metadata keys whose values name entities."""
-    head = await mentions.begin(db, document_id, version=names.VERSION)
-    chunks = await mentions.chunk_texts(db, document_id)
-    await link_all(db, [DocumentToLink(document_id, head, chunks)], keys=keys)
+    await link_all(db, [await stored_document(db, document_id)], keys=keys)
 
 
 async def link_all(db: Writing, documents: Sequence[DocumentToLink], *, keys: Sequence[str]) -> None:

@@ -14,9 +14,16 @@ from typing import Literal
 from uuid import UUID
 
 from app import errors
-from app.pipelines.documents import chunk_vectors, document_changes, document_drafts, large_documents, selections
+from app.pipelines.documents import (
+    chunk_vectors,
+    document_changes,
+    document_drafts,
+    document_writes,
+    large_documents,
+    selections,
+)
 from app.pipelines.documents.chunk_vectors import ChunkVectors
-from app.pipelines.linking import gazetteers, mention_extraction
+from app.pipelines.linking import gazetteers
 from app.pipelines.running import cancellable, model_switch
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services
@@ -169,7 +176,7 @@ async def _compared(document_id: UUID, user_id: str, services: Services) -> _Rec
 
 @model_switch.repeated
 async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services) -> Reindexed:
-    changed = [one.draft for one in batch if not one.same and len(one.draft.content) <= large_documents.LARGE]
+    changed = [one.draft for one in batch if not one.same and not large_documents.is_large(one.draft)]
     await services.db.check_writable()
     found = await chunk_vectors.find(chunk_vectors.texts(changed), user_id, services)
     cut = [await _store(one, user_id, services, found) for one in batch]
@@ -178,19 +185,17 @@ async def _store_batch(batch: Sequence[_Recut], user_id: str, services: Services
 
 async def _store(recut: _Recut, user_id: str, services: Services, found: ChunkVectors) -> bool:
     """Write the new chunks of a document, or record that they are the stored ones; whether chunks were written."""
-    source, keys = recut.source, services.chunking_options.entity_keys
+    source = recut.source
+    # The language model has been asked about the text already.
+    options = dataclasses.replace(services.chunking_options, llm_entities=False)
     try:
-        if len(recut.draft.content) > large_documents.LARGE and not recut.same:
+        if large_documents.is_large(recut.draft) and not recut.same:
             return await _store_large(source, recut.draft, user_id, services)
         async with services.db.writing(user_id) as writing:
             if recut.same:
-                await cuts.record(writing, source, _cut(services.chunking_options))
+                await cuts.record(writing, source, _cut(options))
                 return False
-            written = await documents.change(writing, source, recut.draft, vectors_by_key=found.by_key)
-            if written:
-                await chunk_vectors.store_target(writing, [source.document.document_id], found.target)
-                await mention_extraction.link(writing, source.document.document_id, keys=keys)
-            return written
+            return await document_writes.change(writing, source, recut.draft, found, options)
     except (errors.NotFound, errors.Conflict):  # deleted, or another document has the text as it is cleaned now
         return False
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import document_changes, document_drafts, file_reading, ingest, large_documents
 from app.pipelines.documents.file_reading import FileReader, NamedFile
-from app.pipelines.documents.upload_batch import IngestOutcome
+from app.pipelines.documents.ingest import IngestOutcome
 from app.pipelines.running.services import Services
 from app.pipelines.sources import source_roots, source_scan
 from app.pipelines.sources.source_scan import FoundFile

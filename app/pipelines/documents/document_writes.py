@@ -1,0 +1,68 @@
+"""Writes drafts with their vectors: the rows of documents, their links to entities, and the jobs that follow.
+
+Every function runs in the transaction of its caller, and takes the user's lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+from uuid import UUID
+
+from app.pipelines.documents import chunk_vectors
+from app.pipelines.documents.chunk_vectors import ChunkVectors, TargetVectors
+from app.pipelines.linking import llm_entities, mention_extraction
+from app.pipelines.linking.mention_extraction import DocumentToLink
+from app.pipelines.running.chunking_options import ChunkingOptions
+from app.shapes import DocumentDraft
+from app.store.connection.transactions import Writing
+from app.store.documents import document_puts, documents
+from app.store.documents.document_puts import PutDocument
+from app.store.documents.documents import DocumentSource
+from app.text.names import names
+
+
+async def put(
+    db: Writing, drafts: Sequence[DocumentDraft], vectors: ChunkVectors, options: ChunkingOptions
+) -> list[PutDocument]:
+    """Store drafts as the documents with their identities; an identical document is left unchanged."""
+    stored = await document_puts.put(db, drafts, vectors_by_key=vectors.by_key, names_version=names.VERSION)
+    written = [mention_extraction.put_document(put) for put in stored if put.status != "unchanged"]
+    if written:
+        await _complete(db, written, vectors.target, options)
+    return stored
+
+
+async def replace(
+    db: Writing, document_id: UUID, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
+) -> Literal["replaced", "unchanged"]:
+    """Store a draft as the new content of a document. Raises NotFound, Conflict."""
+    status = await documents.replace(db, document_id, draft, vectors_by_key=vectors.by_key)
+    if status != "unchanged":
+        written = await mention_extraction.stored_document(db, document_id)
+        await _complete(db, [written], vectors.target, options)
+    return status
+
+
+async def change(
+    db: Writing, source: DocumentSource, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
+) -> bool:
+    """Store a draft as a new version of a document; false if it has changed since `source` was read.
+
+    Raises NotFound, Conflict.
+    """
+    if not await documents.change(db, source, draft, vectors_by_key=vectors.by_key):
+        return False
+    written = await mention_extraction.stored_document(db, source.document.document_id)
+    await _complete(db, [written], vectors.target, options)
+    return True
+
+
+async def _complete(
+    db: Writing, written: Sequence[DocumentToLink], target: TargetVectors, options: ChunkingOptions
+) -> None:
+    """Store what belongs to documents that were written, and queue the jobs that follow."""
+    document_ids = [document.document_id for document in written]
+    await chunk_vectors.store_target(db, document_ids, target)
+    await mention_extraction.link_all(db, written, keys=options.entity_keys)
+    await llm_entities.enqueue(db, document_ids, options)
