@@ -22,6 +22,7 @@ from mcp_types import methods
 from openapi_operations import OPERATIONS
 
 from app.config import Settings
+from app.pipelines.sources import source_sync
 from app.shapes import KnownFile, SourceDraft
 from app.store.connection.transactions import Database
 from app.store.jobs import jobs
@@ -82,7 +83,7 @@ async def stored(
     entity = (await caller.client.post("/api/rag/entities", json=quibble)).json()
     async with database.writing(caller.user_id) as writing:
         source_id = await sources.add(writing, SourceDraft(f"/nowhere/{WORD}"))
-        job_id = await jobs.add(writing, sources.JOB, {"source_id": str(source_id)})
+        job_id = await jobs.add(writing, source_sync.KIND.name, {"source_id": str(source_id)})
         await sources.set_job(writing, source_id, job_id)
         unread = KnownFile(f"{WORD}.pdf", None, None, None, 0, f"{WORD} is encrypted", job_id)
         await sources.record(writing, source_id, [unread])
