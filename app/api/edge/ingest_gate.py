@@ -13,7 +13,7 @@ from app.api.monitoring.metrics import Metrics
 
 RUNNING, RUNNING_OF_USER = 4, 2
 """Uploads that run at once. Several processes share them, but each runs two, of which a user holds one."""
-BODIES, BODIES_OF_USER = 32, 4
+BODIES, BODIES_OF_USER = 64, 16
 """Requests with a body, other than searches, that a process receives and answers at once."""
 WAIT_S = 10.0
 
