@@ -31,3 +31,13 @@ class JobState:
     def is_final(self) -> bool:
         """Whether the job will not run again."""
         return self.status in ("done", "failed", "cancelled")
+
+    @property
+    def document_id(self) -> str | None:
+        """The document that the job stores; None if it concerns none or several."""
+        return self.result.get("document_id") or self.payload.get("document_id")
+
+    @property
+    def source_id(self) -> str | None:
+        """The source that the job synchronises; None for other jobs."""
+        return self.payload.get("source_id")

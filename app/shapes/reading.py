@@ -244,16 +244,19 @@ class ChunkLink:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One hop: its query, the added terms and how they were found, the model's questions, the number of new chunks."""
+    """One hop: its query, the added terms and how they were found, the model's questions, the number of new chunks.
+
+    `terms` and `questions` are None in hop 1.
+    """
 
     hop: int
     query: str
     result_count: int
-    terms: tuple[str, ...] = ()
+    terms: tuple[str, ...] | None = None
     term_method: TermMethodUsed | None = None
     error: str | None = None
     best_similarity: float | None = None
-    questions: tuple[str, ...] = ()
+    questions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,3 +335,8 @@ class Answer:
     answerable: float | None = None
     depth: DepthUsed | None = None
     depth_reason: DepthReason | None = None
+
+    @property
+    def took_ms(self) -> float:
+        """Duration of the search in milliseconds."""
+        return self.timings.get("total", 0.0)

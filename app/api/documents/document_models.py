@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
+from pydantic import AfterValidator, AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from app import errors
 from app.api.contract import wire
 from app.api.contract.enums import StoreStatus
-from app.shapes import Chunk, Document, IngestResult, RowCounts, Stats, Upload, limits
+from app.api.contract.responses import Response
+from app.shapes import Upload, limits
 from app.text.structure import plain_json
 from app.text.words import cleaning
 
@@ -135,7 +136,7 @@ class RefusedItem:
     uri: str | None = None
 
 
-class DocumentResult(BaseModel):
+class DocumentResult(Response):
     """The result of storing a document."""
 
     document_id: UUID = Field(description="Id of the document.")
@@ -148,11 +149,6 @@ class DocumentResult(BaseModel):
     embedded: int = Field(description="Number of chunks that were embedded; the others reuse stored vectors.")
     warnings: list[str] = Field(description="Problems that did not prevent storing, such as invalid frontmatter.")
     job_id: UUID | None = Field(None, description="Job that stores a `queued` document; null otherwise.")
-
-    @classmethod
-    def of(cls, stored: IngestResult) -> DocumentResult:
-        """The response model of a core type."""
-        return cls(**{**_fields(stored), "warnings": list(stored.warnings)})
 
 
 class DocumentFailure(BaseModel):
@@ -182,7 +178,7 @@ class DocumentResultList(BaseModel):
     queued: int = Field(description="Number of large documents that jobs store.")
 
 
-class StoredDocument(BaseModel):
+class StoredDocument(Response):
     """A stored document."""
 
     document_id: UUID = Field(description="Id of the document.")
@@ -199,11 +195,6 @@ class StoredDocument(BaseModel):
         None, description="The cleaned text, in which offsets of chunks count code points; null in listings."
     )
 
-    @classmethod
-    def of(cls, document: Document) -> StoredDocument:
-        """The response model of a core type."""
-        return cls(**{**_fields(document), "metadata": dict(document.metadata)})
-
 
 class DocumentPage(BaseModel):
     """A page of documents, newest first."""
@@ -212,7 +203,7 @@ class DocumentPage(BaseModel):
     next_cursor: str | None = Field(description="Value of `cursor` for the next page; null on the last page.")
 
 
-class StoredChunk(BaseModel):
+class StoredChunk(Response):
     """A chunk of a document."""
 
     chunk_id: UUID = Field(description="Id of the chunk.")
@@ -229,11 +220,6 @@ class StoredChunk(BaseModel):
         description="Page of a PDF or slide on which the chunk begins, from 1; null for documents without pages."
     )
 
-    @classmethod
-    def of(cls, chunk: Chunk) -> StoredChunk:
-        """The response model of a core type."""
-        return cls(**{**_fields(chunk), "heading_path": list(chunk.heading_path)})
-
 
 class ChunkPage(BaseModel):
     """A page of a document's chunks, in order."""
@@ -242,8 +228,14 @@ class ChunkPage(BaseModel):
     total: int = Field(description="Number of chunks of the document.")
 
 
-class DocumentDeletion(BaseModel):
+def _counted(name: str) -> str:
+    return name.removesuffix("_deleted")
+
+
+class DocumentDeletion(Response):
     """Numbers of deleted rows."""
+
+    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_counted))
 
     documents_deleted: int = Field(description="Number of deleted documents.")
     chunks_deleted: int = Field(description="Number of deleted chunks.")
@@ -251,13 +243,8 @@ class DocumentDeletion(BaseModel):
     postings_deleted: int = Field(description="Number of deleted entries of chunks under their words.")
     mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
-    @classmethod
-    def of(cls, deleted: RowCounts) -> Self:
-        """The response model of a core type."""
-        return cls(**{f"{name}_deleted": number for name, number in _fields(deleted).items()})
 
-
-class StorageStats(BaseModel):
+class StorageStats(Response):
     """Numbers of what the user has stored."""
 
     documents: int = Field(description="Number of documents.")
@@ -269,17 +256,10 @@ class StorageStats(BaseModel):
     languages: dict[str, int] = Field(description="Number of documents per text search configuration.")
     embedding_model: str = Field(description="Model that computed the vectors.")
     embedding_dimension: int = Field(description="Numbers per vector.")
-    cached_vectors: int = Field(description="Number of vectors in the cache of passages.")
-    cache_hit_rate: float | None = Field(
-        description="Share of the look-ups that the cached vectors answered; null without cached vectors."
+    cached_vectors: int = Field(
+        validation_alias=AliasPath("cache", "entries"), description="Number of vectors in the cache of passages."
     )
-
-    @classmethod
-    def of(cls, stored: Stats) -> Self:
-        """The response model of a core type."""
-        fields = {name: value for name, value in _fields(stored).items() if name != "cache"}
-        return cls(**fields, cached_vectors=stored.cache.entries, cache_hit_rate=stored.cache.hit_rate)
-
-
-def _fields(shape: Any) -> dict[str, Any]:
-    return {name: getattr(shape, name) for name in shape.__dataclass_fields__}
+    cache_hit_rate: float | None = Field(
+        validation_alias=AliasPath("cache", "hit_rate"),
+        description="Share of the look-ups that the cached vectors answered; null without cached vectors.",
+    )

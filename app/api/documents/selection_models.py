@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from app.api.contract import wire
 from app.api.contract.filter_models import SearchFilters
+from app.api.contract.responses import Response
 from app.api.documents.document_models import DocumentDeletion
 from app.shapes import Filters, RowCounts, SelectionDeletion
 
@@ -43,7 +44,7 @@ class DocumentSelection(wire.WireModel):
         return Filters() if self.filters is None else self.filters.shape()
 
 
-class RowNumbers(BaseModel):
+class RowNumbers(Response):
     """Numbers of rows that belong to documents."""
 
     documents: int = Field(description="Number of documents.")
@@ -51,11 +52,6 @@ class RowNumbers(BaseModel):
     vectors: int = Field(description="Number of vectors.")
     postings: int = Field(description="Number of entries of chunks under their words.")
     mentions: int = Field(description="Number of links to entities.")
-
-    @classmethod
-    def of(cls, counts: RowCounts) -> Self:
-        """The response model of a core type."""
-        return cls(**{name: getattr(counts, name) for name in cls.model_fields})
 
 
 class DocumentsDeletion(DocumentDeletion):

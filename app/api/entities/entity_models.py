@@ -12,8 +12,9 @@ from pydantic_core import PydanticCustomError
 
 from app.api.contract import wire
 from app.api.contract.enums import EntityOrigin, EntityStatus, MentionKind
+from app.api.contract.responses import Response
 from app.pipelines.entities.entity_lines import Line
-from app.shapes import Entity, EntityDraft, LinkedDocument, limits
+from app.shapes import EntityDraft, limits
 from app.text.names import gazetteer, names
 from app.text.words import cleaning
 
@@ -131,7 +132,7 @@ def _member(id_or_name: str) -> UUID | str:
         return id_or_name
 
 
-class StoredEntity(BaseModel):
+class StoredEntity(Response):
     """A stored entity."""
 
     entity_id: UUID = Field(description="Id of the entity.")
@@ -146,12 +147,6 @@ class StoredEntity(BaseModel):
     origin: EntityOrigin = Field(description="user: stored through the API; metadata, title: extracted from documents.")
     created_at: datetime = Field(description="Time at which it was stored.")
     updated_at: datetime = Field(description="Time of its last change.")
-
-    @classmethod
-    def of(cls, entity: Entity) -> StoredEntity:
-        """The response model of a core type."""
-        listed = {name: list(getattr(entity, name)) for name in ("aliases", "facts", "members")}
-        return cls(**{**_fields(entity, Entity), **listed, "metadata": dict(entity.metadata)})
 
 
 class EntityList(BaseModel):
@@ -200,7 +195,7 @@ class UpsertResult(BaseModel):
         )
 
 
-class EntityDocument(BaseModel):
+class EntityDocument(Response):
     """A document that an entity is linked to."""
 
     document_id: UUID = Field(description="Id of the document.")
@@ -211,11 +206,6 @@ class EntityDocument(BaseModel):
         description="Number of mentions in its text, and 1 for each other kind of link."
     )
     strength: float = Field(description="Strength of the link: 4 · title + 3 · attendee + 2 · metadata + ln(1 + text).")
-
-    @classmethod
-    def of(cls, linked: LinkedDocument) -> EntityDocument:
-        """The response model of a core type."""
-        return cls(**_fields(linked, LinkedDocument))
 
 
 class EntityDocumentPage(BaseModel):

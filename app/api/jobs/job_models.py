@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
 from app.api.contract.enums import JobStatus
-from app.shapes import JobState
+from app.api.contract.responses import Response
 
-_DERIVED = ("document_id", "source_id", "progress")
 EXAMPLE_JOB = "5b0f8a52-3c1e-4d0b-9a57-2f6d1c8e7b40"
 
 
-class JobProgress(BaseModel):
+class JobProgress(Response):
     """How far a job is."""
 
     done: int | None = Field(None, description="Units that are done; null before the first.")
@@ -24,13 +22,8 @@ class JobProgress(BaseModel):
     unit: str | None = Field(None, description="What is counted, such as chunks.")
     step: str | None = Field(None, description="What the job does now.")
 
-    @classmethod
-    def of(cls, progress: Mapping[str, Any]) -> Self:
-        """The response model of stored progress."""
-        return cls(**{name: progress[name] for name in cls.model_fields if name in progress})
 
-
-class StoredJob(BaseModel):
+class StoredJob(Response):
     """A background job."""
 
     job_id: UUID = Field(description="Id of the job.")
@@ -47,19 +40,6 @@ class StoredJob(BaseModel):
     created_at: datetime = Field(description="Time when it was queued.")
     run_at: datetime = Field(description="Time from which it may run: later after a failure.")
     finished_at: datetime | None = Field(description="Time when it ended; null before.")
-
-    @classmethod
-    def of(cls, job: JobState) -> Self:
-        """The response model of a core type."""
-        document_id = job.result.get("document_id") or job.payload.get("document_id")
-        fields = {name: getattr(job, name) for name in cls.model_fields if name not in _DERIVED}
-        fields["result"] = dict(job.result)
-        return cls(
-            **fields,
-            document_id=document_id,
-            source_id=job.payload.get("source_id"),
-            progress=JobProgress.of(job.progress),
-        )
 
 
 class JobPage(BaseModel):

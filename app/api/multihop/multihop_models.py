@@ -11,11 +11,12 @@ from typing_extensions import TypeAliasType
 from app.api.contract import wire
 from app.api.contract.enums import Extractor, Hierarchy, HopMerge, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
-from app.api.search.hit_models import MORE, HopLink, SearchHit, is_none
+from app.api.contract.responses import NoneIfEmpty, is_none
+from app.api.search.hit_models import MORE, HopLink, SearchHit
 from app.api.search.search_models import MMR, RERANK, SNIPPETS, AnswerOptions, Explain, Snippets
 from app.api.search.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
 from app.pipelines.multihop import multihop
-from app.shapes import Answer, Guidance, Hit, limits
+from app.shapes import Guidance, limits
 from app.shapes import Query as QueryShape
 
 
@@ -80,33 +81,19 @@ class MultihopHit(SearchHit):
         description="Score over all hops, by which results are sorted before `rerank` and `mmr`."
     )
     via: HopLink | None = Field(None, description="How a later hop reached it; null for hop 1.")
-    more: list[MultihopHit] | None = Field(None, description=MORE, exclude_if=is_none)  # type: ignore[assignment]
-
-    @classmethod
-    def of(cls, hit: Hit) -> MultihopHit:
-        """The response model of a hit."""
-        fields = SearchHit.of(hit).model_dump(exclude={"more", "hop", "combined_score"})
-        more = [cls.of(other) for other in hit.more] if hit.more else None
-        return cls(**fields, hop=hit.hop or 1, combined_score=hit.combined_score or 0.0, more=more)
+    more: Annotated[list[MultihopHit] | None, NoneIfEmpty] = Field(  # type: ignore[assignment]
+        None, description=MORE, exclude_if=is_none
+    )
 
 
 class MultihopResponse(SearchResponse):
     """The response of a multi-hop search: the hits of all hops in one order, and a summary of each hop."""
 
-    results: list[MultihopHit] = Field(description="Hits, best first.")  # type: ignore[assignment]
+    results: list[MultihopHit] = Field(  # type: ignore[assignment]
+        validation_alias="hits", description="Hits, best first."
+    )
     hops: list[HopSummary] = Field(description="The retrieval rounds.")
     total_results: int = Field(description="Number of chunks found by all hops, before the cut to `limit`.")
-
-    @classmethod
-    def of(cls, answer: Answer) -> MultihopResponse:
-        """The response model of an answer."""
-        fields = SearchResponse.of(answer).model_dump(exclude={"results", "hops", "total_results"})
-        return cls(
-            **fields,
-            results=[MultihopHit.of(hit) for hit in answer.hits],
-            hops=[HopSummary.of(hop) for hop in answer.hops or ()],
-            total_results=answer.total_results or 0,
-        )
 
 
 MultihopAnswer = TypeAliasType(

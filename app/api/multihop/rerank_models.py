@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from app.api.contract import wire
 from app.api.contract.enums import ListMerge, MergeDetail, Rerank
-from app.api.search.hit_models import SCORE_DIGITS
+from app.api.contract.responses import Response, RoundedScore
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
 from app.shapes import limits
@@ -105,10 +105,10 @@ class RerankRequest(wire.WireModel):
         )
 
 
-class MergedHit(BaseModel):
+class MergedHit(Response):
     """A hit of the merged list."""
 
-    chunk_id: str = Field(description="Id of the hit.")
+    chunk_id: str = Field(validation_alias=AliasPath("hit", "hit_id"), description="Id of the hit.")
     score: float = Field(
         description="`combined_score` divided by the maximum that these lists allow, 0 to 1; after reranking its score."
     )
@@ -117,23 +117,13 @@ class MergedHit(BaseModel):
     ranks: dict[str, int] = Field(description="Rank in each list that contains the hit, from 1.")
     parts: dict[str, float] = Field(description="Summands of `combined_score`.")
     explain: dict[str, Any] = Field(description="Best score that the lists allow, and the steps of reranking and MMR.")
-    hit: dict[str, Any] = Field(description="The hit as sent, from the first list that contains it.")
-
-    @classmethod
-    def of(cls, merged: merge_lists.RankedHit) -> MergedHit:
-        """The response model of a merged hit."""
-        fields = {name: getattr(merged, name) for name in ("score", "combined_score", "hop")}
-        return cls(
-            chunk_id=merged.hit.hit_id,
-            ranks=dict(merged.ranks),
-            parts=dict(merged.parts),
-            explain=dict(merged.explain),
-            hit=dict(merged.hit.payload),
-            **fields,
-        )
+    hit: dict[str, Any] = Field(
+        validation_alias=AliasPath("hit", "payload"),
+        description="The hit as sent, from the first list that contains it.",
+    )
 
 
-class RerankResponse(BaseModel):
+class RerankResponse(Response):
     """The merged list with `detail: full`."""
 
     detail: Literal["full"] = Field(description="Fields of the hits, as requested.")
@@ -142,62 +132,39 @@ class RerankResponse(BaseModel):
     total_results: int = Field(description="Number of different hits in all lists.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
 
-    @classmethod
-    def of(cls, merged: merge_lists.MergeResult, method: merge_lists.Method) -> RerankResponse:
-        """The response model of a merged list."""
-        return cls(
-            detail="full",
-            results=[MergedHit.of(hit) for hit in merged.hits],
-            merge=method,
-            total_results=merged.total,
-            degraded=list(merged.degraded),
-        )
 
-
-class CompactMergedHit(BaseModel):
+class CompactMergedHit(Response):
     """A hit of the merged list without the parts of its score."""
 
-    chunk_id: str = Field(description="Id of the hit.")
-    score: float = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
-    hit: dict[str, Any] = Field(description="The hit as sent, from the first list that contains it.")
+    chunk_id: str = Field(validation_alias=AliasPath("hit", "hit_id"), description="Id of the hit.")
+    score: RoundedScore = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
+    hit: dict[str, Any] = Field(
+        validation_alias=AliasPath("hit", "payload"),
+        description="The hit as sent, from the first list that contains it.",
+    )
 
 
-class CompactRerankResponse(BaseModel):
+class CompactRerankResponse(Response):
     """The merged list with `detail: compact`."""
 
     detail: Literal["compact"] = Field(description="Fields of the hits, as requested.")
     results: list[CompactMergedHit] = Field(description="Hits, best first.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
 
-    @classmethod
-    def of(cls, merged: merge_lists.MergeResult) -> CompactRerankResponse:
-        """The response model of a merged list."""
-        hits = [
-            CompactMergedHit(chunk_id=one.hit.hit_id, score=round(one.score, SCORE_DIGITS), hit=dict(one.hit.payload))
-            for one in merged.hits
-        ]
-        return cls(detail="compact", results=hits, degraded=list(merged.degraded))
 
-
-class ScoredHitId(BaseModel):
+class ScoredHitId(Response):
     """The id and the score of a hit of the merged list."""
 
-    chunk_id: str = Field(description="Id of the hit.")
-    score: float = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
+    chunk_id: str = Field(validation_alias=AliasPath("hit", "hit_id"), description="Id of the hit.")
+    score: RoundedScore = Field(description="Score of the hit, 0 to 1, rounded to four decimals.")
 
 
-class IdsRerankResponse(BaseModel):
+class IdsRerankResponse(Response):
     """The merged list with `detail: ids`."""
 
     detail: Literal["ids"] = Field(description="Fields of the hits, as requested.")
     results: list[ScoredHitId] = Field(description="Hits, best first.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `reranker_failed`.")
-
-    @classmethod
-    def of(cls, merged: merge_lists.MergeResult) -> IdsRerankResponse:
-        """The response model of a merged list."""
-        hits = [ScoredHitId(chunk_id=one.hit.hit_id, score=round(one.score, SCORE_DIGITS)) for one in merged.hits]
-        return cls(detail="ids", results=hits, degraded=list(merged.degraded))
 
 
 RerankAnswer = TypeAliasType(
@@ -216,6 +183,16 @@ def merged_response(
     merged: merge_lists.MergeResult, request: RerankRequest
 ) -> RerankResponse | CompactRerankResponse | IdsRerankResponse:
     """The response model of a merged list by the `detail` of the request."""
+    degraded = list(merged.degraded)
     if request.detail == "compact":
-        return CompactRerankResponse.of(merged)
-    return IdsRerankResponse.of(merged) if request.detail == "ids" else RerankResponse.of(merged, request.merge)
+        compact = [CompactMergedHit.of(hit) for hit in merged.hits]
+        return CompactRerankResponse(detail="compact", results=compact, degraded=degraded)
+    if request.detail == "ids":
+        return IdsRerankResponse(detail="ids", results=[ScoredHitId.of(hit) for hit in merged.hits], degraded=degraded)
+    return RerankResponse(
+        detail="full",
+        results=[MergedHit.of(hit) for hit in merged.hits],
+        merge=request.merge,
+        total_results=merged.total,
+        degraded=degraded,
+    )

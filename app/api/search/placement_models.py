@@ -9,11 +9,12 @@ from pydantic import BaseModel, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from app.api.contract.enums import PlacementVerdict, SearchLeg, SearchStep
+from app.api.contract.responses import Response
 from app.api.documents.document_models import Uri
 from app.api.search import placement_fields, placement_sentences
 from app.api.search.hit_models import RELEVANCE
 from app.api.search.search_models import SearchRequest
-from app.shapes import Candidate, PassageKey, Placement
+from app.shapes import PassageKey, Placement
 
 
 class WhyRequest(SearchRequest):
@@ -35,7 +36,7 @@ class WhyRequest(SearchRequest):
         return PassageKey(self.chunk_id, self.document_id, self.uri)
 
 
-class PlacedChunk(BaseModel):
+class PlacedChunk(Response):
     """The chunk that is explained."""
 
     chunk_id: UUID = Field(description="Id of the chunk.")
@@ -45,17 +46,11 @@ class PlacedChunk(BaseModel):
     title: str = Field(description="Title of the document.")
     heading_path: list[str] = Field(description="Headings above the passage, outermost first.")
     chunk_index: int = Field(description="Index of the chunk in its document, from 0.")
-    text: str = Field(description="Text of the passage.")
+    text: str = Field(validation_alias="content", description="Text of the passage.")
     cosine: float | None = Field(None, description="Cosine similarity to the query; null if it was not embedded.")
 
-    @classmethod
-    def of(cls, chunk: Candidate) -> PlacedChunk:
-        """The response model of a chunk."""
-        fields = {name: getattr(chunk, name) for name in cls.model_fields if name not in ("text", "heading_path")}
-        return cls(**fields, text=chunk.content, heading_path=list(chunk.heading_path))
 
-
-class LegPlacement(BaseModel):
+class LegPlacement(Response):
     """Where the chunk stands in a leg that ran.
 
     Beyond the candidates, score and rank are those without the filters, exclusions and required words that it fails.
@@ -131,13 +126,7 @@ class PlacementAnswer(BaseModel):
             limit=placement.limit,
             score=placement.score,
             relevance=placement.relevance,
-            legs=[
-                LegPlacement(
-                    **{name: getattr(leg, name) for name in LegPlacement.model_fields if name != "words"},
-                    words=None if leg.words is None else list(leg.words),
-                )
-                for leg in placement.legs
-            ],
+            legs=[LegPlacement.of(leg) for leg in placement.legs],
             steps=[
                 PlacementStep(
                     step=step.step,

@@ -66,7 +66,7 @@ async def add(
     response.headers["Location"] = f"/api/rag/jobs/{added.job_id}"
     if added.status != "added":
         response.status_code = 200
-    return AddedSourceResult.of(added)
+    return AddedSourceResult.added(added)
 
 
 @router.get("/sources", operation_id="list_sources", summary="List sources")
@@ -84,7 +84,7 @@ async def page(
     shown = found[:limit]
     last = shown[-1].source if len(found) > limit else None
     more = cursors.make(last.created_at, last.source_id) if last else None
-    return SourcePage(sources=[CountedSource.of(state, listed=True) for state in shown], next_cursor=more)
+    return SourcePage(sources=[CountedSource.counted(state, listed=True) for state in shown], next_cursor=more)
 
 
 @router.get(
@@ -92,7 +92,7 @@ async def page(
 )
 async def get(source_id: SourceId, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
     """A source with its numbers, and the files that could not be stored."""
-    return CountedSource.of(await sources.get(source_id, user_id, db=use.db))
+    return CountedSource.counted(await sources.get(source_id, user_id, db=use.db))
 
 
 @router.patch(
@@ -109,7 +109,7 @@ async def change(
 ) -> CountedSource:
     """Set whether the folder of a source is watched."""
     await sources.watch(source_id, user_id, db=use.db, watched=changed.watch)
-    return CountedSource.of(await sources.get(source_id, user_id, db=use.db))
+    return CountedSource.counted(await sources.get(source_id, user_id, db=use.db))
 
 
 @router.post(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 from uuid import UUID
 
-from pydantic import BaseModel, Field
+from pydantic import AliasPath, BaseModel, Field
 
 from app.api.contract import wire
 from app.api.contract.enums import SourceStatus
+from app.api.contract.responses import NoneIfEmpty, Response
 from app.api.documents.document_models import DocumentDeletion
 from app.api.documents.selection_models import RowNumbers
 from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
-from app.shapes import FileFailure, SelectionDeletion, Source, SourceNumbers, limits
+from app.shapes import SelectionDeletion, SourceNumbers, limits
 
 
 class SourceInput(wire.WireModel):
@@ -48,7 +48,7 @@ class SourceChange(wire.WireModel):
     watch: wire.Flag = Field(description="Whether the folder is watched.")
 
 
-class SyncResult(BaseModel):
+class SyncResult(Response):
     """What a job that has synchronised a source has done, in files."""
 
     added: int = Field(description="New files.")
@@ -60,52 +60,31 @@ class SyncResult(BaseModel):
     skipped: int = Field(description="Files of formats that are not supported, and symbolic links.")
     embedded: int = Field(description="Chunks that were embedded.")
 
-    @classmethod
-    def of(cls, result: Mapping[str, Any]) -> Self | None:
-        """The response model of a stored result; None where there is none yet."""
-        return cls(**{name: result[name] for name in cls.model_fields}) if result else None
 
-
-class SourceFailure(BaseModel):
+class SourceFailure(Response):
     """A file that could not be stored as it is; it is read again by the next job."""
 
     path: str = Field(description="Path relative to the source's folder.")
     reason: str = Field(description="Why it could not be stored.")
 
-    @classmethod
-    def of(cls, failure: FileFailure) -> Self:
-        """The response model of a core type."""
-        return cls(path=failure.path, reason=failure.reason)
 
-
-class StoredSource(BaseModel):
+class StoredSource(Response):
     """A source."""
 
     source_id: UUID = Field(description="Id of the source.")
-    path: str = Field(description="Absolute path of its folder.")
-    globs: list[str] = Field(description="Patterns of its files.")
-    text_field: str | None = Field(description="Field of records that holds their text; null: chosen by name.")
-    watch: bool = Field(description="Whether its folder is watched.")
+    path: str = Field(validation_alias=AliasPath("draft", "path"), description="Absolute path of its folder.")
+    globs: list[str] = Field(validation_alias=AliasPath("draft", "globs"), description="Patterns of its files.")
+    text_field: str | None = Field(
+        validation_alias=AliasPath("draft", "text_field"),
+        description="Field of records that holds their text; null: chosen by name.",
+    )
+    watch: bool = Field(validation_alias=AliasPath("draft", "watch"), description="Whether its folder is watched.")
     created_at: datetime = Field(description="Time when it was added.")
     synced_at: datetime | None = Field(description="Time when it was last synchronised; null before.")
     job_id: UUID | None = Field(description="Latest job that synchronises it.")
-    last_sync: SyncResult | None = Field(description="Result of the latest job that is done; null before.")
-
-    @classmethod
-    def fields(cls, source: Source) -> dict[str, Any]:
-        """The values of the fields above."""
-        draft = source.draft
-        return {
-            "source_id": source.source_id,
-            "path": draft.path,
-            "globs": list(draft.globs),
-            "text_field": draft.text_field,
-            "watch": draft.watch,
-            "created_at": source.created_at,
-            "synced_at": source.synced_at,
-            "job_id": source.job_id,
-            "last_sync": SyncResult.of(source.result),
-        }
+    last_sync: Annotated[SyncResult | None, NoneIfEmpty] = Field(
+        validation_alias="result", description="Result of the latest job that is done; null before."
+    )
 
 
 class CountedSource(StoredSource):
@@ -119,12 +98,12 @@ class CountedSource(StoredSource):
     )
 
     @classmethod
-    def of(cls, state: SourceState, *, listed: bool = False) -> Self:
+    def counted(cls, state: SourceState, *, listed: bool = False) -> Self:
         """The response model of a core type; in a listing without failures."""
         numbers: SourceNumbers = state.numbers
         failures = None if listed else [SourceFailure.of(failure) for failure in state.failures]
-        counts = {"files": numbers.files, "documents": numbers.documents, "failed": numbers.failed}
-        return cls(**cls.fields(state.source), **counts, failures=failures)
+        stored = StoredSource.of(state.source).model_dump()
+        return cls(**stored, files=numbers.files, documents=numbers.documents, failed=numbers.failed, failures=failures)
 
 
 class AddedSourceResult(StoredSource):
@@ -133,9 +112,10 @@ class AddedSourceResult(StoredSource):
     status: SourceStatus = Field(description="Whether the source was new or changed.")
 
     @classmethod
-    def of(cls, added: AddedSource) -> Self:
+    def added(cls, added: AddedSource) -> Self:
         """The response model of a core type."""
-        return cls(**{**cls.fields(added.source), "job_id": added.job_id}, status=added.status)
+        stored = StoredSource.of(added.source).model_dump()
+        return cls(**{**stored, "job_id": added.job_id}, status=added.status)
 
 
 class SourcePage(BaseModel):

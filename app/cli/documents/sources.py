@@ -59,7 +59,7 @@ def add(
     settings = options.settings(data_dir)
     added, state = options.run(_add(request, options.checked_user(user), settings))
     if as_json:
-        shown = AddedSourceResult.of(added).model_dump(mode="json")
+        shown = AddedSourceResult.added(added).model_dump(mode="json")
         typer.echo(json.dumps({**shown, "job": StoredJob.of(state).model_dump(mode="json")}))
     else:
         options.out.print(f"Source {added.source.source_id}: {escape(added.source.draft.path)}", soft_wrap=True)
@@ -78,7 +78,7 @@ def listed(
     limit = sources.MAX_SOURCES
     found = owning.run_as_service(data_dir, lambda db: sources.page(user_id, db=db, limit=limit))
     if as_json:
-        typer.echo(json.dumps([CountedSource.of(state, listed=True).model_dump(mode="json") for state in found]))
+        typer.echo(json.dumps([CountedSource.counted(state, listed=True).model_dump(mode="json") for state in found]))
         return
     table = options.table("source_id", "path", "files", "documents", "failed", "watch", "synced", ids=("source_id",))
     for state in found:

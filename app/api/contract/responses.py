@@ -1,0 +1,45 @@
+"""Defines the base of response models, which read their fields from core types by name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+
+SCORE_DIGITS = 4
+"""Decimals of a score in compact answers and in answers of ids."""
+
+
+class Response(BaseModel):
+    """A response whose fields are the attributes of a core type, or of another object.
+
+    A field has the attribute's name; one of another name, or inside another attribute, has a `validation_alias`, which
+    is not part of the contract.
+    """
+
+    model_config = ConfigDict(from_attributes=True, validate_by_name=True, validate_by_alias=True)
+
+    @classmethod
+    def of(cls, shape: Any) -> Self:
+        """The response model of a core type."""
+        return cls.model_validate(shape)
+
+
+def is_none(value: object) -> bool:
+    """Whether the value is None; such a field can be left out of every response."""
+    return value is None
+
+
+def _rounded(score: float) -> float:
+    return round(score, SCORE_DIGITS)
+
+
+def _none_if_empty(value: Any) -> Any:
+    return value or None
+
+
+RoundedScore = Annotated[float, AfterValidator(_rounded)]
+"""A score rounded to `SCORE_DIGITS` decimals."""
+
+NoneIfEmpty = BeforeValidator(_none_if_empty)
+"""Reads an empty list or object as null."""
