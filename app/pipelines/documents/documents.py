@@ -12,7 +12,7 @@ from app.shapes import Chunk, Document, RowCounts, Stats
 from app.store.accounts import audit
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read
-from app.store.documents import documents, staging
+from app.store.documents import documents, pending_versions
 from app.store.maintenance import migration
 
 READY_WAIT_S = 1.0
@@ -63,7 +63,7 @@ async def delete_by_uri(uri: str, user_id: str, *, db: Database, actor: str = au
     identity = document_drafts.uri_identity(uri)
     async with db.writing(user_id) as writing:
         await writing.lock()
-        cancelled = await staging.supersede(writing, identities=[identity])
+        cancelled = await pending_versions.supersede(writing, identities=[identity])
         found = await documents.find(writing, identity=identity)
         if found is not None:
             return (await delete_within(writing, found.document_id, actor=actor))[0]

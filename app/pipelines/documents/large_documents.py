@@ -26,7 +26,7 @@ from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, IngestResult, Passage
 from app.store.connection.transactions import Transaction, Writing
-from app.store.documents import document_puts, documents, staging
+from app.store.documents import document_puts, documents, pending_versions, publishing, staging
 from app.store.documents.documents import DocumentSource
 from app.store.documents.staging import Slice, StagedDocument
 from app.store.jobs import jobs
@@ -78,7 +78,7 @@ async def queue(
         target = document_id or (known.document_id if known else None)
         if target is None:
             target = (await document_puts.unused_ids(writing, [draft]))[draft.identity]
-        await staging.supersede(writing, identities=[draft.identity], document_ids=[target])
+        await pending_versions.supersede(writing, identities=[draft.identity], document_ids=[target])
         return await _add(writing, target, draft, services.chunking_options)
 
 
@@ -101,7 +101,7 @@ async def queue_change(
 
 async def _pending(writing: Writing, draft: DocumentDraft) -> IngestResult | None:
     """The result of queueing the same draft before, if its job has not ended."""
-    for version in await staging.pending(writing, identities=[draft.identity]):
+    for version in await pending_versions.of(writing, identities=[draft.identity]):
         if (version.content_hash, version.attributes_hash) == (draft.content_hash, draft.attributes_hash):
             return _queued(draft, version.document_id, version.job_id)
     return None
@@ -252,7 +252,7 @@ async def _index(storing: _Storing) -> None:
         some = Slice(first, min(first + pace.size, total) - 1)
         async with db.writing(user_id) as writing:
             began = time.monotonic()
-            await staging.index(writing, storing.staged, some)
+            await publishing.index(writing, storing.staged, some)
             await storing.advance(writing, step="index", done=some.last + 1)
             pace.note(some.last + 1 - first, time.monotonic() - began)
         first = some.last + 1
@@ -264,17 +264,17 @@ async def _publish(storing: _Storing) -> None:
     total = int(storing.progress["total"])
     async with services.db.preparing(user_id) as writing:
         added = not await documents.exists(writing, staged.document_id)
-        await staging.begin_publishing(writing, staged, lock_s=LOCK_S)
+        await publishing.begin(writing, staged, lock_s=LOCK_S)
         for first in range(0, total, CHUNKS):
             some = Slice(first, min(first + CHUNKS, total) - 1)
-            await staging.publish(writing, staged, some)
+            await publishing.copy(writing, staged, some)
             await _still_wanted(storing, done=some.last + 1)
         await _take_lock(storing, writing, done=total)
         await writing.lock()
         other = await documents.find(writing, identity=staged.draft.identity)
         if other and other.document_id != staged.document_id:
             raise errors.Conflict("Another document already has this uri or this content.", field="uri")
-        await staging.finish_publishing(writing, staged, names_version=names.VERSION)
+        await publishing.finish(writing, staged, names_version=names.VERSION)
         await document_links.enqueue(writing, staged.document_id)
         await llm_entities.enqueue(writing, [staged.document_id], services.chunking_options)
         result = {"document_id": str(staged.document_id), "status": "added" if added else "replaced"}
@@ -288,7 +288,7 @@ async def _take_lock(storing: _Storing, writing: Writing, *, done: int) -> None:
     That write may hold the lock and wait for rows of this transaction. Raises ClaimLost, Busy.
     """
     for _ in range(int(LOCK_S / LOCK_POLL_S)):
-        if await staging.try_lock(writing):
+        if await publishing.try_lock(writing):
             return
         await _still_wanted(storing, done=done)
         await asyncio.sleep(LOCK_POLL_S)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.pipelines.running.workers import JobKind, Run
-from app.store.documents import document_rows, staging
+from app.store.documents import document_rows, hidden_chunks, staging
 
 LEXEMES = 2_000
 """Lexemes whose postings are looked through in one transaction."""
@@ -15,20 +15,20 @@ async def _remove(run: Run) -> int:
     """Remove the postings and the rows; returns the number of hidden chunks."""
     async with run.db.writing(run.user_id) as writing:
         await writing.lock()
-        hidden = await staging.take_hidden(writing, run.job.job_id)
+        hidden = await hidden_chunks.take(writing, run.job.job_id)
     after: str | None = run.job.progress.get("after", "")
     while hidden and after is not None:
         async with run.db.writing(run.user_id) as writing:
-            after = await staging.unindex(writing, run.job.job_id, after=after, limit=LEXEMES)
+            after = await hidden_chunks.unindex(writing, run.job.job_id, after=after, limit=LEXEMES)
             await run.advance(writing, **({"after": after} if after is not None else {}))
     while True:
         async with run.db.writing(run.user_id) as writing:
-            deleted = await staging.delete_staged(writing, limit=STAGED_ROWS)
+            deleted = await staging.delete_ended(writing, limit=STAGED_ROWS)
             await run.advance(writing, **run.job.progress)
         if not deleted:
             break
     async with run.db.writing(run.user_id) as writing:
-        await staging.forget_hidden(writing, run.job.job_id)
+        await hidden_chunks.forget(writing, run.job.job_id)
         await run.finish(writing)
     return hidden
 

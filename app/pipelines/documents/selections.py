@@ -19,7 +19,7 @@ from app.pipelines.running import retries, workers
 from app.pipelines.running.services import Services
 from app.shapes import Filters, RowCounts, SelectionDeletion
 from app.store.connection.transactions import Database, Writing
-from app.store.documents import selections, staging
+from app.store.documents import pending_versions, selections
 from app.store.documents.selections import BlockKey
 from app.store.jobs import jobs
 
@@ -80,7 +80,7 @@ async def delete(filters: Filters, user_id: str, services: Services, *, actor: s
 
     async with services.db.writing(user_id) as writing:
         await writing.lock()
-        await staging.cancel_selected(writing, filters)
+        await pending_versions.cancel_selected(writing, filters)
     deleted = await delete_found(find, user_id, db=services.db, actor=actor)
     await _remove_postings(user_id, services)
     return SelectionDeletion(deleted.rows, await _remaining(deleted, user_id, db=services.db))

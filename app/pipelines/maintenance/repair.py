@@ -23,7 +23,7 @@ from app.providers import base
 from app.providers.base import Embedder
 from app.store.connection import vectors
 from app.store.connection.transactions import Database
-from app.store.documents import documents, staging
+from app.store.documents import documents, hidden_chunks
 from app.store.entities import mentions, name_changes
 from app.store.jobs import jobs
 from app.store.maintenance import repairs
@@ -126,7 +126,7 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
             found |= {text.chunk_no: text for text in await repairs.texts(reading, after=start, limit=RUN_LENGTH)}
         sampled = await repairs.sample(reading, list(found))
         lexemes = 0
-        if not await staging.has_hidden(reading):
+        if not await hidden_chunks.exist(reading):
             _compared, lexemes = await repairs.sample_lexemes(
                 reading, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
             )
@@ -174,7 +174,7 @@ def _indexed(text: Text) -> str:
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
     """Count the wrong lexemes, and rewrite them; 0 while there are postings of chunks that are not visible."""
     async with db.reading(user_id) as reading:
-        if await staging.has_hidden(reading):
+        if await hidden_chunks.exist(reading):
             return 0
         passes = await repairs.count_chunks(reading, most=2**31) // CHUNKS_PER_PASS + 1
     count = 0
@@ -191,18 +191,18 @@ async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:
 async def _rewrite_postings(user_id: str, wrong: Sequence[Postings], since: int, *, db: Database) -> None:
     async with db.writing(user_id) as writing:
         await writing.lock()
-        if not await staging.has_hidden(writing):
+        if not await hidden_chunks.exist(writing):
             await repairs.rewrite_postings(writing, wrong, since=since)
 
 
 async def _statistics(user_id: str, *, db: Database, rewrite: bool) -> int:
     """Count the wrong statistics, and correct them; 0 while they include chunks that are not visible."""
     async with db.reading(user_id) as reading:
-        found = [] if await staging.has_hidden(reading) else await repairs.drift(reading)
+        found = [] if await hidden_chunks.exist(reading) else await repairs.drift(reading)
     if found and rewrite:
         async with db.writing(user_id) as writing:
             await writing.lock()
-            if not await staging.has_hidden(writing):
+            if not await hidden_chunks.exist(writing):
                 await repairs.add_drift(writing, found)
     return len(found)
 

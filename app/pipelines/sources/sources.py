@@ -15,7 +15,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.sources import source_roots, source_scan, source_sync
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
 from app.store.connection.transactions import Database, Writing, retry_read
-from app.store.documents import staging
+from app.store.documents import pending_versions
 from app.store.jobs import jobs
 from app.store.sources import sources
 
@@ -125,7 +125,7 @@ async def delete(source_id: UUID, user_id: str, services: Services, *, actor: st
         await sources.get(writing, source_id)
         for job_id in await jobs.open_of_source(writing, source_sync.KIND.name, source_id):
             await jobs.cancel(writing, job_id)
-        await staging.cancel_of_source(writing, source_id)
+        await pending_versions.cancel_of_source(writing, source_id)
     return await _delete_documents(source_id, user_id, services, actor=actor)
 
 

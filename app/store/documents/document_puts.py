@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app.shapes import DocumentDraft
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows, documents, staging
+from app.store.documents import document_rows, documents, pending_versions
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.documents.documents import StoredVersion
 from app.store.schema import tables
@@ -45,7 +45,9 @@ async def put(
     stored = await documents.find_many(db, identities=[draft.identity for draft in drafts])
     changed = [draft for draft in drafts if not _is_stored(draft, stored)]
     old_ids = {draft.identity: stored[draft.identity].document_id for draft in changed if draft.identity in stored}
-    await staging.supersede(db, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values()))
+    await pending_versions.supersede(
+        db, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
+    )
     for document_id in old_ids.values():
         await document_rows.clear(db, document_id)
     ids = old_ids | await unused_ids(db, [draft for draft in changed if draft.identity not in old_ids])

@@ -19,7 +19,7 @@ from app import errors
 from app.shapes import Chunk, Document, DocumentDraft, RowCounts, Stats
 from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
-from app.store.documents import document_rows, embedding_cache, selections, staging
+from app.store.documents import document_rows, embedding_cache, pending_versions, selections
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.schema import tables
 
@@ -118,7 +118,7 @@ async def replace(
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
         return "unchanged"
-    await staging.supersede(db, identities=[draft.identity], document_ids=[document_id])
+    await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
     await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
@@ -176,7 +176,7 @@ async def is_current(db: Reading, source: DocumentSource) -> bool:
 async def check_change(db: Reading, source: DocumentSource, draft: DocumentDraft) -> None:
     """Raises Conflict if a job is storing a new version of the document, or another document has the draft's uri."""
     document_id = source.document.document_id
-    if await staging.pending(db, identities=[draft.identity], document_ids=[document_id]):
+    if await pending_versions.of(db, identities=[draft.identity], document_ids=[document_id]):
         raise errors.Conflict("A new version of this document is being stored: wait for its job, or cancel it.")
     other = await find(db, identity=draft.identity)
     if other and other.document_id != document_id:
@@ -192,7 +192,7 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
     """
     await db.lock()
     found, numbers = await selections.count(db, [document_id])
-    if not await staging.supersede(db, document_ids=[document_id]) and not found.documents:
+    if not await pending_versions.supersede(db, document_ids=[document_id]) and not found.documents:
         raise not_found()
     await document_rows.clear(db, document_id)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))

@@ -1,35 +1,28 @@
-"""Stores large documents in slices that readers do not see, and publishes each in one transaction.
+"""Stores the text, the chunks and the vectors of a large document that a job stores, where readers do not see them.
 
-A job stages the chunks of a document, then their vectors, then adds their postings a slice at a time. The numbers of
-these chunks are hidden: searches skip their postings. `publish` copies the chunks and vectors in a transaction that
-takes the user's lock only at its end, when it makes them visible and hides the previous version. The postings of
-hidden chunks that no longer belong to a job are removed afterwards, in slices too.
+A job stages the chunks of a document, then their vectors, then adds their postings a slice at a time. `publishing`
+makes them visible in one transaction; `hidden_chunks` has the numbers of chunks whose postings no search reads.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID, uuid5
 
 import sqlalchemy as sa
 
-from app.shapes import ChunkDraft, DocumentDraft, Filters, SourcePath
+from app.shapes import ChunkDraft, DocumentDraft, SourcePath
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import document_rows
-from app.store.documents import filters as conditions
 from app.store.documents.document_rows import VectorValue
 from app.store.jobs import jobs
 from app.store.schema import tables
 
 _s = tables.staged_documents.c
 _k = tables.staged_chunks.c
-_h = tables.hidden_chunks.c
-_c = tables.chunks.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +32,6 @@ class StagedDocument:
     job_id: UUID
     document_id: UUID
     draft: DocumentDraft
-
-
-@dataclass(frozen=True, slots=True)
-class PendingVersion:
-    """The job that is to store a version of a document, the document's id and the hashes of that version."""
-
-    job_id: UUID
-    document_id: UUID
-    content_hash: bytes
-    attributes_hash: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,48 +58,6 @@ async def add(db: Writing, job_id: UUID, document_id: UUID, draft: DocumentDraft
     values = document_rows.attributes(draft) | {"created_at": draft.created_at} | cut
     ids = {"user_id": db.user_id, "job_id": job_id, "document_id": document_id}
     await db.execute(sa.insert(tables.staged_documents).values(**ids, **values))
-
-
-async def pending(
-    db: Reading, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()
-) -> list[PendingVersion]:
-    """The versions that jobs are to store of the documents with these identities or ids."""
-    if not (identities or document_ids):
-        return []
-    same = (
-        _s.identity == sa.any_(sa.literal(list(identities), sa.ARRAY(sa.LargeBinary))),
-        _s.document_id == sa.any_(sa.literal(list(document_ids), sa.ARRAY(sa.Uuid))),
-    )
-    columns = (_s.job_id, _s.document_id, _s.content_hash, _s.attributes_hash)
-    query = sa.select(*columns).where(_s.user_id == db.user_id, sa.or_(*same))
-    found = [PendingVersion(*row) for row in await db.execute(query)]
-    are_open = await jobs.open_among(db, [version.job_id for version in found])
-    return [version for version in found if version.job_id in are_open]
-
-
-async def cancel_of_source(db: Writing, source_id: UUID) -> None:
-    """Cancel the jobs that store documents of a source. Under the user's lock."""
-    query = sa.select(_s.job_id).where(_s.user_id == db.user_id, _s.source_id == source_id)
-    for job_id in await jobs.open_among(db, list(await db.scalars(query))):
-        await jobs.cancel(db, job_id)
-
-
-async def cancel_selected(db: Writing, filters: Filters) -> None:
-    """Cancel the jobs that store documents which will pass the filters. Under the user's lock."""
-    staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
-    are_open = await jobs.open_among(db, list(staged))
-    filtering = conditions.binds(filters)
-    binds = {"user_id": db.user_id, "job_ids": list(are_open), "created": list(are_open.values()), **filtering}
-    for job_id in list(await db.scalars(sql.statement("staged_by_filter", *filtering), binds)):
-        await jobs.cancel(db, job_id)
-
-
-async def supersede(db: Writing, *, identities: Sequence[bytes] = (), document_ids: Sequence[UUID] = ()) -> list[UUID]:
-    """Cancel the jobs that store a version of these documents; returns the ids in them. Under the user's lock."""
-    superseded = await pending(db, identities=identities, document_ids=document_ids)
-    for version in superseded:
-        await jobs.cancel(db, version.job_id)
-    return [version.document_id for version in superseded]
 
 
 async def get(db: Reading, job_id: UUID) -> StagedDocument | None:
@@ -192,108 +133,10 @@ async def stage_vectors(db: Writing, job_id: UUID, some: Slice, *, by_key: Mappi
     await db.execute(_STAGE_VECTORS, {**binds, "first_index": some.first, "last_index": some.last})
 
 
-async def index(db: Writing, staged: StagedDocument, some: Slice) -> None:
-    """Number some chunks and store their postings, hidden. Takes the user's lock."""
-    first_no = await _allocate(db, some.last - some.first + 1)
-    binds = {"user_id": db.user_id, "job_id": staged.job_id, "first_no": first_no}
-    await db.execute(
-        sql.statement("index_staged_chunks"), {**binds, "first_index": some.first, "last_index": some.last}
-    )
-    hidden = {**binds, "last_no": first_no + some.last - some.first, "config": staged.draft.config}
-    await db.execute(sql.statement("hide_staged_chunks"), hidden)
-
-
-async def begin_publishing(db: Writing, staged: StagedDocument, *, lock_s: int) -> None:
-    """Prepare a transaction that publishes a document, without the user's lock; a new document is not visible yet."""
-    await db.execute(sa.text("SET CONSTRAINTS stepwell.uq_chunks_user_id_document_id_chunk_index DEFERRED"))
-    await db.execute(sa.text(f"SET LOCAL lock_timeout = '{int(lock_s)}s'"))
-    d = tables.documents.c
-    known = sa.select(d.document_id).where(d.user_id == db.user_id, d.document_id == staged.document_id)
-    if await db.scalar(known) is None:
-        values = {**document_rows.attributes(staged.draft), "identity": hashlib.sha256(staged.job_id.bytes).digest()}
-        ids = {"user_id": db.user_id, "document_id": staged.document_id, "chunk_count": 0}
-        await db.execute(sa.insert(tables.documents).values(**ids, **values))
-
-
-async def try_lock(db: Writing) -> bool:
-    """Take the user's lock if no other transaction has it; returns whether it was taken."""
-    t = tables.tenants.c
-    free = sa.select(t.user_id).where(t.user_id == db.user_id).with_for_update(skip_locked=True)
-    return await db.scalar(free) is not None
-
-
-_PUBLISH_EMBEDDINGS = sql.inline(
-    """
-    INSERT INTO stepwell.embeddings (user_id, chunk_no, document_id, embedding)
-    SELECT :user_id, s.chunk_no, :document_id,
-           {{stored_vector stepwell.embeddings, CAST(CAST(s.embedding AS vector) AS text)}}
-    FROM stepwell.staged_chunks AS s
-    WHERE s.user_id = :user_id AND s.job_id = :job_id AND s.chunk_index BETWEEN :first_index AND :last_index
-    RETURNING chunk_no
-    """,
-    user_id="text",
-    job_id="uuid",
-    document_id="uuid",
-    first_index="integer",
-    last_index="integer",
-)
-
-
-async def publish(db: Writing, staged: StagedDocument, some: Slice) -> None:
-    """Copy some chunks with their vectors to their document."""
-    binds = {"user_id": db.user_id, "job_id": staged.job_id, "document_id": staged.document_id}
-    binds |= {"first_index": some.first, "last_index": some.last}
-    await db.execute(sql.statement("publish_chunks"), {**binds, "config": staged.draft.config})
-    await db.execute(_PUBLISH_EMBEDDINGS, binds)
-
-
-async def finish_publishing(db: Writing, staged: StagedDocument, *, names_version: int) -> None:
-    """Make the copied chunks those of the document, and hide and delete the previous ones. Under the user's lock.
-
-    A job links the chunks afterwards.
-    """
-    own = (_k.user_id == db.user_id, _k.job_id == staged.job_id)
-    first_no, chunk_count = (await db.execute(sa.select(sa.func.min(_k.chunk_no), sa.func.count()).where(*own))).one()
-    await document_rows.hide(db, staged.document_id, before=int(first_no))
-    values = {**document_rows.attributes(staged.draft), **document_rows.cut(staged.draft)}
-    values |= {"chunk_count": int(chunk_count), "names_version": names_version}
-    await document_rows.update(db, staged.document_id, staged.draft, values)
-    await db.execute(sa.delete(tables.hidden_chunks).where(_h.user_id == db.user_id, _h.job_id == staged.job_id))
-
-
-async def take_hidden(db: Writing, job_id: UUID) -> int:
-    """Assign the hidden chunks that belong to no open job to a job that removes their postings; returns their number.
-
-    Under the user's lock.
-    """
-    hiding = sa.select(_h.job_id).where(_h.user_id == db.user_id, _h.job_id.is_not(None)).distinct()
-    ended = await _ended(db, list(await db.scalars(hiding)))
-    change = sa.update(tables.hidden_chunks).where(
-        _h.user_id == db.user_id, sa.or_(_h.job_id.is_(None), _h.job_id == sa.any_(ended))
-    )
-    await db.execute(change.values(job_id=job_id))
-    numbers = sa.func.sum(_h.last_no - _h.first_no + 1)
-    return int(await db.scalar(sa.select(numbers).where(_h.user_id == db.user_id, _h.job_id == job_id)) or 0)
-
-
-async def unindex(db: Writing, job_id: UUID, *, after: str, limit: int) -> str | None:
-    """Remove the postings of a job's hidden chunks of some lexemes; returns the last one. Takes the user's lock."""
-    await _allocate(db, 0)
-    binds = {"user_id": db.user_id, "job_id": job_id, "after": after, "limit": limit}
-    last: str | None = await db.scalar(sql.statement("unindex_hidden"), binds)
-    return last
-
-
-async def forget_hidden(db: Writing, job_id: UUID) -> None:
-    """Delete the rows of a job's hidden chunks, which have no postings any more. Takes the user's lock."""
-    await _allocate(db, 0)
-    await db.execute(sql.statement("forget_hidden"), {"user_id": db.user_id, "job_id": job_id})
-
-
-async def delete_staged(db: Writing, *, limit: int) -> int:
+async def delete_ended(db: Writing, *, limit: int) -> int:
     """Delete staged rows of jobs that have ended; returns the number of chunks, 0 after the last."""
     staged = await db.scalars(sa.select(_s.job_id).where(_s.user_id == db.user_id))
-    ended = sa.any_(await _ended(db, list(staged)))
+    ended = sa.any_(await jobs.ended_among(db, list(staged)))
     keys = sa.select(_k.job_id, _k.chunk_index).where(_k.user_id == db.user_id, _k.job_id == ended).limit(limit)
     gone = sa.delete(tables.staged_chunks).where(
         _k.user_id == db.user_id, sa.tuple_(_k.job_id, _k.chunk_index).in_(keys)
@@ -302,34 +145,6 @@ async def delete_staged(db: Writing, *, limit: int) -> int:
     if not deleted:
         await db.execute(sa.delete(tables.staged_documents).where(_s.user_id == db.user_id, _s.job_id == ended))
     return int(deleted)
-
-
-async def has_hidden(db: Reading) -> bool:
-    """Whether the user has hidden chunks."""
-    return await db.scalar(sa.select(_h.first_no).where(_h.user_id == db.user_id).limit(1)) is not None
-
-
-# The user's version stays, because nothing that can be read changes.
-_ALLOCATE = sql.inline(
-    """
-    UPDATE stepwell.tenants AS t SET next_chunk_no = t.next_chunk_no + :chunks
-    WHERE t.user_id = :user_id
-    RETURNING t.next_chunk_no - :chunks AS first_no
-    """,
-    user_id="text",
-    chunks="bigint",
-)
-
-
-async def _allocate(db: Writing, chunks: int) -> int:
-    row = await db.execute(_ALLOCATE, {"user_id": db.user_id, "chunks": chunks})
-    return int(row.scalar_one())
-
-
-async def _ended(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
-    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
-    are_open = await jobs.open_among(db, job_ids)
-    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
 
 
 def _chunk_id(staged: StagedDocument, index: int, chunk: ChunkDraft) -> UUID:

@@ -70,6 +70,12 @@ async def open_among(db: Reading, job_ids: Sequence[UUID]) -> dict[UUID, datetim
     return {row.job_id: row.created_at for row in await db.execute(query)}
 
 
+async def ended_among(db: Reading, job_ids: Sequence[UUID]) -> sa.ColumnElement[Any]:
+    """The jobs among these that have ended, as an array; read after their ids, so that no new job is among them."""
+    are_open = await open_among(db, job_ids)
+    return sa.cast([job_id for job_id in job_ids if job_id not in are_open], sa.ARRAY(sa.Uuid))
+
+
 async def enqueue(db: Writing, kind: str) -> None:
     """Ensure that one job of this kind is queued for the user; requires the user's lock against duplicates."""
     waiting = sa.select(_j.job_id).where(_j.user_id == db.user_id, _j.kind == kind, _j.status == "queued")

@@ -32,7 +32,7 @@ from app.providers.calls.breaker import NotCalled, ProviderDown
 from app.shapes import Filters, IngestResult, RowCounts, Upload, Vector
 from app.store.connection.transactions import Database, WriteTurns
 from app.store.documents import documents as store_documents
-from app.store.documents import staging
+from app.store.documents import hidden_chunks, publishing, staging
 from app.text.names import tags
 
 OLD = "# Old stair\n\n" + "\n\n".join(f"Ana Silva laid old stone {n} in lime mortar." for n in range(300))
@@ -71,7 +71,7 @@ async def _chunks(tenant: Tenant, stored: IngestResult) -> list[tuple[Any, ...]]
 
 async def _assert_sound(tenant: Tenant) -> None:
     async with tenant.db.reading(tenant.user_id) as reading:
-        assert not await staging.has_hidden(reading)
+        assert not await hidden_chunks.exist(reading)
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
 
 
@@ -152,7 +152,15 @@ async def test_readers_see_the_old_version_or_the_new_one_and_small_writes_succe
     await _assert_sound(tenant)
 
 
-STEPS = ("stage_chunks", "stage_vectors", "index", "publish", "finish_publishing", "unindex", "delete_staged")
+STEPS = {
+    "stage_chunks": staging,
+    "stage_vectors": staging,
+    "index": publishing,
+    "copy": publishing,
+    "finish": publishing,
+    "unindex": hidden_chunks,
+    "delete_ended": staging,
+}
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -165,16 +173,16 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
     await tenant.add(OLD, "stair")
     await _work(tenant)
     queued = await _queue(tenant, NEW)
-    real, calls = getattr(staging, step), itertools.count(1)
+    real, calls = getattr(STEPS[step], step), itertools.count(1)
 
     async def dying(*args: Any, **options: Any) -> Any:
         result = await real(*args, **options)
-        if next(calls) == 2 or step == "finish_publishing":
+        if next(calls) == 2 or step == "finish":
             raise Killed
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(staging, step, dying)
+        patch.setattr(STEPS[step], step, dying)
         with pytest.raises(Killed):
             await _work(tenant)
     await owner.execute("UPDATE stepwell.jobs SET leased_until = now() WHERE user_id = $1", tenant.user_id)
@@ -183,7 +191,7 @@ async def test_a_job_whose_worker_died_in_any_step_is_continued(
     await _assert_sound(tenant)
 
 
-@pytest.mark.parametrize("step", ["stage_vectors", "index", "publish"])
+@pytest.mark.parametrize("step", ["stage_vectors", "index", "copy"])
 @pytest.mark.parametrize("by", ["cancel", "small", "delete", "large"])
 async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, step: str, by: str
@@ -191,7 +199,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
     stored = await tenant.add("The stair before.", "stair")
     job_id = (await _queue(tenant, OLD)).job_id
     assert job_id is not None
-    real, real_turn, calls = getattr(staging, step), WriteTurns.of, itertools.count(1)
+    real, real_turn, calls = getattr(STEPS[step], step), WriteTurns.of, itertools.count(1)
     reached, waits, interrupting = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def interrupted(*args: Any, **options: Any) -> Any:
@@ -205,7 +213,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
             waits.set()
         return real_turn(turns, user_id)
 
-    monkeypatch.setattr(staging, step, interrupted)
+    monkeypatch.setattr(STEPS[step], step, interrupted)
     working = asyncio.create_task(_work(tenant))
     await reached.wait()
     interruptions: dict[str, tuple[Callable[[], Coroutine[Any, Any, Any]], str]] = {
@@ -235,7 +243,7 @@ async def test_a_job_that_is_cancelled_or_superseded_in_any_step_leaves_nothing(
 async def _is_locked(tenant: Tenant) -> bool:
     """Whether another transaction has the user's lock."""
     async with tenant.db.preparing(tenant.user_id) as preparing:
-        return not await staging.try_lock(preparing)
+        return not await publishing.try_lock(preparing)
 
 
 @pytest.mark.parametrize("by", ["id", "uri", "filter", "everything"])

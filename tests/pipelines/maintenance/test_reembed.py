@@ -23,7 +23,7 @@ from app.pipelines.running.services import Services, VectorCache
 from app.shapes import EntityDraft, Upload
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
-from app.store.documents import staging
+from app.store.documents import publishing
 from app.store.maintenance import migration, reembedding
 from app.store.search import recall
 from benchmarks.fake_embedder import FakeEmbedder
@@ -253,7 +253,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
     tenant = await _tenant(database)
     text = "# Lime\n\n" + "\n\n".join(f"## Part {n}\n\n" + f"Stone {n} lies in lime mortar. " * 20 for n in range(9))
     queued = await ingest.run(Upload(text, uri="large"), tenant.user_id, tenant.services(), wait=False)
-    publish = staging.begin_publishing
+    publish = publishing.begin
     stopped: list[bool] = []
 
     async def stop_first(*args: Any, **kwargs: Any) -> None:
@@ -263,7 +263,7 @@ async def test_a_large_document_that_is_stored_while_the_model_is_replaced_gets_
             raise errors.Busy("stopped here")
         await publish(*args, **kwargs)
 
-    monkeypatch.setattr(staging, "begin_publishing", stop_first)
+    monkeypatch.setattr(publishing, "begin", stop_first)
     with pytest.raises(errors.Busy):
         await workers.run_next(tenant.services(), [large_documents.KIND], user_id=tenant.user_id)
     assert await owner.fetchval("SELECT count(embedding) FROM stepwell.staged_chunks") > 1

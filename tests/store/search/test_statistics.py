@@ -16,7 +16,7 @@ from app import errors
 from app.shapes import DocumentDraft
 from app.store.connection import transactions, vectors
 from app.store.connection.transactions import Database
-from app.store.documents import document_puts, document_rows, documents, staging
+from app.store.documents import document_puts, document_rows, documents, hidden_chunks
 from app.store.schema import tables
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -154,12 +154,12 @@ async def _remove_hidden(database: Database, user: str) -> None:
     """Remove the postings of hidden chunks in pages of three lexemes, each in a transaction of its own."""
     job_id, last = uuid4(), ""
     async with database.writing(user) as writing:
-        await staging.take_hidden(writing, job_id)
+        await hidden_chunks.take(writing, job_id)
     while last is not None:
         async with database.writing(user) as writing:
-            last = await staging.unindex(writing, job_id, after=last, limit=3)
+            last = await hidden_chunks.unindex(writing, job_id, after=last, limit=3)
     async with database.writing(user) as writing:
-        await staging.forget_hidden(writing, job_id)
+        await hidden_chunks.forget(writing, job_id)
 
 
 async def test_a_new_language_moves_the_counts(put, owner, user) -> None:
