@@ -38,6 +38,7 @@ StepwellError                      500  internal_error
 ├── DiskFull                       507  disk_full              (searches continue)
 ├── BackupFailed                   500  backup_failed
 ├── SchemaMismatch                 500  schema_mismatch        (the service refuses to start)
+│   └── RevisionMismatch           500  schema_mismatch        (responses name both revisions)
 └── EmbeddedServerError            500  embedded_server_failed (the service refuses to start)
 
 A message names the field and the fix and never contains input of the caller.
@@ -339,6 +340,10 @@ class SchemaMismatch(StepwellError):
     """The schema of the database is not the one of this version."""
 
     code = "schema_mismatch"
+
+
+class RevisionMismatch(SchemaMismatch):
+    """The database is at another revision than this version. The message may be shown to callers without a key."""
 
 
 class EmbeddedServerError(StepwellError):

@@ -192,7 +192,10 @@ async def test_an_empty_database_is_refused_with_the_command_that_upgrades_it(em
 
 
 SPOILED = [
-    ("UPDATE stepwell.alembic_version SET version_num = '9999'", "revision 9999"),
+    (
+        "UPDATE stepwell.alembic_version SET version_num = '0022'",
+        f"revision 0022, this version needs {migration.head()}: run `stepwell db upgrade`",
+    ),
     ("ALTER TABLE stepwell.documents DROP COLUMN uri", "column documents.uri is missing"),
     ("ALTER TABLE stepwell.chunks RENAME COLUMN length TO size", "column chunks.length is missing"),
     ("DROP TABLE stepwell.mentions", "column mentions.chunk_no is missing"),

@@ -105,6 +105,8 @@ async def _database(settings: Settings, users: tuple[str, ...], *, full: bool) -
             findings += await standby_checks.writable(database)
             standby = await stack.enter_async_context(runtime.open_standby(settings, database, 1))
             return findings if standby is None else findings + await standby_checks.standing(standby)
+    except errors.SchemaMismatch as error:
+        return [Finding("database", "error", error.message)]
     except Exception as error:
         fix = "Correct DATABASE_URL." if settings.database_url else "Check STEPWELL_DATA_DIR and its postgres.log."
         return [Finding("database", "error", health.reason(error), fix)]

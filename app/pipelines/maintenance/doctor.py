@@ -163,8 +163,8 @@ def _unmigrated(server: health.ServerFacts) -> Finding:
 async def _revision(db: Database) -> Finding:
     found, head = await health.revision(db), migration.head()
     if found != head:
-        message = f"The database is at revision {found or 'none'}, this version needs {head}."
-        return Finding("revision", "error", message, "Run `stepwell db upgrade`.")
+        message, fix = migration.mismatch(found)
+        return Finding("revision", "error", f"{message}.", f"{fix[0].upper()}{fix[1:]}.")
     return Finding("revision", "ok", f"at revision {head}")
 
 

@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import Connection
 
-from app import errors
+from app import __version__, errors
 from app.store.connection import engines, failures, sql, transactions
 from app.store.maintenance import distribution, reembedding, roles
 from app.store.schema import catalogue, tables, vector_ddl
@@ -43,7 +43,8 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     """Bring the database at `dsn` (its owner's address) to `revision`; returns the revision reached.
 
     Concurrent calls wait for one another on an advisory lock. Raises SchemaMismatch where pgvector is missing,
-    BadRequest for a dimension that pgvector cannot index, ReadOnly for a standby.
+    RevisionMismatch where a newer version has upgraded the database, BadRequest for a dimension that pgvector cannot
+    index, ReadOnly for a standby.
     """
     if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
         most = f"{vector_ddl.MOST_HALFVEC:,}"
@@ -103,10 +104,12 @@ def _prepare(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection, model: str, dimension: int, revision: str) -> None:
-    is_new = _revision(connection) is None
+    found = _revision(connection)
+    if found is not None and not is_known(found):
+        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
     within = min(dimension, vector_ddl.MOST_VECTOR)
     command.upgrade(configuration(connection, model=model, dimension=within), revision)
-    if is_new and revision == "head":
+    if found is None and revision == "head":
         _store_halfvec(connection, dimension)
 
 
@@ -159,11 +162,21 @@ async def check_revision(database: transactions.Database) -> None:
 
 
 def _check_revision(connection: Connection) -> None:
-    found, expected = _revision(connection), head()
-    if found != expected:
-        raise errors.SchemaMismatch(
-            f"The database is at revision {found or 'none'}, this version needs {expected}: run `stepwell db upgrade`."
-        )
+    found = _revision(connection)
+    if found != head():
+        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+
+
+def mismatch(found: str | None) -> tuple[str, str]:
+    """What a revision other than this version's means, and what to do about it."""
+    known = head()
+    if found is None or is_known(found):
+        return f"The database is at revision {found or 'none'}, this version needs {known}", "run `stepwell db upgrade`"
+    version = f"this version ({__version__}, revision {known})"
+    return (
+        f"A newer version of Stepwell has upgraded the database to revision {found}, which {version} does not know",
+        "install the newer version, or restore a backup of an earlier revision",
+    )
 
 
 async def picture(database: transactions.Database) -> str:

@@ -14,6 +14,7 @@ from app.config import Settings
 from app.runtime import models
 from app.store.connection import transactions
 from app.store.connection.transactions import Database
+from app.store.maintenance import migration
 
 NOWHERE = "postgresql://stepwell@/stepwell?host=/nonexistent/socket/folder"
 
@@ -68,3 +69,18 @@ async def test_a_database_of_another_model_is_not_ready(database: Database) -> N
     services = replace(await harness.services(database), expected_schema=("another-model", 384))
     async with harness.running(Settings(), services) as app, harness.client(app) as client:
         assert_problem(await client.get("/readyz"), 500, "schema_mismatch")
+
+
+async def test_a_database_that_a_newer_version_has_upgraded_is_not_ready(new_database, template) -> None:
+    address = await new_database(template)
+    owner = await address.connect()
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0099'")
+    await owner.close()
+    database = transactions.connect(address.service_dsn, pool_size=1)
+    services = await harness.services(database)
+    async with harness.running(Settings(), services) as app, harness.client(app) as client:
+        problem = assert_problem(await client.get("/readyz"), 500, "schema_mismatch")
+    await database.close()
+    assert "to revision 0099" in problem["detail"]
+    assert f"this version ({__version__}, revision {migration.head()})" in problem["detail"]
+    assert "install the newer version" in problem["detail"]

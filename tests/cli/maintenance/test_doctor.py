@@ -80,7 +80,7 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     tenant = harness.Tenant(broken, embedder, user_id=user)
     await tenant.add("Lime mortar sets slowly.")
     owner = await address.connect()
-    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0000'")
+    await owner.execute("UPDATE stepwell.alembic_version SET version_num = '0099'")
     await owner.execute("DROP INDEX stepwell.ix_embeddings_embedding")
     invalid = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'stepwell.ix_documents_metadata'::regclass"
     await owner.execute(invalid)
@@ -90,7 +90,8 @@ async def test_every_defect_is_found_and_the_other_checks_still_run(new_database
     await owner.close()
     findings = await found(broken, Expected("another", 64, many_users=True, users=(user,)))
     await broken.close()
-    assert "0000" in findings["revision"].message
+    assert "0099" in findings["revision"].message
+    assert "Install the newer version" in findings["revision"].fix
     assert "fake (64 dimensions)" in findings["embedding"].message
     assert "STEPWELL_EMBEDDER" in findings["embedding"].fix
     assert "ix_embeddings_embedding is missing" in findings["schema"].message
