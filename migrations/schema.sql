@@ -392,13 +392,14 @@ CREATE OR REPLACE FUNCTION stepwell.count_key_uses(p_key_ids text[], p_scopes te
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 INSERT INTO stepwell.key_uses AS u (key_id, day, scope, user_id, uses, last_used_at)
-SELECT k.key_id, CAST(now() AT TIME ZONE 'UTC' AS date), g.scope, k.user_id, g.uses, now()
+SELECT k.key_id, CAST(now() AT TIME ZONE 'UTC' AS date), g.scope, k.user_id, least(g.uses, 1000000000000), now()
 FROM unnest(p_key_ids, p_scopes, p_uses) AS g (key_id, scope, uses)
 JOIN stepwell.api_keys AS k ON k.key_id = g.key_id
 WHERE g.scope IN ('search', 'write', 'metrics', 'admin') AND g.uses > 0
 ORDER BY k.key_id, g.scope
 ON CONFLICT (key_id, day, scope) DO UPDATE
-SET uses = u.uses + excluded.uses, last_used_at = greatest(u.last_used_at, excluded.last_used_at)
+SET uses = least(u.uses + excluded.uses, 1000000000000),
+    last_used_at = greatest(u.last_used_at, excluded.last_used_at)
 $function$
 
 CREATE OR REPLACE FUNCTION stepwell.enter(p_user text, p_timeout_ms integer, p_candidates integer)

@@ -179,6 +179,14 @@ def test_every_container_has_limits_on_memory_processes_and_logs():
         assert set(service["logging"]["options"]) == {"max-size", "max-file"}
 
 
+def test_no_container_has_capabilities_beyond_those_with_which_the_image_of_postgres_starts():
+    for name, service in COMPOSE["services"].items():
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+        starting = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"} if name == "db" else set()
+        assert set(service.get("cap_add", ())) == starting
+        assert "privileged" not in service
+
+
 def test_compose_migrates_as_the_owner_and_serves_as_the_service_role():
     migrate, api = COMPOSE["services"]["migrate"], COMPOSE["services"]["api"]
     assert migrate["environment"]["DATABASE_URL"] == api["environment"]["DATABASE_URL"]

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from alembic.script import ScriptDirectory
 
 from app.shapes import HybridRequest, IndexText, LexicalQuery, LinkScope, LinkSource, Weights
+from app.store.accounts import audit
 from app.store.connection import transactions
 from app.store.entities import entities
 from app.store.maintenance import migration, reembedding
@@ -115,6 +116,25 @@ async def test_an_upgrade_keeps_the_rows_and_the_search_results_of_a_populated_d
     finally:
         await database.close()
         await owner.close()
+
+
+async def test_stored_uses_of_keys_are_bounded_from_revision_0024_on_so_that_the_next_uses_are_counted(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0023")
+    owner, service = await empty.connect(), None
+    try:
+        await owner.execute(ROWS["0001"])
+        use = "SELECT stepwell.count_key_uses($1, $2, $3)"
+        await owner.execute(use, ["0123456789ab"] * 2, ["search", "write"], [2**63 - 1, 7])
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        service = await empty.connect("stepwell_service")
+        for uses in ([1, 1, 2**63 - 1], [2**63 - 1, 1, 1]):
+            await service.execute(use, ["0123456789ab"] * 3, ["search", "write", "admin"], uses)
+        counted = dict(await owner.fetch("SELECT scope, uses FROM stepwell.key_uses"))
+        assert counted == {"search": audit.MAX_USES, "write": 9, "admin": audit.MAX_USES}
+    finally:
+        await owner.close()
+        if service is not None:
+            await service.close()
 
 
 async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on(empty) -> None:

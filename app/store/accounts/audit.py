@@ -71,6 +71,8 @@ async def record(db: Transaction, event: Event) -> None:
     )
 
 
+MAX_USES = 10**12
+"""Uses of a key for one scope that are counted on one day; the database function counts no more either."""
 _COUNT_USES = sql.inline(
     """
     SELECT stepwell.count_key_uses(:key_ids, :scopes, :uses)
@@ -86,7 +88,7 @@ async def count_uses(db: SharedTransaction, uses: Mapping[tuple[str, str], int])
     binds = {
         "key_ids": [key_id for key_id, _scope in uses],
         "scopes": [scope for _key_id, scope in uses],
-        "uses": list(uses.values()),
+        "uses": [min(count, MAX_USES) for count in uses.values()],
     }
     await db.execute(_COUNT_USES, binds)
 

@@ -37,3 +37,10 @@ FROM pg_namespace AS n
 CROSS JOIN sole_login_role
 WHERE n.nspname = 'public' AND has_schema_privilege(:role, n.oid, 'CREATE')
   AND pg_has_role(current_user, n.nspowner, 'USAGE')
+UNION ALL
+-- Large objects lie outside of all tables: no policy, no count and no backup of Stepwell includes them.
+SELECT format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', CAST(p.oid AS regprocedure))
+FROM pg_proc AS p
+CROSS JOIN sole_login_role
+WHERE p.pronamespace = CAST('pg_catalog' AS regnamespace) AND p.proname ~ '^(lo_.+|loread|lowrite)$'
+  AND has_function_privilege(:role, p.oid, 'EXECUTE') AND pg_has_role(current_user, p.proowner, 'USAGE')

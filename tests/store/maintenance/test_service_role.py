@@ -54,6 +54,16 @@ FORBIDDEN = [
     "SELECT pg_ls_dir('.')",
     "SELECT pg_stat_file('PG_VERSION')",
     "SELECT lo_import('/etc/hostname')",
+    "SELECT lo_create(0)",
+    "SELECT lo_creat(-1)",
+    "SELECT lo_from_bytea(0, 'x')",
+    "SELECT lo_put(1, 0, 'x')",
+    "SELECT lo_unlink(1)",
+    *(
+        f"LOCK TABLE stepwell.{table} IN {mode} MODE"
+        for table in ("alembic_version", "embedding_identity", "embedding_target", "audit_log")
+        for mode in ("ROW EXCLUSIVE", "ACCESS EXCLUSIVE")
+    ),
     "SELECT pg_reload_conf()",
     "SELECT pg_switch_wal()",
     "COPY (SELECT 1) TO '/tmp/stepwell_extra'",
