@@ -25,9 +25,10 @@ class Restored:
 async def create(file: Path, *, access: Access) -> Archive:
     """Write a backup of a whole database to `file`, while a service may read and write.
 
-    Raises BadRequest if the file cannot be written, SchemaMismatch if there is nothing to back up or the role is not
-    the owner, BackupFailed, DatabaseUnavailable; the file is then as it was before.
+    Raises BadRequest, before anything is dumped, if `file` cannot be written; SchemaMismatch if there is nothing to
+    back up or the role is not the owner; BackupFailed; DatabaseUnavailable. The file is then as it was before.
     """
+    backups.check_target(file)
     async with _opened(access) as owner:
         server = await health.server(owner)
     if not server.migrated:
@@ -43,9 +44,10 @@ async def restore(file: Path, *, access: Access, embedding: tuple[str, int], rep
     """Load a backup into a database that is empty, or whose data may be replaced; all of it or nothing.
 
     `embedding` is the configured model and dimension. The caller upgrades the schema afterwards. Raises BadRequest
-    where the file is no backup, SchemaMismatch where this version cannot use it, Conflict where the database is not
-    empty or in use, BackupFailed, DatabaseUnavailable.
+    where there is no file or it is no backup, SchemaMismatch where this version cannot use it, Conflict where the
+    database is not empty or in use, BackupFailed, DatabaseUnavailable.
     """
+    backups.check_source(file)
     async with _opened(access) as owner:
         target = await backups.target(owner)
         archive = await backups.describe(file, access.environment, server_major=target.server_major)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zipfile
 from pathlib import Path
@@ -12,6 +13,8 @@ from app.store.accounts import audit, users
 from app.store.accounts.audit import Event
 from app.store.accounts.users import User
 from app.store.connection.transactions import Database
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 async def listed(*, db: Database) -> list[User]:
@@ -39,8 +42,10 @@ async def export(user_id: str, file: Path, *, db: Database, actor: str) -> dict[
     try:
         with os.fdopen(handle, "wb") as raw:
             written = await _write(user_id, raw, db=db)
-    except BaseException:
+    except BaseException as error:
         os.unlink(file)
+        if isinstance(error, OSError):  # closing a file writes the rest of it
+            raise _cannot_write(error) from error
         raise
     async with db.shared() as writing:
         await audit.record(writing, Event(user_id, actor, "user.exported", user_id, written))
@@ -52,13 +57,23 @@ async def _write(user_id: str, raw: BinaryIO, *, db: Database) -> dict[str, int]
     async with db.shared() as reading:
         if not any((await users.counts(reading, user_id)).values()):
             raise errors.NotFound("There is no such user.")
-        with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
-            for part in users.PARTS:
-                with archive.open(f"{part}.jsonl", "w", force_zip64=True) as lines:
-                    async for line in users.lines(reading, user_id, part):
-                        lines.write(f"{line}\n".encode())
-                        written[part] += 1
+        try:
+            with zipfile.ZipFile(raw, "w", zipfile.ZIP_DEFLATED) as archive:
+                for part in users.PARTS:
+                    with archive.open(f"{part}.jsonl", "w", force_zip64=True) as lines:
+                        async for line in users.lines(reading, user_id, part):
+                            lines.write(f"{line}\n".encode())
+                            written[part] += 1
+            raw.flush()
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            raise _cannot_write(error) from error
     return written
+
+
+def _cannot_write(error: OSError) -> errors.BadRequest:
+    return errors.BadRequest(f"The file cannot be written: {error.strerror}.", field="FILE")
 
 
 async def delete(user_id: str, *, db: Database, actor: str) -> tuple[dict[str, int], dict[str, int]]:

@@ -32,6 +32,7 @@ from app.store.schema import tables
 LOCK_WAIT_S = 30
 """How long a dump waits for a migration, and a load for open transactions."""
 READ_BYTES = 1 << 16
+EXAMPLE = "stepwell.dump"
 _LIBPQ = {"ssl": "PGSSLMODE", "host": "PGHOST", "port": "PGPORT", "passfile": "PGPASSFILE"} | {
     name: f"PG{name.upper()}" for name in ("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "gssencmode")
 }
@@ -85,6 +86,27 @@ class RestoreTarget:
         return not (self.users or self.keys)
 
 
+def check_target(file: Path) -> None:
+    """Raise BadRequest unless a backup can be written to `file`: a new file, or one that it replaces, in a folder."""
+    _refuse_folder(file)
+    if file.exists() and not file.is_file():
+        raise errors.BadRequest("This is not an ordinary file, and would be replaced by one.", field="FILE")
+    with _draft_of(file):
+        return
+
+
+def check_source(file: Path) -> None:
+    """Raise BadRequest unless `file` is a file."""
+    _refuse_folder(file)
+    if not file.is_file():
+        raise errors.BadRequest("No such file.", field="FILE")
+
+
+def _refuse_folder(file: Path) -> None:
+    if file.is_dir():
+        raise errors.BadRequest(f"This is a folder: name the file in it, such as {file / EXAMPLE}.", field="FILE")
+
+
 async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
     """Write a consistent backup to `file` atomically, readable by its owner only.
 
@@ -92,7 +114,7 @@ async def dump(access: Access, file: Path, *, server_major: int) -> Archive:
     BackupFailed with the error output of the program that failed.
     """
     programs = _programs(server_major, access.environment)
-    with _draft(file) as draft:
+    with _finished(file) as draft:
         arguments = ("--format=custom", f"--schema={tables.SCHEMA}", f"--lock-wait-timeout={LOCK_WAIT_S}s")
         await _run(programs / "pg_dump", *arguments, "--no-password", f"--file={draft}", environment=_libpq(access))
         archive = await describe(draft, access.environment, server_major=server_major)
@@ -253,8 +275,21 @@ def _libpq(access: Access) -> dict[str, str]:
 
 
 @contextmanager
-def _draft(file: Path) -> Iterator[Path]:
+def _finished(file: Path) -> Iterator[Path]:
     """A private draft of `file` that is synced and renamed to `file` if the block ends without an error."""
+    with _draft_of(file) as draft:
+        yield draft
+        try:
+            _synchronise(draft)
+            draft.replace(file)
+            _synchronise(file.parent)
+        except OSError as error:
+            raise errors.BackupFailed(f"The backup could not be written to {file}: {error.strerror}.") from error
+
+
+@contextmanager
+def _draft_of(file: Path) -> Iterator[Path]:
+    """An empty private file beside `file`, which is deleted when the block ends."""
     try:
         handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.", suffix=".part")
     except OSError as error:
@@ -263,9 +298,6 @@ def _draft(file: Path) -> Iterator[Path]:
     draft = Path(name)
     try:
         yield draft
-        _synchronise(draft)
-        draft.replace(file)
-        _synchronise(file.parent)
     finally:
         draft.unlink(missing_ok=True)
 
