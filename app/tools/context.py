@@ -15,10 +15,14 @@ LOCAL_ACTOR = "local"
 
 
 class Admission(Protocol):
-    """Limits how many searches and uploads run at once."""
+    """Limits how many searches, other reads and uploads run at once."""
 
     async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
         """The result of `run`, called when a search may start. Raises Overloaded, DeadlineExceeded."""
+        ...
+
+    async def read(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`, called when an ordinary read may start. Raises Overloaded."""
         ...
 
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
@@ -32,6 +36,10 @@ class Unrestricted:
     async def search(self, run: Callable[[SearchTurn], Awaitable[T]]) -> T:
         """The result of `run`."""
         return await run(turns.UNLIMITED)
+
+    async def read(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`."""
+        return await run()
 
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
         """The result of `run`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Any
 
 from rapidfuzz import process
@@ -36,4 +37,9 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
     given = tool.arguments.model_validate(arguments)
-    return (await tool.handler(given, context.for_reading() if tool.scope == "search" else context)).compact()
+    if tool.scope != "search":
+        return (await tool.handler(given, context)).compact()
+    run = partial(tool.handler, given, context.for_reading())
+    if tool in search_tools.TOOLS:  # which are admitted as searches
+        return (await run()).compact()
+    return (await context.admission.read(run)).compact()

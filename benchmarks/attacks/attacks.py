@@ -30,6 +30,7 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "headers": ("endless headers on one connection", network.endless_headers),
     "frozen": ("search while Postgres is frozen", database.frozen_postgres),
     "writers": ("30 writers of one user against another user", load.writers_against_others),
+    "readers": ("60 connections of one user that only read, by another user's searches", load.readers_against_searches),
     "readyz": ("300 requests of /readyz without a key", network.readyz_flood),
     "keys": ("the service's role on the table of API keys", database.key_table),
     "oracle": ("another user's query, by the time of its embedding", database.query_oracle),

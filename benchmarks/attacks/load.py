@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import statistics
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -19,6 +20,12 @@ from benchmarks.service import Service
 LIMIT_S = 25.0
 UPLOAD_BYTES, UPLOADS = 9_600_000, 14
 WRITERS = 30
+READERS, READ_S = 60, 4.0
+READS = {
+    "statistics": ("/api/rag/stats", None),
+    "entities": ("/api/rag/entities?limit=200", None),
+    "MCP resources": ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "resources/list", "params": {}}),
+}
 
 
 async def rerank_large_hits(target: Target) -> str:
@@ -117,6 +124,52 @@ async def writers_against_others(target: Target) -> str:
         f"search up to {slowest[0]} ({failed[0]} of {len(reads)} failed), "
         f"write up to {slowest[1]} ({failed[1]} of {len(writes)} failed)"
     )
+
+
+async def readers_against_searches(target: Target) -> str:
+    """Runs 60 connections of one user that only read; measures another user's searches beside each kind of read."""
+    async with target.serving() as service:
+        figures = [f"{milliseconds(await _searches_beside(target, service, b''))} alone"]
+        for name, (path, message) in READS.items():
+            request = _request(target, "ana", path, message)
+            figures.append(f"{milliseconds(await _searches_beside(target, service, request))} beside {name}")
+    return ", ".join(figures)
+
+
+async def _searches_beside(target: Target, service: Service, request: bytes) -> float:
+    """Returns the median seconds of a user's searches during READ_S, while READERS send a request again and again."""
+    deadline = time.monotonic() + READ_S
+    readers = [asyncio.create_task(_read(service, request, deadline)) for _ in range(READERS if request else 0)]
+    await asyncio.sleep(0.5)
+    took: list[float] = []
+    async with raw_http.connection(service.port) as (reader, writer):
+        while time.monotonic() < deadline:
+            start = time.monotonic()
+            await _exchange(reader, writer, _request(target, "ben", SEARCH, {"query": f"buoys {len(took)}"}))
+            took.append(time.monotonic() - start)
+    await asyncio.gather(*readers)
+    return statistics.median(took)
+
+
+async def _read(service: Service, request: bytes, deadline: float) -> None:
+    async with raw_http.connection(service.port) as (reader, writer):
+        while time.monotonic() < deadline:
+            await _exchange(reader, writer, request)
+
+
+async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> None:
+    """Sends a request and reads the whole response; httpx would take more CPU time than the service."""
+    writer.write(request)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+    await reader.readexactly(int(head.partition("content-length: ")[2].partition("\r")[0]))
+
+
+def _request(target: Target, user: str, path: str, message: object) -> bytes:
+    body = b"" if message is None else json.dumps(message).encode()
+    headers = {"Authorization": f"Bearer {target.keys[user]}", "Accept": "application/json, text/event-stream"}
+    if body:
+        headers |= {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    return raw_http.head("POST" if body else "GET", path, headers) + body
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -105,7 +106,7 @@ class _Handlers:
     ) -> types.ListResourcesResult:
         context = self._readable(request)
         cursor = page.cursor if page else None
-        rows = await _protocol_errors(_page(cursor, context))
+        rows = await _protocol_errors(context.admission.read(partial(_page, cursor, context)))
         shown = rows[:RESOURCES_PER_PAGE]
         more = cursors.make(shown[-1].created_at, shown[-1].document_id) if len(rows) > len(shown) else None
         resources = [
@@ -135,9 +136,8 @@ class _Handlers:
     async def read_resource(self, request: Request, read: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         context = self._readable(request)
         document_id = _document_id(read.uri)
-        document = await _protocol_errors(
-            documents.get(document_id, context.user_id, db=context.for_reading().services.db)
-        )
+        get = partial(documents.get, document_id, context.user_id, db=context.for_reading().services.db)
+        document = await _protocol_errors(context.admission.read(get))
         text = f"{NOTICE}\n\n{document.content or ''}"
         contents = types.TextResourceContents(uri=read.uri, mime_type="text/markdown", text=text)
         return types.ReadResourceResult(contents=[contents])

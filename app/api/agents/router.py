@@ -44,7 +44,7 @@ ToolUser = Annotated[str, Depends(ToolScope())]
 
 
 class RequestAdmission:
-    """Admits searches by the application's fair queue and uploads by its ingest gate, for the user of a request."""
+    """Admits searches and reads by the application's fair queues, uploads by its ingest gate, for a request's user."""
 
     def __init__(self, request: Request, user_id: str) -> None:
         self._request = request
@@ -56,6 +56,11 @@ class RequestAdmission:
         if isinstance(result, Answer):
             self._request.state.answer, self._request.state.timings = result, result.timings
         return result
+
+    async def read(self, run: Callable[[], Awaitable[T]]) -> T:
+        """The result of `run`, called in one of the user's turns of ordinary reads."""
+        async with self._request.app.state.reads.turn(self._user_id):
+            return await run()
 
     async def upload(self, run: Callable[[], Awaitable[T]]) -> T:
         """The result of `run`, called in a turn of the ingest gate."""

@@ -107,14 +107,18 @@ class StrictRoute(APIRoute):
     async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """What a request holds while it is read and answered, and how it is received then.
 
-        The bodies that a user sends at once are limited. Raises Overloaded.
+        The bodies that a user sends at once are limited, and so are the reads. Raises Overloaded.
         """
         caller: auth.Caller | None = getattr(request.state, "caller", None)
-        if caller is None or not _has_body(request):
-            yield receive
-        else:
-            async with request.app.state.bodies.turn(caller.user_id):
+        state = request.app.state
+        if caller is not None and request.method == "GET":
+            async with state.reads.turn(caller.user_id):
                 yield receive
+        elif caller is not None and _has_body(request):
+            async with state.bodies.turn(caller.user_id):
+                yield receive
+        else:
+            yield receive
 
 
 class DocumentsRoute(StrictRoute):
@@ -128,10 +132,10 @@ class DocumentsRoute(StrictRoute):
     @asynccontextmanager
     async def admitted(self, request: Request, receive: Receive) -> AsyncIterator[Receive]:
         """The body, and a turn of the ingest gate. Raises DiskFull, Overloaded and the errors of receiving."""
-        if request.method not in ("POST", "PUT", "PATCH"):
-            yield receive
-            return
         async with super().admitted(request, receive) as receive:
+            if request.method not in ("POST", "PUT", "PATCH"):
+                yield receive
+                return
             with spooling.SpooledBody() as body:
                 await body.receive(ReceivedRequest(request, receive).stream())
                 async with request.app.state.ingest_gate.turn(request.state.caller.user_id):

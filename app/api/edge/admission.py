@@ -1,7 +1,8 @@
-"""Limits the number of concurrent searches; the others wait and are served round-robin by user.
+"""Limits the number of concurrent searches and of ordinary reads; the others wait and are served round-robin by user.
 
-A request enters the queue after it is authenticated, read and validated, so that neither an invalid key nor a slow body
-holds a turn.
+A search enters its queue after it is authenticated, read and validated, so that neither an invalid key nor a slow body
+holds a turn. Ordinary reads, such as listings and statistics, have a queue of their own: many connections of a user
+then hold neither all connections to the database nor the event loop, and the searches of others go on beside them.
 """
 
 from __future__ import annotations
@@ -20,14 +21,22 @@ from app.pipelines.running import budget
 from app.pipelines.running.services import Services
 
 T = TypeVar("T")
+READS, READS_OF_USER = 8, 2
+"""Ordinary reads that run at once."""
+READS_WAITING = 500
+READ_WAIT_S = 3.0
+"""How long a read waits for its turn: about as long as it waits for a connection to a database that is frozen."""
 
 
 def install(app: FastAPI, searches: FairQueue) -> None:
-    """Set the queue of the application's searches and its gauges. Call it after `metrics.install`."""
+    """Set the queues of the application's searches and reads, and their gauges. Call it after `metrics.install`."""
     app.state.searches = searches
+    app.state.reads = reads = FairQueue(READS, of_user=READS_OF_USER, max_waiting=READS_WAITING, timeout_s=READ_WAIT_S)
     metrics: Metrics = app.state.metrics
     metrics.watch("stepwell_searches_running", "Searches that hold a turn now.", lambda: searches.running)
     metrics.watch("stepwell_searches_waiting", "Searches that wait for a turn now.", lambda: searches.waiting)
+    metrics.watch("stepwell_reads_running", "Ordinary reads that hold a turn now.", lambda: reads.running)
+    metrics.watch("stepwell_reads_waiting", "Ordinary reads that wait for a turn now.", lambda: reads.waiting)
 
 
 async def in_turn(request: Request, user_id: str, search: Callable[[Turn], Awaitable[T]]) -> T:

@@ -1,10 +1,10 @@
 """Limits concurrent work with a queue that serves the waiting users round-robin.
 
-At most `max_running` turns are held at a time and a free one is always granted. Where none is free, requests wait: one
-line per user, first come, first served within a line, and the lines are served round-robin (Nagle 1987, "On packet
-switches with infinite storage"). A user with one request therefore waits for at most one request of each other user,
-however many those have queued. Waiting is bounded in time and in number; a request that cannot be served in time is
-refused at once with the time after which it is worth coming back.
+At most `max_running` turns are held at a time, at most `of_user` of them by a user, and a free one is always granted to
+a user who may have it. Other requests wait: one line per user, first come, first served within a line, and the lines
+are served round-robin (Nagle 1987, "On packet switches with infinite storage"). A user with one request therefore waits
+for at most one request of each other user, however many those have queued. Waiting is bounded in time and in number; a
+request that cannot be served in time is refused at once with the time after which it is worth coming back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import asyncio
 import math
 import statistics
 import time
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -63,7 +63,7 @@ class Turn:
 class FairQueue:
     """At most `max_running` turns at a time; at most `max_waiting` requests wait, each `timeout_s` seconds at most.
 
-    `clock` returns seconds and never goes back.
+    A user holds at most `of_user` turns, by default all of them. `clock` returns seconds and never goes back.
     """
 
     def __init__(
@@ -72,16 +72,18 @@ class FairQueue:
         *,
         max_waiting: int,
         timeout_s: float,
+        of_user: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_running = max_running
+        self._of_user = max_running if of_user is None else of_user
         self._max_waiting = max_waiting
         self._timeout_s = timeout_s
         self._clock = clock
         self._lines: OrderedDict[Hashable, deque[Turn]] = OrderedDict()
         self._running = self._waiting = self._released = 0
+        self._running_of: Counter[Hashable] = Counter()
         self._took_s: deque[float] = deque(maxlen=OBSERVED)
-        self._mean_s = self._quick_s = 0.0
 
     @property
     def running(self) -> int:
@@ -100,7 +102,7 @@ class FairQueue:
         Cancelling the caller gives up the turn or the place in the line.
         """
         turn = Turn(self, user)
-        if self._running < self._max_running:
+        if self._is_free_for(user):
             self._start(turn)
         else:
             self._make_room(user)
@@ -109,6 +111,9 @@ class FairQueue:
             yield turn
         finally:
             self._end(turn)
+
+    def _is_free_for(self, user: Hashable) -> bool:
+        return self._running < self._max_running and self._running_of[user] < self._of_user
 
     def _make_room(self, user: Hashable) -> None:
         """Raises Overloaded unless one more request of this user may wait.
@@ -129,12 +134,16 @@ class FairQueue:
 
     def _expected_wait_s(self, user: Hashable) -> float:
         """How long a further request of this user would wait at least, by the lower quartile of the latest turns."""
+        if not self._took_s:
+            return 0.0
         own = len(self._lines.get(user, ()))
         others = sum(min(len(line), own + 1) for other, line in self._lines.items() if other != user)
-        return (own + others + 1) * self._quick_s / self._max_running
+        rounds = max((own + 1) / self._of_user, (own + others + 1) / self._max_running)
+        return rounds * sorted(self._took_s)[len(self._took_s) // 4]
 
     def _refusal(self) -> errors.Overloaded:
-        drained_s = math.ceil(self._waiting * self._mean_s / self._max_running)
+        mean_s = statistics.fmean(self._took_s) if self._took_s else 0.0
+        drained_s = math.ceil(self._waiting * mean_s / self._max_running)
         return errors.Overloaded(_REFUSED, retry_after_s=max(1, min(LONGEST_RETRY_S, drained_s)))
 
     async def _wait(self, turn: Turn, *, timeout_s: float | None) -> None:
@@ -171,6 +180,7 @@ class FairQueue:
 
     def _start(self, turn: Turn) -> None:
         self._running += 1
+        self._running_of[turn.user] += 1
         turn._started = True
         turn._held_since = self._clock()
 
@@ -179,17 +189,20 @@ class FairQueue:
         if turn._held_since is None:
             return
         self._took_s.append(self._clock() - turn._held_since)
-        self._mean_s = statistics.fmean(self._took_s)
-        self._quick_s = sorted(self._took_s)[len(self._took_s) // 4]
         turn._held_since = None
         self._running -= 1
+        self._running_of[turn.user] -= 1
+        if not self._running_of[turn.user]:
+            del self._running_of[turn.user]
         self._grant()
 
     def _grant(self) -> None:
         """Grant the free turns to the first of each line, one line after the other."""
         while self._lines and self._running < self._max_running:
-            user, line = next(iter(self._lines.items()))
-            turn = line[0]
+            user = next(filter(self._is_free_for, self._lines), None)
+            if user is None:
+                return
+            turn = self._lines[user][0]
             self._leave(turn)
             if user in self._lines:
                 self._lines.move_to_end(user)
@@ -208,7 +221,7 @@ class FairQueue:
             self._released -= 1
 
     async def _resume(self, turn: Turn) -> None:
-        if self._running < self._max_running:
+        if self._is_free_for(turn.user):
             self._start(turn)
         else:
             await self._wait(turn, timeout_s=None)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, FastAPI, Path, Query, Request
 from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from app import errors
 from app.api.access import auth
 from app.api.bodies import bodies
 from app.api.contract.enums import JobStatus
+from app.api.edge.fair_queue import FairQueue
 from app.api.jobs.job_models import EXAMPLE_JOB, JobPage, StoredJob
 from app.api.problems import problems
 from app.pipelines.jobs import followed_jobs
@@ -20,9 +23,9 @@ from app.pipelines.running import cursors
 from app.shapes import JobState, limits
 
 router = APIRouter(prefix="/api/rag", tags=["jobs"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED)
-MAX_STREAMS = 100
+MAX_STREAMS, MAX_STREAMS_OF_USER = 100, 25
 """Streams of events that a process serves at once."""
-_EVENTS: dict[int | str, dict[str, Any]] = {
+_EVENT_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `progress` with the job after each change, the last one with its end.",
         "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -38,8 +41,8 @@ JobId = Annotated[
 
 
 def install(app: FastAPI) -> None:
-    """Count the open streams of events."""
-    app.state.job_streams = 0
+    """Limit the open streams of events."""
+    app.state.job_streams = FairQueue(MAX_STREAMS, of_user=MAX_STREAMS_OF_USER, max_waiting=0, timeout_s=0)
 
 
 @router.get("/jobs", operation_id="list_jobs", summary="List jobs")
@@ -71,16 +74,17 @@ async def get(job_id: JobId, user_id: auth.Searcher, use: auth.ReadUse) -> Store
     operation_id="follow_job",
     summary="Follow a job",
     response_class=StreamingResponse,
-    responses={**problems.responses(404), **_EVENTS},
+    responses={**problems.responses(404), **_EVENT_RESPONSE},
 )
 async def events(job_id: JobId, request: Request, user_id: auth.Searcher, use: auth.ReadUse) -> StreamingResponse:
     """The job as server-sent events: now, after each change, and at its end, where the stream ends too."""
-    if request.app.state.job_streams >= MAX_STREAMS:
-        raise errors.Overloaded("Too many jobs are followed at once: read the job instead.")
-    await followed_jobs.get(job_id, user_id, db=use.db)
-    states = followed_jobs.follow(job_id, user_id, db=use.db)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(_stream(request.app, states), media_type="text/event-stream", headers=headers)
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(request.app.state.job_streams.turn(user_id))
+        except errors.Overloaded:
+            raise errors.Overloaded("Too many jobs are followed at once: read the job instead.") from None
+        await followed_jobs.get(job_id, user_id, db=use.db)
+        return EventStream(followed_jobs.follow(job_id, user_id, db=use.db), stack.pop_all())
 
 
 @router.post(
@@ -94,13 +98,22 @@ async def cancel(job_id: JobId, user_id: auth.Writer, use: auth.Use) -> StoredJo
     return StoredJob.of(await followed_jobs.cancel(job_id, user_id, db=use.db))
 
 
-async def _stream(app: FastAPI, states: AsyncIterator[JobState | None]) -> AsyncIterator[str]:
-    app.state.job_streams += 1
-    try:
-        async for state in states:
-            if state is None:
-                yield ": keep-alive\n\n"
-            else:
-                yield f"event: progress\ndata: {StoredJob.of(state).model_dump_json()}\n\n"
-    finally:
-        app.state.job_streams -= 1
+class EventStream(StreamingResponse):
+    """The states of a job as events. What is on the stack is held until the stream ends."""
+
+    def __init__(self, states: AsyncIterator[JobState | None], held: AsyncExitStack) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(_events(states), media_type="text/event-stream", headers=headers)
+        self._held = held
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._held:
+            await super().__call__(scope, receive, send)
+
+
+async def _events(states: AsyncIterator[JobState | None]) -> AsyncIterator[str]:
+    async for state in states:
+        if state is None:
+            yield ": keep-alive\n\n"
+        else:
+            yield f"event: progress\ndata: {StoredJob.of(state).model_dump_json()}\n\n"

@@ -109,6 +109,19 @@ async def test_users_are_served_in_rounds_however_many_requests_one_of_them_has_
     assert "".join(await order(made)) == "aabcabaaa"
 
 
+async def test_a_user_holds_its_share_at_most_and_the_free_turns_are_those_of_others() -> None:
+    queue = FairQueue(3, of_user=2, max_waiting=20, timeout_s=5)
+    made = await requests(queue, *"aaaabb")
+    assert [one.runs for one in made] == [True, True, False, False, True, False]
+    await made[4].finish()
+    assert [one.runs for one in made] == [True, True, False, False, False, True]
+    await made[5].finish()
+    assert (queue.running, queue.waiting) == (2, 2)
+    for one in made[:4]:
+        await one.finish()
+    assert (queue.running, queue.waiting) == (0, 0)
+
+
 async def test_a_request_that_waits_too_long_is_refused_and_frees_its_place() -> None:
     queue = FairQueue(1, max_waiting=8, timeout_s=0.01)
     running, waiting = await requests(queue, "a", "b")

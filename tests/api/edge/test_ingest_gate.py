@@ -13,7 +13,7 @@ from example_app import assert_problem
 from fastapi import FastAPI
 
 from app.api.edge import ingest_gate
-from app.api.edge.user_turns import UserTurns
+from app.api.edge.fair_queue import FairQueue
 from app.config import Settings
 from app.main import create_app
 
@@ -73,7 +73,7 @@ async def test_bodies_that_do_not_arrive_hold_no_turn(app: FastAPI, new_caller: 
 async def test_a_user_sends_few_bodies_at_once_whatever_they_are_for(
     app: FastAPI, new_caller: Newcomer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = UserTurns(ingest_gate.BODIES, of_user=ingest_gate.BODIES_OF_USER, timeout_s=0.05)
+    few = FairQueue(ingest_gate.BODIES, of_user=ingest_gate.BODIES_OF_USER, max_waiting=64, timeout_s=0.05)
     monkeypatch.setattr(app.state, "bodies", few)
     ana, ben = await new_caller("search", "write"), await new_caller("search", "write")
     entity = {"type": "person", "name": "Ana Silva"}
