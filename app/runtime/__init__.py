@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import stamina
@@ -50,7 +50,8 @@ async def open_services(
         with _naming_server(settings.database_url, "DATABASE_URL"):
             await _checked(database, settings)
         if owner is not None and not names_later:
-            await backfill.run(owner, keys=entity_keys(settings), db=database)
+            with suppress(errors.DiskFull):  # the next command does it; searches need no room
+                await backfill.run(owner, keys=entity_keys(settings), db=database)
         standby = await stack.enter_async_context(open_standby(settings, database, pool_size))
         embedder = await stack.enter_async_context(models.open_stored(settings, database))
         llm = await stack.enter_async_context(models.open_llm(settings))

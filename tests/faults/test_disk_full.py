@@ -15,8 +15,11 @@ import pytest
 import running_service
 from running_service import DOCUMENTS, SEARCH, until
 
-from app import errors
+from app import errors, runtime
 from app.config import Settings
+from app.pipelines.documents import ingest
+from app.pipelines.search import search
+from app.shapes import Query, Upload
 from app.store.connection import transactions
 from app.store.embedded import postgres
 from app.store.maintenance import health
@@ -71,14 +74,14 @@ async def test_writes_are_refused_before_the_disk_is_full_and_accepted_again_onc
 
 
 @contextmanager
-def small_disk() -> Iterator[Path]:
-    """A filesystem of DISK_BYTES in memory; skips the test where this user may not mount one."""
+def small_disk(size: int = DISK_BYTES) -> Iterator[Path]:
+    """A filesystem of `size` bytes in memory; skips the test where this user may not mount one."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         pytest.skip("only root may mount a small filesystem")
     with tempfile.TemporaryDirectory(prefix="stepwell-full-") as folder:
         Path(folder).chmod(0o755)
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=0755", "tmpfs", folder],
+            ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0755", "tmpfs", folder],
             capture_output=True,
             text=True,
         )
@@ -95,6 +98,18 @@ def fill(ballast: Path, leave: int) -> None:
     free = health.free_bytes(ballast.parent) - leave
     with ballast.open("ab") as file:
         os.posix_fallocate(file.fileno(), file.tell(), free)
+
+
+async def test_a_search_starts_the_embedded_server_although_the_disk_is_full():
+    with small_disk(320_000_000) as disk:
+        settings = Settings(auth="none", data_dir=disk / "data")
+        async with runtime.open_services(settings) as services:
+            await ingest.run(Upload("Lime mortar sets slowly."), "local", services)
+        fill(disk / "ballast", leave=0)
+        async with runtime.open_services(settings) as services:
+            assert (await search.run(Query("local", "lime mortar"), services)).hits
+            with pytest.raises(errors.DiskFull):
+                await ingest.run(Upload("Cement sets fast."), "local", services)
 
 
 @pytest.mark.skipif(not running_service.FULL, reason="mounts a filesystem and starts a service: part of `make faults`")

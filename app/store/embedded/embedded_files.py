@@ -5,6 +5,7 @@
     ├── run/                   the socket, private to the server's user (in a short folder if the path is too long)
     ├── engine-<version>/      a copy of the programs, only if the server's user cannot read the installed ones
     ├── *.conf                 rewritten at every start
+    ├── reserve                20 MB that are given back to start the server on a full disk
     ├── sockets                path of the socket folder if another user owns the default one
     └── lock  clients  server  locked while starting or stopping, by each client, by each server process
 

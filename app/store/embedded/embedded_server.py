@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 
 from app.errors import EmbeddedServerError
-from app.store.embedded import embedded_files, embedded_programs, embedded_settings
+from app.store.embedded import embedded_files, embedded_programs, embedded_settings, reserve
 
 LOCK_WAIT_S = 180.0
 LEFTOVER_GRACE_S = 0.5
@@ -187,12 +187,14 @@ class Server:
     def _launch(self, programs: Path, account: embedded_files.Account, life: int) -> None:
         embedded_programs.check_version(self.layout)
         embedded_files.private_folder(self.layout.data, account)
+        reserve.release(self.layout.base)
         embedded_settings.write(self.layout, account, self._tuning)
         self.layout.start_log.unlink(missing_ok=True)
         self.prune_logs()
         failure = embedded_programs.launch(programs, self.layout, account, life)
         if failure or not self._wait_until_ready():
             raise EmbeddedServerError(f"Postgres did not start: {failure}{self._last_log_lines()}")
+        reserve.keep(self.layout.base)
 
     def _stop(self, account: embedded_files.Account) -> None:
         if self._find_postmaster() is not None:
