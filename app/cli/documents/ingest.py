@@ -17,7 +17,7 @@ from rich.text import Text
 
 from app import errors, runtime
 from app.cli import options
-from app.cli.documents import extraction
+from app.cli.documents import embedded, extraction
 from app.config import Settings
 from app.pipelines.documents import file_reading
 from app.pipelines.documents import ingest as pipeline
@@ -163,11 +163,15 @@ def ingest(
 ) -> None:
     """Add files; the command may be interrupted and repeated, and embeds no text twice.
 
-    In folders, hidden files and folders, node_modules and whatever .gitignore files exclude are skipped.
+    In folders, hidden files and folders, node_modules and whatever .gitignore files exclude are skipped, and so are the
+    files of a Postgres server, such as those of the data folder.
     """
     summary = Summary()
+    settings = options.settings(data_dir)
     files = Files(find(paths, summary), text_field)
-    options.run(_ingest(files, summary, options.checked_user(user), options.settings(data_dir)))
+    for path in paths:
+        embedded.note_left_out(path, settings)
+    options.run(_ingest(files, summary, options.checked_user(user), settings))
     if as_json:
         typer.echo(json.dumps(summary.as_json()))
     else:
@@ -183,7 +187,9 @@ def find(paths: Sequence[Path], summary: Summary) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for path in paths:
-        if path.is_dir():
+        if folders.is_in_database(path.absolute()):
+            summary.failures.append((str(path), "It belongs to a Postgres server."))
+        elif path.is_dir():
             for file in folders.files(path, summary.fail):
                 if file.suffix.lower().removeprefix(".") in file_reading.SUFFIXES:
                     found[file] = None

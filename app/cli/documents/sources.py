@@ -16,7 +16,7 @@ from app import errors, runtime
 from app.api.jobs.job_models import StoredJob
 from app.api.sources.source_models import AddedSourceResult, CountedSource, SourceDeletion
 from app.cli import options
-from app.cli.documents import extraction
+from app.cli.documents import embedded, extraction
 from app.cli.maintenance import owning
 from app.config import Settings
 from app.pipelines.jobs import followed_jobs as job_states
@@ -57,6 +57,7 @@ def add(
     """
     request = SourceRequest(str(path.expanduser().resolve()), tuple(glob) if glob else EVERYTHING, text_field, watch)
     settings = options.settings(data_dir)
+    embedded.note_left_out(path, settings)
     added, state = options.run(_add(request, options.checked_user(user), settings))
     if as_json:
         shown = AddedSourceResult.added(added).model_dump(mode="json")

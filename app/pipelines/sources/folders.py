@@ -1,4 +1,7 @@
-"""Finds the files of a folder that may be ingested: neither hidden, nor in node_modules, nor excluded by .gitignore."""
+"""Finds the files of a folder that may be ingested.
+
+They are neither hidden, nor in node_modules, nor excluded by .gitignore, nor files of a Postgres server.
+"""
 
 from __future__ import annotations
 
@@ -52,6 +55,16 @@ def files(folder: Path, failed: Callable[[Path, OSError], None]) -> Iterator[Pat
     yield from _files(folder, _inherited(folder), failed)
 
 
+def is_in_database(path: Path) -> bool:
+    """Whether a path is a folder of a Postgres server, such as the embedded one, or lies in one."""
+    return any(map(_holds_database, (path, *path.parents)))
+
+
+def _holds_database(folder: Path) -> bool:
+    # Not by Path: its methods raise an error where a folder cannot be entered.
+    return any(os.path.isfile(os.path.join(folder, *below)) for below in (["PG_VERSION"], ["data", "PG_VERSION"]))
+
+
 def _files(folder: Path, inherited: Sequence[Rules], failed: Callable[[Path, OSError], None]) -> Iterator[Path]:
     try:
         entries = sorted(folder.iterdir())
@@ -66,7 +79,7 @@ def _files(folder: Path, inherited: Sequence[Rules], failed: Callable[[Path, OSE
         if not is_folder:
             if entry.is_file():
                 yield entry
-        elif not entry.is_symlink():
+        elif not entry.is_symlink() and not _holds_database(entry):
             yield from _files(entry, rules, failed)
 
 

@@ -20,6 +20,7 @@ from watchfiles import Change
 
 from app import errors
 from app.pipelines.running.services import Services
+from app.pipelines.sources import folders
 from app.pipelines.sources import sources as source_jobs
 from app.store.connection.transactions import Database
 from app.store.sources import sources
@@ -129,9 +130,12 @@ async def _follow(watch: _Watch, folders: list[Path]) -> None:
 
 
 def is_relevant(_change: Change, path: str) -> bool:
-    """Whether an event may concern a file of a source; hidden files do not, besides .gitignore."""
+    """Whether an event may concern a file of a source.
+
+    Hidden files do not, besides .gitignore, and those of a Postgres server, which writes all the time.
+    """
     name = Path(path).name
-    return name == ".gitignore" or not name.startswith(".")
+    return (name == ".gitignore" or not name.startswith(".")) and not folders.is_in_database(Path(path).parent)
 
 
 def _existing(listed: Iterable[Watched]) -> list[Path]:

@@ -12,7 +12,7 @@ from uuid import UUID
 from app import errors
 from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
-from app.pipelines.sources import source_roots, source_scan, source_sync
+from app.pipelines.sources import folders, source_roots, source_scan, source_sync
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import pending_versions
@@ -62,6 +62,8 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
         folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
     else:
         folder, name = source_roots.any_folder(request.path)
+    if folders.is_in_database(folder):
+        raise errors.BadRequest("The folder belongs to a Postgres server: choose one with documents.", field="path")
     draft = _draft(request, folder, name, confined=confined)
     async with services.db.writing(user_id) as writing:
         await writing.lock()

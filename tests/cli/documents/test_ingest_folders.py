@@ -15,10 +15,11 @@ import made_files
 import pytest
 from fake_provider import FakeProvider
 from rich.progress import Progress
+from watchfiles import Change
 
 from app.cli.documents import ingest
 from app.cli.documents.ingest import Chunks
-from app.pipelines.sources import folders
+from app.pipelines.sources import folders, source_watch
 from app.shapes import IngestResult, Upload
 
 Stepwell = Callable[..., Any]
@@ -48,6 +49,29 @@ def test_hidden_files_and_folders_and_node_modules_are_skipped(tmp_path: Path) -
     ]
     write(tmp_path, dict.fromkeys(names, "Lime."))
     assert found(tmp_path) == ["a.md", "x/e.txt"]
+
+
+def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
+    names = ["a.md", "data/b.md", "data/postgres/data/PG_VERSION", "data/postgres/data/c.md", "data/postgres/log/d.md"]
+    write(tmp_path, dict.fromkeys(names, "Lime."))
+    assert found(tmp_path) == ["a.md", "data/b.md"]
+    summary = ingest.Summary()
+    inside = [tmp_path / "data" / "postgres" / "log", tmp_path / "data" / "postgres" / "data" / "c.md"]
+    assert ingest.find(inside, summary) == []
+    assert [reason for _path, reason in summary.failures] == ["It belongs to a Postgres server."] * 2
+    for name, relevant in (("data/b.md", True), ("data/postgres/log/d.md", False)):
+        assert source_watch.is_relevant(Change.modified, str(tmp_path / name)) is relevant
+
+
+def test_a_data_folder_inside_the_folder_is_left_out_with_a_note(stepwell: Stepwell, data_dir: Path) -> None:
+    (data_dir.parent / "note.md").write_text("Lime mortar sets slowly.")
+    for command in (["ingest"], ["sources", "add"]):
+        ran = stepwell(*command, data_dir.parent)
+        assert (ran.code, f"Left out the database in {data_dir}." in ran.err) == (0, True), ran.err
+        assert "failed" not in ran.err
+        ran = stepwell(*command, data_dir / "postgres")
+        assert ran.code != 0
+        assert "Postgres server" in " ".join(ran.err.split())
 
 
 def test_gitignore_files_exclude_and_deeper_ones_decide(tmp_path: Path) -> None:
