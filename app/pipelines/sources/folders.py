@@ -61,8 +61,11 @@ def is_in_database(path: Path) -> bool:
 
 
 def _holds_database(folder: Path) -> bool:
+    """Whether a folder is that of a server's data, or of the embedded server with its logs and sockets."""
     # Not by Path: its methods raise an error where a folder cannot be entered.
-    return any(os.path.isfile(os.path.join(folder, *below)) for below in (["PG_VERSION"], ["data", "PG_VERSION"]))
+    if os.path.isfile(os.path.join(folder, "PG_VERSION")):
+        return True
+    return all(os.path.isfile(os.path.join(folder, *name)) for name in (["data", "PG_VERSION"], ["clients"], ["lock"]))
 
 
 def _files(folder: Path, inherited: Sequence[Rules], failed: Callable[[Path, OSError], None]) -> Iterator[Path]:

@@ -53,8 +53,9 @@ def test_hidden_files_and_folders_and_node_modules_are_skipped(tmp_path: Path) -
 
 def test_the_files_of_a_postgres_server_are_left_out(tmp_path: Path) -> None:
     names = ["a.md", "data/b.md", "data/postgres/data/PG_VERSION", "data/postgres/data/c.md", "data/postgres/log/d.md"]
+    names += ["data/postgres/clients", "data/postgres/lock", "compose/data/PG_VERSION", "compose/e.md"]
     write(tmp_path, dict.fromkeys(names, "Lime."))
-    assert found(tmp_path) == ["a.md", "data/b.md"]
+    assert found(tmp_path) == ["a.md", "compose/e.md", "data/b.md"]
     summary = ingest.Summary()
     inside = [tmp_path / "data" / "postgres" / "log", tmp_path / "data" / "postgres" / "data" / "c.md"]
     assert ingest.find(inside, summary) == []
