@@ -13,13 +13,16 @@ EmbedderKind = Literal["minilm", "onnx", "gemini", "openai", "ollama", "tei"]
 class EmbeddingProvider:
     """What the settings of a provider must name (`url`, `model`), and its defaults; empty where there is none.
 
-    The dimension of a local model is read from its files.
+    A provider that `needs_key` takes the one in the setting `other_key` too. The dimension of a local model is read
+    from its files.
     """
 
     needed: tuple[Literal["url", "model"], ...] = ()
     url: str = ""
     model: str = ""
     is_local: bool = False
+    needs_key: bool = False
+    other_key: Literal["", "gemini_api_key"] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class KnownModel:
 PROVIDERS: dict[EmbedderKind, EmbeddingProvider] = {
     "minilm": EmbeddingProvider(is_local=True),
     "onnx": EmbeddingProvider(("model",), is_local=True),
-    "gemini": EmbeddingProvider(model="gemini-embedding-001"),
+    "gemini": EmbeddingProvider(model="gemini-embedding-001", needs_key=True, other_key="gemini_api_key"),
     "openai": EmbeddingProvider(("url", "model")),
     "ollama": EmbeddingProvider(url=OLLAMA_URL, model="nomic-embed-text"),
     "tei": EmbeddingProvider(("url", "model")),

@@ -25,13 +25,12 @@ class ProviderSettings(BaseSettings):
     )
     embedder_url: str | None = Field(
         None,
-        description="URL of the embedding model; for openai with the version (`…/v1`); required for openai and tei; "
-        "Ollama and Gemini have a default.",
+        description="URL of the embedding model; for openai with the version (`…/v1`); unset: the provider's default, "
+        "if it has one.",
     )
     embedder_model: str | None = Field(
         None,
-        description="Name of the embedding model, for onnx its folder; required for onnx, openai and tei; "
-        "Ollama and Gemini have a default.",
+        description="Name of the embedding model, for onnx its folder; unset: the provider's default, if it has one.",
     )
     embedder_dim: int | None = Field(
         None,
@@ -161,8 +160,11 @@ class ProviderSettings(BaseSettings):
         missing = [f"{variable}_{name.upper()}" for name in provider.needed if not getattr(self, f"{field}_{name}")]
         if missing:
             raise ValueError(f"{variable}={kind} needs {' and '.join(missing)}")
-        if kind == "gemini" and not (getattr(self, f"{field}_api_key") or self.gemini_api_key):
-            raise ValueError(f"{variable}=gemini needs GEMINI_API_KEY or {variable}_API_KEY")
+        keys = {f"{field}_api_key": f"{variable}_API_KEY"} | (
+            {provider.other_key: provider.other_key.upper()} if provider.other_key else {}
+        )
+        if provider.needs_key and not any(getattr(self, name) for name in keys):
+            raise ValueError(f"{variable}={kind} needs {' or '.join(sorted(keys.values()))}")
         has_dimension = getattr(self, f"{field}_dim") or provider.is_local
         if not has_dimension and (getattr(self, f"{field}_model") or provider.model) not in embedding_models.MODELS:
             raise ValueError(f"{variable}={kind} with this model needs {variable}_DIM")

@@ -9,7 +9,7 @@ from typing import Literal
 from app.errors import UnreadableFile
 
 Content = Literal["plain", "encoded", "binary"]
-"""Plain text, text in the encoding that its parser finds, or no text."""
+"""Plain text, which its parser gets in UTF-8; text whose encoding its parser finds; or no text."""
 
 
 @dataclass(frozen=True, slots=True)

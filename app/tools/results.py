@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit, signals
+from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit
 from app.text.passages import tokens
 
 NOTICE = (
@@ -61,7 +61,7 @@ class ToolPassage(ToolResult):
             content=hit.snippet.text if hit.snippet else candidate.content,
             score=round(candidate.score, 3),
             confidence=hit.confidence,
-            via=f"{hit.via.name} ({signals.LINKS[hit.via.signal].label})" if hit.via else None,
+            via=f"{hit.via.name} ({hit.via.label})" if hit.via else None,
         )
 
 

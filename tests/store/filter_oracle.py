@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from app.shapes import Filters
+from app.shapes import OPERATORS, Filters
 
 KEYS = ["a", "b", "odd key", "größe"]
 DAY = 24 * 60 * 60 * 1_000_000
@@ -165,4 +165,5 @@ def _condition(dice: random.Random, documents: list[StoredDocument]) -> Any:
         "gte": dice.choice([*NUMBERS, *DATES]),
         "lt": dice.choice([*NUMBERS, *DATES]),
     }
+    assert {*operators, "gt", "lte"} == set(OPERATORS), "each operator is drawn; the bounds are one another's mirror"
     return {operator: operators[operator] for operator in dice.sample(list(operators), dice.randint(1, 2))}

@@ -46,7 +46,7 @@ class ClaimLost(errors.StepwellError):
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """A kind of background job: what does the work of one, and when jobs run, may be cancelled and are deleted.
+    """A kind of background job: what does the work of one, with what it runs, may be cancelled and is deleted.
 
     Attributes:
         name: The kind as it is stored, and shown to the user.

@@ -23,12 +23,21 @@ RESIZABLE = "text-embedding-3"
 
 
 @dataclass(frozen=True, slots=True)
+class EmbedCall:
+    """The texts of one request, which are one query or some passages."""
+
+    model: base.EmbeddingModel
+    texts: list[str]
+    is_query: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class EmbeddingApi:
     """A protocol: its path, the body of a request, and the vectors in an answer (else KeyError, TypeError)."""
 
     name: str
     path: str
-    body: Callable[[base.EmbeddingModel, list[str]], dict[str, Any]]
+    body: Callable[[EmbedCall], dict[str, Any]]
     vectors: Callable[[Any], list[Any]]
 
 
@@ -67,33 +76,35 @@ class HttpEmbedder:
 
     async def embed_query(self, text: str) -> Vector:
         """Embed one query. Raises ProviderError, BadEmbedding."""
-        return (await self.policy.call(lambda: self._embed([self._prefixes.query + text])))[0]
+        call = EmbedCall(self._model, [self._prefixes.query + text], is_query=True)
+        return (await self.policy.call(lambda: self._embed(call)))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Embed passages, in the order of `texts`. Raises ProviderError, BadEmbedding."""
         prefixed = [self._prefixes.document + text for text in texts]
         vectors: list[Vector] = []
         for start in range(0, len(prefixed), BATCH):
-            vectors += await self.policy.bulk(partial(self._embed, prefixed[start : start + BATCH]))
+            call = EmbedCall(self._model, prefixed[start : start + BATCH])
+            vectors += await self.policy.bulk(partial(self._embed, call))
         return vectors
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._endpoint.aclose()
 
-    async def _embed(self, texts: list[str]) -> list[Vector]:
-        answer = await self._endpoint.post(self._api.path, self._api.body(self._model, texts))
+    async def _embed(self, call: EmbedCall) -> list[Vector]:
+        answer = await self._endpoint.post(self._api.path, self._api.body(call))
         try:
             found = self._api.vectors(answer)
         except (KeyError, TypeError, ValueError) as error:
             message = "The embedding model's answer does not follow its API."
             raise errors.BadEmbedding(message, fault="answer") from error
-        return base.read_vectors(found, count=len(texts), dimension=self._model.dimension)
+        return base.read_vectors(found, count=len(call.texts), dimension=self._model.dimension)
 
 
-def _openai_body(model: base.EmbeddingModel, texts: list[str]) -> dict[str, Any]:
-    resized = {"dimensions": model.dimension} if model.name.startswith(RESIZABLE) else {}
-    return {"model": model.name, "input": texts, "encoding_format": "float", **resized}
+def _openai_body(call: EmbedCall) -> dict[str, Any]:
+    resized = {"dimensions": call.model.dimension} if call.model.name.startswith(RESIZABLE) else {}
+    return {"model": call.model.name, "input": call.texts, "encoding_format": "float", **resized}
 
 
 def _openai_vectors(answer: Any) -> list[Any]:
@@ -105,13 +116,13 @@ OPENAI = EmbeddingApi("openai", "embeddings", _openai_body, _openai_vectors)
 OLLAMA = EmbeddingApi(
     "ollama",
     "api/embed",
-    lambda model, texts: {"model": model.name, "input": texts, "truncate": True},
+    lambda call: {"model": call.model.name, "input": call.texts, "truncate": True},
     lambda answer: list(answer["embeddings"]),
 )
 TEI = EmbeddingApi(
     "tei",
     "embed",
-    lambda _model, texts: {"inputs": texts, "normalize": True, "truncate": True},
+    lambda call: {"inputs": call.texts, "normalize": True, "truncate": True},
     lambda answer: list(answer),
 )
 APIS = {api.name: api for api in (OPENAI, OLLAMA, TEI)}

@@ -19,7 +19,7 @@ from app.runtime import models
 from benchmarks.fake_embedder import FakeEmbedder
 
 DIMENSION = 64
-KINDS = ("gemini", "openai", "ollama", "tei")
+KINDS = sorted(kind for kind, provider in embedding_models.PROVIDERS.items() if not provider.is_local)
 KEY = "sk-canary-0123456789"
 Opener = Callable[..., Any]
 

@@ -17,7 +17,7 @@ import hybrid
 import pytest
 import sqlalchemy as sa
 
-from app.shapes import Filters, HybridRequest, IndexText, LinkScope, LinkSource, SourceIdentifier
+from app.shapes import Filters, HybridRequest, IndexText, LinkScope, LinkSource, SourceIdentifier, signals
 from app.store.connection import sql, transactions, vectors
 from app.store.connection.transactions import Database
 from app.store.multihop import links
@@ -169,6 +169,8 @@ async def test_every_scan_of_a_tenant_table_has_the_user_as_a_constant(request, 
         assert f"(user_id = '{asked.user_id}'::text)" in _conditions(node), node
 
 
+LINKING = {"rare_words": (100, 100), "shared_identifiers": (1_000, 500)}
+"""For each statement that follows links by words: the candidates that it may compare, and the fewest rows it reads."""
 SELECTIVE = {
     "scalar": Filters(metadata={"kind": "rare"}),
     "in": Filters(metadata={"n": {"in": [7, 8]}}),
@@ -202,7 +204,7 @@ async def test_equality_is_read_from_the_inverted_index_on_metadata(database, li
 
 
 @pytest.mark.parametrize("generic", [False, True], ids=["custom plan", "generic plan"])
-@pytest.mark.parametrize(("name", "most", "least"), [("rare_words", 100, 100), ("shared_identifiers", 1_000, 500)])
+@pytest.mark.parametrize(("name", "most", "least"), [(name, *LINKING[name]) for name in signals.STATEMENTS[1:]])
 async def test_links_by_words_read_few_rows_by_their_keys(database, big, embedder, generic, name, most, least) -> None:
     first = await hybrid.run(database, hybrid.request(big, "balt", await embedder.embed_query("balt"), limit=5))
     texts = [f"balt {end}" for end in ("kax", "dux", "mirn", "fazk", "kolt", "bex")]
