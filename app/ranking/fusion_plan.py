@@ -33,6 +33,10 @@ class FusionPlan:
     fusion: FusionUsed
 
 
+BY_VECTOR = FusionPlan(ONE_LEG["semantic"], "rrf")
+"""The plan of a query that is a vector without a text."""
+
+
 def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: QueryType) -> FusionPlan:
     """Returns the plan for a query; the request's `weights` are used unless the mode has a single leg."""
     chosen: FusionUsed = ("convex" if mode == "auto" else "rrf") if fusion == "auto" else fusion

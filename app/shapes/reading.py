@@ -83,12 +83,14 @@ class Guidance:
 class Query:
     """A search request. Values of None are chosen by `mode`.
 
-    `cursor` continues an earlier answer. With `group_size`, each hit is the best chunk of a document, with up to that
-    many further ones.
+    `vector` is the caller's own vector of the query, of any length above 0; with one, `text` may be blank. `cursor`
+    continues an earlier answer. With `group_size`, each hit is the best chunk of a document, with up to that many
+    further ones.
     """
 
     user_id: str
     text: str
+    vector: Vector | None = None
     limit: int = 5
     mode: Mode = "auto"
     fusion: Fusion = "auto"

@@ -176,10 +176,11 @@ async def test_entities_are_listed_found_and_lead_to_their_documents(
     page = playground.page
     await page.locator("nav a[href='#entities']").click()
     await page.locator("#entities .row").nth(1).wait_for()
-    await page.locator("#entities-query").fill("Ana Silva")
-    async with page.expect_response("**/entities?*q=*"):
+    await page.locator("#entities-query").fill("ana silva")
+    assert "also Ana." in await page.locator("#entities .row", has_text="Ana Silva").first.inner_text()
+    async with page.expect_response("**/entities/search"):
         await page.locator("#entities-query").press("Enter")
-    first = page.locator("#entities .row", has_text="Ana Silva").first
-    assert "also Ana." in await first.inner_text()
+    first = page.locator("#entities .row", has_text="by name, 1.00").first
+    await first.wait_for()
     await first.locator("summary").click()
     await first.get_by_text("rope.md").wait_for()

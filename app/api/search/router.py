@@ -16,12 +16,14 @@ from app.api.edge import admission
 from app.api.edge.fair_queue import Turn
 from app.api.problems import problems
 from app.api.search.placement_models import PlacementAnswer, WhyRequest
-from app.api.search.search_models import SearchRequest, SimilarRequest
-from app.api.search.search_responses import SearchAnswer, response_of
+from app.api.search.search_models import EntitySearchRequest, SearchRequest, SimilarRequest
+from app.api.search.search_responses import EntitySearchResponse, SearchAnswer, response_of
+from app.pipelines.entities import entity_search
 from app.pipelines.multihop import depth
+from app.pipelines.running.services import Services
 from app.pipelines.search import similar
 from app.pipelines.why import why
-from app.shapes import Answer
+from app.shapes import Answer, Query
 
 router = APIRouter(prefix="/api/rag", tags=["search"], route_class=bodies.SearchRoute, responses=problems.AUTHENTICATED)
 
@@ -31,6 +33,10 @@ _SEARCH_EXAMPLES = {
         "value": {"query": "Why do the buoys not report every minute?"},
     },
     "identifier": {"summary": "An error code", "value": {"query": "ERR_TIDE_4012", "limit": 3}},
+    "vector": {
+        "summary": "Your own vector, with the words of the query",
+        "value": {"query": "sync interval", "vector": [0.05] * 384, "limit": 3},
+    },
     "phrase": {
         "summary": "A phrase, filtered and explained",
         "value": {"query": '"no cement" lime', "filters": {"metadata": {"tags": ["decision"]}}, "explain": True},
@@ -38,6 +44,10 @@ _SEARCH_EXAMPLES = {
 }
 _TWO_PASS_EXAMPLES = {
     "person": {"summary": "Work of a person", "value": {"query": "What has cliffclarke been working on?"}}
+}
+_ENTITY_EXAMPLES = {
+    "name": {"summary": "A name in another spelling", "value": {"query": "Cliff Clarke"}},
+    "role": {"summary": "What somebody does", "value": {"query": "who looks after the buoys", "type": "person"}},
 }
 _WHY_EXAMPLES = {
     "uri": {
@@ -75,7 +85,7 @@ async def find(
 
     A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
     """
-    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = _query(body, user_id, use)
     return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
 
 
@@ -97,7 +107,7 @@ async def find_about(
     The same as a search with `hierarchy: force`. Without a recognised entity it is a plain search; see
     `fallback_reason`.
     """
-    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = _query(body, user_id, use)
     query = replace(query, guidance=replace(query.guidance, mode="force"))
     return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)
 
@@ -119,7 +129,7 @@ async def explain_placement(
 
     `changes` bring it in; they are tested by running the search with them. Takes several times as long as the search.
     """
-    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = _query(body, user_id, use)
     asked = why.WhyQuery(query, body.passage, body.depth)
     placement = await admission.in_turn(request, user_id, partial(why.run, asked, use))
     request.state.timings = placement.timings
@@ -156,6 +166,35 @@ async def find_similar(
         group_size=body.more,
     )
     return await _respond(request, user_id, lambda _: similar.run(query, use), omit_nulls=body.omit_nulls)
+
+
+@router.post(
+    "/entities/search",
+    operation_id="search_entities",
+    summary="Search entities",
+    response_model=EntitySearchResponse,
+    responses=problems.SEARCH,
+)
+async def find_entities(
+    body: Annotated[EntitySearchRequest, Body(openapi_examples=_ENTITY_EXAMPLES)],
+    request: Request,
+    user_id: auth.Searcher,
+    use: auth.ReadUse,
+) -> Response:
+    """Entities that a text names in any spelling, or describes by role, team, facts or meaning, with their scores.
+
+    `matched_by` is what matched best. Names weigh most, then meaning, roles and teams, then facts.
+    """
+    answer = await admission.in_turn(request, user_id, partial(entity_search.run, body.shape(user_id), use))
+    size = replies.HIT_COST * len(answer.entities)
+    return await replies.json(size, partial(EntitySearchResponse.of, answer))
+
+
+def _query(body: SearchRequest, user_id: str, use: Services) -> Query:
+    """The query of a request. Raises InvalidVector for one of another length than the stored vectors."""
+    if body.vector is not None:
+        wire.expect_dimension(body.vector, use.embedder.model.dimension)
+    return body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
 
 
 async def _respond(

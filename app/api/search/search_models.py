@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 from app.api.contract import wire
 from app.api.contract.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
+from app.pipelines.entities.entity_search import EntityQuery
 from app.shapes import Guidance, limits
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
@@ -40,6 +41,19 @@ def _with_text(snippets: bool, info: ValidationInfo) -> bool:
     if snippets and info.data.get("detail") == "ids":
         raise PydanticCustomError("no_snippets", "Answers of ids have none: set detail to compact, full or preview.")
     return snippets
+
+
+def _given(query: str | None, info: ValidationInfo) -> str | None:
+    # A vector that is invalid is reported already.
+    if query is None and info.data.get("vector", ()) is None:
+        raise PydanticCustomError("missing", "Give a query, a vector, or both.")
+    return query
+
+
+def _with_words(value: str, info: ValidationInfo) -> str:
+    if value in ("lexical", "provider") and info.data.get("query", "") is None:
+        raise PydanticCustomError("no_words", "Needs the words of a query: a vector alone has none.")
+    return value
 
 
 def _with_groups(size: int, info: ValidationInfo) -> int:
@@ -98,12 +112,24 @@ class LegWeights(wire.WireModel):
 class SearchRequest(AnswerOptions):
     """A search by a question or keywords.
 
-    `"quotes"` match a phrase, `+word` or `AND` requires a word, `-word` or `NOT` excludes one.
+    `"quotes"` match a phrase, `+word` or `AND` requires a word, `-word` or `NOT` excludes one. With `vector`, the query
+    is not embedded, and may be left out.
     """
 
-    query: wire.QueryText = Field(examples=["How did we fix the sync interval of the buoys?"])
+    vector: wire.Vector | None = Field(
+        None,
+        description="Your own vector of the query, with as many numbers as the stored vectors; used instead of "
+        "embedding `query`, or alone. Not with several hops.",
+    )
+    query: Annotated[wire.QueryText | None, AfterValidator(_given)] = Field(
+        None,
+        validate_default=True,
+        description=f"Text to search for: 1 to {limits.MAX_QUERY:,} characters, at least one of them visible; may be "
+        "left out with `vector`.",
+        examples=["How did we fix the sync interval of the buoys?"],
+    )
     limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(5, description="Maximum number of hits.")
-    mode: Mode = Field(
+    mode: Annotated[Mode, AfterValidator(_with_words)] = Field(
         "auto", description="Legs to run; with `auto` both run and the type of the query sets their weights."
     )
     fusion: Fusion = Field("auto", description="How the legs' results are fused; `auto` chooses by `mode`.")
@@ -150,17 +176,15 @@ class SearchRequest(AnswerOptions):
     )
     boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
 
-    rerank: Rerank = Field(
-        "none",
-        description=RERANK,
-    )
+    rerank: Annotated[Rerank, AfterValidator(_with_words)] = Field("none", description=RERANK)
     mmr: wire.Flag = Field(False, description=MMR)
 
     def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
         """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
         return QueryShape(
             user_id=user_id,
-            text=self.query,
+            text=self.query or "",
+            vector=self.vector,
             limit=self.limit,
             mode=self.mode,
             fusion=self.fusion,
@@ -189,6 +213,21 @@ class SearchRequest(AnswerOptions):
                 boost_by_type=guidance.boost_by_type,
             ),
         )
+
+
+class EntitySearchRequest(wire.WireModel):
+    """A search for entities by a name in any spelling, a role, a team, or what is known about them."""
+
+    query: wire.QueryText = Field(examples=["who looks after the tide gauges"])
+    type: Annotated[str, Field(max_length=limits.MAX_ENTITY_TYPE)] | None = Field(
+        None, description="Only entities of this type, such as `person`."
+    )
+    min_score: Share = Field(0.0, description="Minimum score; 1 is an exact name, 0.5 what guides a search.")
+    limit: Annotated[wire.Int, Field(ge=1, le=limits.MAX_HITS)] = Field(10, description="Maximum number of entities.")
+
+    def shape(self, user_id: str) -> EntityQuery:
+        """The search as a core type."""
+        return EntityQuery(user_id, self.query, self.limit, self.type, self.min_score)
 
 
 class SimilarRequest(AnswerOptions):

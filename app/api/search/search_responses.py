@@ -44,6 +44,14 @@ class MatchedEntity(Response):
     )
 
 
+class EntitySearchResponse(Response):
+    """The entities that match a query."""
+
+    entities: list[MatchedEntity] = Field(description="Entities, highest score first.")
+    degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
+    took_ms: float = Field(description="Duration of the search in milliseconds.")
+
+
 class HopSummary(Response):
     """A retrieval round."""
 

@@ -1,4 +1,4 @@
-"""Implements `stepwell entities`: imports, lists and shows entities."""
+"""Implements `stepwell entities`: imports, lists, finds and shows entities."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ from rich.table import Table
 from app import errors, runtime
 from app.api.entities import entity_lines
 from app.api.entities.entity_models import EntityDocument, StoredEntity, UpsertResult
+from app.api.search.search_responses import EntitySearchResponse
 from app.cli import options
 from app.cli.maintenance import owning
 from app.config import Settings
 from app.pipelines.entities import entities as pipeline
 from app.pipelines.entities import entity_lines as lines
+from app.pipelines.entities import entity_search
+from app.pipelines.entities.entity_search import EntityAnswer, EntityQuery
 from app.pipelines.linking import mention_refresh
-from app.shapes import Entity, EntityFilter, LinkedDocument
+from app.shapes import Entity, EntityFilter, LinkedDocument, limits
 from app.store.connection.transactions import Database
 
-app = typer.Typer(help="Entities: import, list, show.", no_args_is_help=True)
+app = typer.Typer(help="Entities: import, list, search, show.", no_args_is_help=True)
 MOST_SHOWN = 10
 
 
@@ -80,6 +83,27 @@ def listed(
 
 
 @app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="A name in any spelling, a role, or what is known about the entity.")],
+    type: Annotated[str | None, typer.Option("--type", help="Only this type.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of entities.")] = 10,
+    user: options.User = options.LOCAL,
+    as_json: options.AsJson = False,
+    data_dir: options.DataDir = None,
+) -> None:
+    """Find entities by names and meaning, with their scores and what matched."""
+    wanted = EntityQuery(options.checked_user(user), options.checked_query(query), limit, type)
+    answer = options.run(_search(wanted, options.settings(data_dir)))
+    if as_json:
+        typer.echo(EntitySearchResponse.of(answer).model_dump_json())
+        return
+    table = options.table("score", "name", "type", "matched by", "role", "id", ids=("id",))
+    for e in answer.entities:
+        table.add_row(f"{e.score:.2f}", escape(e.name), e.type, e.matched_by, escape(e.role or ""), str(e.entity_id))
+    options.print_table(table)
+
+
+@app.command()
 def show(
     name_or_id: Annotated[str, typer.Argument(help="A name in any spelling, or an id.")],
     user: options.User = options.LOCAL,
@@ -119,6 +143,11 @@ def _show(entity: Entity, documents: Sequence[LinkedDocument]) -> None:
         counts = ", ".join(f"{kind} {count}" for kind, count in sorted(document.mentions.items()))
         table.add_row(f"{document.strength:.2f}", escape(document.title or document.uri or ""), counts)
     options.out.print(table)
+
+
+async def _search(wanted: EntityQuery, settings: Settings) -> EntityAnswer:
+    async with runtime.open_services(settings, pool_size=2) as services:
+        return await entity_search.run(wanted, services)
 
 
 async def _bring(read: entity_lines.Lines, user_id: str, settings: Settings) -> UpsertResult:

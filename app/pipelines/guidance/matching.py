@@ -76,7 +76,7 @@ async def run(
         cache.matches,
         db.version,
         (query.user_id, parsed.text, parsed.words, vector is None, guidance.max_entities),
-        lambda: _matches(db, parsed, vector, limit=guidance.max_entities),
+        lambda: _best(db, parsed, vector, limit=guidance.max_entities),
     )
     if not may_guide:
         return EntityMatches(tuple(matches), _disabled_reason(query))
@@ -94,10 +94,15 @@ def _disabled_reason(query: Query) -> str:
     return "hierarchy_off" if query.guidance.mode == "off" else "mode_lexical"
 
 
-async def _matches(
-    db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int
-) -> list[EntityMatch]:
-    """Matches by names in the query, by names of similar spelling, and by role, team, facts and description."""
+async def _best(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None, *, limit: int) -> list[EntityMatch]:
+    return entity_scores.best(await scored(db, parsed, vector), limit=limit)
+
+
+async def scored(db: SearchTransaction, parsed: ParsedQuery, vector: Vector | None) -> list[EntityMatch]:
+    """Matches by names in the query, by names of similar spelling, and by role, team, facts and description.
+
+    One for each way in which an entity matches. The score of a name is 0 if it probably is an ordinary word.
+    """
     query_names = await _names_in(db, parsed.text)
     request = MatchRequest(
         db.user_id,
@@ -117,8 +122,7 @@ async def _matches(
     scored = [_scored(match, query_names, text) for match in found]
     named = {match.key for match in scored if match.matched_by == "name" and match.score}
     usable = [match for match, row in zip(scored, found, strict=True) if row.by != "team" or row.key in named]
-    told_apart = await namesakes.told_apart(db, usable, parsed.words, vector)
-    return entity_scores.best(told_apart, limit=limit)
+    return await namesakes.told_apart(db, usable, parsed.words, vector)
 
 
 @dataclass(frozen=True, slots=True)

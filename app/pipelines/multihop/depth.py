@@ -92,6 +92,7 @@ def _only_of_a_search(query: Query) -> str | None:
     """The first field of the query that a search over several hops does not support."""
     used = {
         "limit": query.limit > limits.MAX_MULTIHOP_HITS,
+        "vector": query.vector is not None,
         "min_vector_score": query.min_vector_score is not None,
         "min_rrf_score": query.min_rrf_score is not None,
         "min_confidence": query.min_confidence is not None,

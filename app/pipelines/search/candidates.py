@@ -31,7 +31,8 @@ class Recalled:
     def of(cls, understood: Understanding, request: HybridRequest, result: HybridResult, *, model: str) -> Recalled:
         """What a request of an understood query has found, with the weights of the legs that were run."""
         weights = recall.effective_weights(request)
-        scale = relevance.scale(result.terms, model=model, has_vector=weights.vector > 0)
+        is_known = bool(understood.parsed.text)  # of a vector alone, nobody knows what it is the vector of
+        scale = relevance.scale(result.terms, model=model, has_vector=weights.vector > 0) if is_known else None
         return cls(understood.parsed, replace(understood.plan, weights=weights), request, result, scale)
 
 

@@ -50,7 +50,7 @@ def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Pa
         confidence_by="legs" if recalled.scale is None else "relevance",
         answerable=relevance.answerable(known) if recalled.scale else None,
         strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
-        query_type=parsed.query_type,
+        query_type=parsed.query_type if parsed.text else None,
         mode=query.mode,
         fusion=plan.fusion,
         search_mode="flat",

@@ -45,14 +45,18 @@ async def answer(query: Query, services: Services, turn: SearchTurn = turns.UNLI
 
 
 def check(query: Query, services: Services) -> None:
-    """Raises BlankQuery, and BadRequest for a minimum relevance with a model that is not calibrated."""
-    if cleaning.is_blank(query.text):
+    """Raises BlankQuery without a vector, and BadRequest for a minimum relevance that cannot be assessed."""
+    if query.vector is None and cleaning.is_blank(query.text):
         raise errors.BlankQuery
+    if query.min_relevance is None:
+        return
     model = services.embedder.model.name
-    if query.min_relevance is not None and not relevance.is_calibrated(model):
+    if not relevance.is_calibrated(model):
         raise errors.BadRequest(
             f"Relevance is not calibrated for the embedding model {model}: use min_confidence.", field="min_relevance"
         )
+    if cleaning.is_blank(query.text):
+        raise errors.BadRequest("A vector alone has no relevance: use min_vector_score.", field="min_relevance")
 
 
 async def ranked(query: Query, context: SearchContext, *, keep_all: bool = False) -> Ranking:
@@ -84,7 +88,9 @@ async def _recalled(
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
         context.version = reading.version
         with context.timed("pass1"):
-            matches = await matching.run(reading, query, understood.parsed, request.vector, cache=services.entity_cache)
+            # Descriptions of entities are compared with the vector of the text only.
+            vector = request.vector if query.vector is None else None
+            matches = await matching.run(reading, query, understood.parsed, vector, cache=services.entity_cache)
         with context.timed("recall"):
             result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             unguided = Unguided(query, understood.parsed, request, result)

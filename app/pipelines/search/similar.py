@@ -15,12 +15,10 @@ from app.pipelines.search.candidates import Page
 from app.pipelines.search.pages import HybridRun
 from app.providers import base
 from app.ranking import confidence
-from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Detail, Filters, Hit, HybridRequest, HybridResult, Vector, Weights
+from app.ranking.fusion_plan import BY_VECTOR
+from app.shapes import Answer, Detail, Filters, Hit, HybridRequest, HybridResult, Vector
 from app.store.connection.transactions import Reading, retry_read
 from app.store.search import recall
-
-PLAN = FusionPlan(Weights(1.0, 0.0), "rrf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +67,8 @@ async def _nearest(query: SimilarQuery, context: SearchContext) -> HybridRun:
             user_id=query.user_id,
             vector=await _vector(query, reading, context.services.embedder.model.dimension),
             lexical=None,
-            weights=PLAN.weights,
-            fusion=PLAN.fusion,
+            weights=BY_VECTOR.weights,
+            fusion=BY_VECTOR.fusion,
             limit=1 + (query.limit if query.group_size is None else 2 * query.candidates),
             candidates=query.candidates,
             filters=query.filters,
@@ -89,7 +87,7 @@ def _answer(query: SimilarQuery, result: HybridResult, page: Page, context: Sear
         strategies_matched=("vector",) if hits else (),
         query_type=None,
         mode="semantic",
-        fusion=PLAN.fusion,
+        fusion=BY_VECTOR.fusion,
         search_mode="flat",
         fallback_reason=None if hits or page.offset else completion.why_empty(query.filters, query.excluded, result),
         approximate=result.approximate and len(hits) < query.limit,

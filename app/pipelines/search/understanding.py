@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from app.pipelines.running import query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import rerank
+from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
 from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, Vector
@@ -27,23 +28,31 @@ class Understanding:
 
 
 async def run(query: Query, context: SearchContext, *, ahead: int = 0) -> Understanding:
-    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector.
+    """Parse the query, choose the weights of its legs, and embed it if a step needs its vector and it has none.
 
     The request is for `ahead` candidates more than the answer needs.
     """
     parsed = analysis.parse(query.text)
     plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
+    if not parsed.text:
+        plan = fusion_plan.BY_VECTOR
     needs_vector = plan.weights.vector > 0 or query.rerank == "cosine"
-    vector = await query_vector.embed(parsed.text, context) if needs_vector else None
+    vector = await _vector(query, parsed, context) if needs_vector else None
     request = _request(query, parsed, plan, vector)
     return Understanding(parsed, plan, replace(request, limit=request.limit + ahead))
+
+
+async def _vector(query: Query, parsed: ParsedQuery, context: SearchContext) -> Vector | None:
+    if query.vector is not None:
+        return base.unit_vector(query.vector)
+    return await query_vector.embed(parsed.text, context)
 
 
 def _request(query: Query, parsed: ParsedQuery, plan: FusionPlan, vector: Vector | None) -> HybridRequest:
     return HybridRequest(
         user_id=query.user_id,
         vector=vector,
-        lexical=lexical_query(parsed),
+        lexical=lexical_query(parsed) if parsed.text else None,
         weights=plan.weights,
         fusion=plan.fusion,
         limit=_candidates_wanted(query),

@@ -1,10 +1,18 @@
-// Lists the entities, by name or by similarity to a query, with the documents that are linked to each.
+// Lists the entities by name, or searches them by a query, with the documents that are linked to each.
 
 import { call, hasKey } from "./api.js";
 import { byId, el, fill } from "./dom.js";
 import { keyMessage, problemMessage } from "./problems.js";
 
 const PER_PAGE = 50;
+const MATCHED_BY = {
+  name: "by name",
+  fuzzy: "by a similar name",
+  description: "by meaning",
+  role: "by role",
+  team: "as a member of a team",
+  fact: "by what is known",
+};
 let cursor = null;
 
 /** Shows the first page. */
@@ -27,9 +35,11 @@ byId("entities-more").addEventListener("click", () =>
 
 async function load() {
   const wanted = byId("entities-query").value.trim();
-  const parameters = { limit: PER_PAGE, ...(wanted ? { q: wanted } : {}), ...(cursor ? { cursor } : {}) };
-  const page = await call("GET", `entities?${new URLSearchParams(parameters)}`);
-  cursor = page.next_cursor;
+  const parameters = { limit: PER_PAGE, ...(cursor ? { cursor } : {}) };
+  const page = wanted
+    ? await call("POST", "entities/search", { body: { query: wanted, limit: PER_PAGE } })
+    : await call("GET", `entities?${new URLSearchParams(parameters)}`);
+  cursor = page.next_cursor ?? null;
   byId("entities-more").hidden = cursor === null;
   return page;
 }
@@ -38,11 +48,12 @@ function row(entity) {
   const body = el("div", { class: "fold-body" });
   const details = el("details", { class: "fold" }, el("summary", {}, "Documents", el("span", { class: "visually-hidden" }, ` of ${entity.name}`)), body);
   details.addEventListener("toggle", () => guarded(() => linked(entity, body)), { once: true });
-  const also = entity.aliases.length ? `also ${entity.aliases.join(", ")}` : null;
+  const also = entity.aliases?.length ? `also ${entity.aliases.join(", ")}` : null;
+  const matched = entity.matched_by ? `${MATCHED_BY[entity.matched_by]}, ${entity.score.toFixed(2)}` : null;
   return el(
     "li",
     { class: "row row-tall" },
-    el("div", { class: "row-text" }, el("strong", {}, entity.name), el("span", { class: "where" }, el("span", { class: "badge" }, entity.type), entity.role, also)),
+    el("div", { class: "row-text" }, el("strong", {}, entity.name), el("span", { class: "where" }, el("span", { class: "badge" }, entity.type), entity.role, also, matched)),
     details,
   );
 }

@@ -32,7 +32,7 @@ from benchmarks.fake_embedder import FakeEmbedder
 
 READING = {
     *("list_documents", "get_document", "list_chunks", "stats", "list_jobs", "get_job", "follow_job"),
-    *("list_entities", "get_entity", "list_entity_documents", "list_sources", "get_source"),
+    *("list_entities", "search_entities", "get_entity", "list_entity_documents", "list_sources", "get_source"),
     *("search", "search_multihop", "search_two_pass", "explain_placement", "similar", "rerank"),
 }
 WRITING = {

@@ -347,3 +347,36 @@ async def test_reading_needs_search_and_changing_needs_write(new_caller: Any) ->
     for response in (await reader.client.patch(path, json={}), await reader.client.delete(path)):
         assert_problem(response, 403, "forbidden")
     assert isinstance(await reader.client.get(path), httpx.Response)
+
+
+async def test_entities_are_found_by_names_roles_facts_and_meaning_with_scores(caller: Caller) -> None:
+    await _bulk(caller, {"type": "team", "name": "Masons", "members": ["Ana Silva"]}, ANA)
+    await caller.add("# Third landing\n\nAna Silva repaired it.", "landing")
+
+    async def found(query: str, **fields: Any) -> dict[str, tuple[str, float]]:
+        response = await caller.client.post(f"{ENTITIES}/search", json={"query": query, **fields})
+        assert response.status_code == 200, response.text
+        return {e["name"]: (e["matched_by"], e["score"]) for e in response.json()["entities"]}
+
+    assert (await found("asilva"))["Ana Silva"] == ("name", 1.0)
+    assert (await found("third landing"))["Third landing"] == ("name", 1.0)
+    kind, score = (await found("Anna Silva"))["Ana Silva"]
+    assert (kind, 0.6 <= score < 1) == ("fuzzy", True)
+    assert (await found("our mason"))["Ana Silva"] == ("role", 0.6)
+    kind, score = (await found("who repaired the landing", type="person"))["Ana Silva"]
+    assert (kind in ("fact", "description"), 0 < score <= 0.8) == (True, True)
+    assert (await found("masons"))["Ana Silva"][0] == "team"
+    assert await found("masons", type="person", min_score=0.9) == {}
+    assert await found("granite", limit=1) == {}
+
+
+async def test_entities_of_another_user_are_not_found(caller: Caller, new_caller: Any) -> None:
+    await _added(caller, name="Ana Silva")
+    other = await new_caller("search")
+    response = await other.client.post(f"{ENTITIES}/search", json={"query": "Ana Silva"})
+    assert response.json()["entities"] == []
+
+
+async def test_a_blank_search_for_entities_names_the_field(caller: Caller) -> None:
+    response = await caller.client.post(f"{ENTITIES}/search", json={"query": " "})
+    assert_problem(response, 400, "blank_query", "query")

@@ -38,6 +38,9 @@ def test_entities_are_imported_listed_and_shown_with_the_documents_that_name_the
     listed = stepwell("entities", "list", "--user", user, "--type", "person", "--json").json
     assert [entity["name"] for entity in listed] == ["Ana Silva"]
     assert "asilva" in stepwell("entities", "list", "--user", user, "--q", "anna silva").out
+    (found,) = stepwell("entities", "search", "asilva", "--type", "person", "--user", user, "--json").json["entities"]
+    assert (found["name"], found["matched_by"], found["score"]) == ("Ana Silva", "name", 1.0)
+    assert "role" in stepwell("entities", "search", "the mason", "--user", user).out
     shown = stepwell("entities", "show", "Ana Sillva", "--user", user, "--json").json
     assert shown["role"] == "mason"
     assert [document["mentions"] for document in shown["documents"]] == [{"text": 2}], "linked before the import ended"

@@ -1,0 +1,97 @@
+"""Tests of searches with the caller's own vector, with and without a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_caller import Caller
+from example_app import assert_problem
+
+from app.shapes import Vector
+from benchmarks.fake_embedder import FakeEmbedder
+
+SEARCH = "/api/rag/search"
+
+
+class CountingEmbedder(FakeEmbedder):
+    """An embedder that counts the queries that it embeds."""
+
+    count = 0
+
+    async def embed_query(self, text: str) -> Vector:
+        """The fake embedder's vector."""
+        self.count += 1
+        return await super().embed_query(text)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> CountingEmbedder:
+    """What the application embeds with."""
+    return CountingEmbedder()
+
+
+@pytest.fixture
+async def reader(caller: Caller) -> Caller:
+    """A user with two notes."""
+    await caller.add("# Mortar\n\nBelow the third landing we use lime mortar.", "lime")
+    await caller.add("# Buoys\n\nThe Gannet reports every eleven minutes.", "buoys")
+    return caller
+
+
+def _order(answer: dict[str, Any]) -> list[str]:
+    return [hit["uri"] for hit in answer["results"]]
+
+
+async def test_a_vector_replaces_that_of_the_text_and_is_not_embedded(
+    reader: Caller, embedder: CountingEmbedder
+) -> None:
+    vector = await embedder.embed_query("The Gannet reports every eleven minutes.")
+    embedded = embedder.count
+    both = await reader.search("lime", vector=[0.25 * component for component in vector])
+    assert embedder.count == embedded
+    by_uri = {hit["uri"]: hit for hit in both["results"]}
+    assert (by_uri["buoys"]["vector_rank"], by_uri["lime"]["text_rank"]) == (1, 1)
+    assert by_uri["buoys"]["vector_score"] <= 1
+    assert both["query_type"] == "keyword"
+
+
+async def test_a_vector_alone_searches_as_similar_does(reader: Caller, embedder: CountingEmbedder) -> None:
+    vector = await embedder.embed_query("lime mortar")
+    embedded = embedder.count
+    alone = (await reader.client.post(SEARCH, json={"vector": vector, "snippets": True, "depth": "auto"})).json()
+    similar = (await reader.client.post("/api/rag/similar", json={"vector": vector})).json()
+    assert _order(alone) == _order(similar)
+    assert [hit["vector_score"] for hit in alone["results"]] == [hit["vector_score"] for hit in similar["results"]]
+    assert {hit["relevance"] for hit in alone["results"]} == {None}
+    assert (alone["query_type"], alone["relaxed"], alone["degraded"]) == (None, [], [])
+    assert embedder.count == embedded
+
+
+async def test_pages_of_a_vector_continue_one_list(reader: Caller, embedder: CountingEmbedder) -> None:
+    body = {"vector": await embedder.embed_query("lime mortar"), "limit": 1}
+    first = (await reader.client.post(SEARCH, json=body)).json()
+    second = (await reader.client.post(SEARCH, json=body | {"cursor": first["next_cursor"]})).json()
+    assert {*_order(first), *_order(second)} == {"lime", "buoys"}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        ({}, "missing", "query"),
+        ({"query": None, "vector": None}, "missing", "query"),
+        ({"vector": [1.0]}, "invalid_vector", "vector"),
+        ({"vector": [0.0] * 384}, "invalid_vector", "vector"),
+        ({"vector": [0.1] * 384, "mode": "lexical"}, "no_words", "mode"),
+        ({"vector": [0.1] * 384, "rerank": "provider"}, "no_words", "rerank"),
+        ({"vector": [0.1] * 384, "min_relevance": 0.5}, "invalid_request", "min_relevance"),
+        ({"vector": [0.1] * 384, "query": "lime", "depth": "thorough"}, "invalid_request", "vector"),
+    ],
+)
+async def test_a_request_that_cannot_be_searched_names_the_field(
+    reader: Caller, body: dict[str, Any], code: str, field: str
+) -> None:
+    response = await reader.client.post(SEARCH, json=body)
+    problem = assert_problem(response, response.status_code, response.json()["code"], field)
+    assert response.status_code in (400, 422)
+    assert code in {problem["code"], *(error["code"] for error in problem["errors"])}
