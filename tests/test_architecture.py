@@ -122,6 +122,7 @@ def test_private_modules_of_other_packages_are_imported_in_one_module_each() -> 
                 importing.setdefault(package, set()).add(relative(path))
     assert importing == {
         "fastapi": {"app/api/bodies/received_requests.py"},
+        "ftfy": {"app/text/words/cleaning.py"},
         "typer": {"app/cli/query_command.py"},
         "uvicorn": {"app/api/edge/connections.py"},
     }

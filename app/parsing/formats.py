@@ -34,7 +34,9 @@ _CODE = (
     "c cc cpp cs cxx dart ex exs go h hh hpp hs java jl js jsx kt kts lua m mjs ml php pl proto ps1 py pyi r rb rs "
     "scala sh sql swift ts tsx vb zig"
 )
-_HTML = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|<\?xml[^>]*>|<!--.*?-->)*<(?:!doctype\s+html|html[\s>])", re.I | re.S)
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:\s++|<\?xml[^>]*+>|<!--(?:(?!-->).)*+-->)*+<(?:!doctype\s+html|html[\s>])", re.I | re.S
+)
 _PDF = re.compile(rb".{0,1019}?%PDF-", re.S)  # a PDF may have other bytes before its header
 TEXT = FileFormat("text", "plain", ("text",), ("txt", "text"))
 MARKDOWN = FileFormat("markdown", "plain", ("Markdown",), ("md", "markdown", "mdown", "mkd"))

@@ -24,7 +24,10 @@ MIN_JOINED_LENGTH = 8
 MAX_KEY_BYTES = 1_000
 """Bytes of the longest key; a B-tree index entry of Postgres holds up to 2,700."""
 
-_MIXED = re.compile(r"(?:[^\W\d_a-z][^\W\d_A-Z]+(?:-[^\W\d_]+)*){2,}")
+_HUMPS = re.compile(r"[^\W\d_a-z][^\W\d_A-Z]++(?:[A-Z][^\W\d_A-Z]++)*+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_UP_TO_LAST_CAPITAL = re.compile(r".*[A-Z]")
+_UNCASED = re.compile(r"[^\W\d_A-Za-z]")
 _HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[^\W\d_a-z])")
 
 Entry = tuple[str, UUID]
@@ -192,9 +195,27 @@ class _TextWords:
 
 def _parts(name: str) -> list[str] | None:
     """Returns the folded parts of a name in mixed case ("LiHua"), each of two letters or more, or None."""
-    if not _MIXED.fullmatch(name):
+    if not _is_mixed(name):
         return None
     return names.words(_HUMP.sub(" ", name))
+
+
+def _is_mixed(name: str) -> bool:
+    """Returns whether a name is two humps or more: a capital with small letters after it, then maybe "-" and letters.
+
+    Letters that are not ASCII count as both. Takes linear time.
+    """
+    first, *others = name.split("-")
+    if not _HUMPS.fullmatch(first) or not all(map(_LETTERS.fullmatch, others)):
+        return False
+    return _ends_with_hump(first, 2) or any(_ends_with_hump(part, 1) for part in others)
+
+
+def _ends_with_hump(letters: str, least: int) -> bool:
+    """Returns whether a hump that ends the letters has `least` letters or more before it."""
+    capital = _UP_TO_LAST_CAPITAL.match(letters)
+    start = capital.end() if capital else 0
+    return least < start < len(letters) or _UNCASED.search(letters, max(start, least), len(letters) - 1) is not None
 
 
 def _written(name: str) -> str:

@@ -30,7 +30,7 @@ _STAMP = re.compile(
     r"\W*(?:(?:time|date|zeit|datum|fecha|heure|hora|data)\s*:)?(?=[^\n]*\d)[\d\s_:.,/()\[\]TZAPMapm+-]+$"
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
-_DELIMITER = re.compile(r"[ \t|:-]*-[ \t|:-]*$")
+_DELIMITER = re.compile(r"[ \t|:]*+-[ \t|:-]*+$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _SIGNED = re.compile(r"[+-](?=\w)(?![\d.,]+$)(?!_)")
 _CONTENT = re.compile(r"[^\W_]")
 _EDGES = ".,;:!?…()[]{}'’‘" + _OPENERS + _CLOSERS
 _IDENTIFIER = re.compile(
-    r"[^\W_]+(?:_+[^\W_]+)+|_+\w*[^\W_]\w*"  # snake_case, __init__
+    r"[^\W_]+(?:_+[^\W_]+)+|_++[^\W_]\w*+"  # snake_case, __init__
     r"|[a-z]{2,}\d*(?:[A-Z][a-z0-9]+)+[A-Z]*|(?:[A-Z][a-z0-9]+){3,}|[A-Z]\w*(?:Error|Exception)"  # camelCase
     r"|v\d+(?:\.\d+)+\S*|\d+\.\d+\.\d+\S*"  # versions, addresses
     r"|[A-Z]{1,8}-?\d{3,}|0x[\da-fA-F]+|(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,40}"  # codes

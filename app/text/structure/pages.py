@@ -21,7 +21,10 @@ NEIGHBOURHOOD = 2
 """Distance in pages up to which equal lines belong together: headers of left and right pages differ."""
 MAX_MARGIN_LINE = 200
 _NUMBER = re.compile(r"\d+|^[ivxlc]+$")
-_PAGE_NUMBER = re.compile(r"(?:\W*(?:page|seite|página|pagina|p|s)\b\.?)?[\W_]*#(?:\W*(?:of|von|de|di|/|\|)\W*#)?\W*$")
+_PAGE_NUMBER = re.compile(
+    r"(?:\W*+(?:page|seite|página|pagina|p|s)\b\.?)?"
+    r"(?:[\W_]*_)?+[^\w#]*+#\W*+(?:(?:of|von|de|di)[^\w#]*+#\W*+)?$"
+)
 _STRUCTURE = re.compile(r"\s*(?:#{1,6}\s|\||```|~~~|[-*+]\s|\d{1,9}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?:;。！？…][\"'”’)\]]*$")
 
@@ -101,13 +104,21 @@ def _joined(pages: Sequence[str]) -> tuple[str, list[int]]:
             previous, separator = _separated(previous, page)
             length += len(previous) - len(parts[-1]) + len(separator)
             parts[-1:] = [previous, separator]
-            starts = [min(start, length) for start in starts] if starts[-1] > length else starts
+            _lower(starts, length)
         starts.append(length)
         if page:
             parts.append(page)
             length += len(page)
             previous = page
     return "".join(parts), starts
+
+
+def _lower(starts: list[int], most: int) -> None:
+    """Lower the starts of the blank pages at the end, after a hyphen before them was removed."""
+    place = len(starts)
+    while place and starts[place - 1] > most:
+        place -= 1
+        starts[place] = most
 
 
 def _separated(above: str, below: str) -> tuple[str, str]:

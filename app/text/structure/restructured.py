@@ -6,9 +6,9 @@ All other markup is kept as it is, so that no text is lost.
 from __future__ import annotations
 
 import re
+import string
 from dataclasses import dataclass, field
 
-_RULE = re.compile(r"([!-/:-@\[-`{-~])\1*[ \t]*$")
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(.+)$")
 _CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")
 _OPTION = re.compile(r":[\w-]+:")
@@ -35,7 +35,7 @@ class _Converter:
     def _heading(self) -> bool:
         """Convert a heading with an underline, and maybe a line above it, if one begins here."""
         line = self.lines[self.at]
-        over = bool(_RULE.match(line)) and self._is_underlined(self.at + 1, line.strip())
+        over = _is_rule(line) and self._is_underlined(self.at + 1, line.strip())
         if not over and not self._is_underlined(self.at, ""):
             return False
         title, rule = self.lines[self.at + over].strip(), self.lines[self.at + over + 1].strip()
@@ -52,7 +52,7 @@ class _Converter:
         if at + 1 >= len(self.lines):
             return False
         title, rule = self.lines[at].rstrip(), self.lines[at + 1].rstrip()
-        if not title.strip() or (title[0].isspace() and not over) or _RULE.match(title) or not _RULE.match(rule):
+        if not title.strip() or (title[0].isspace() and not over) or _is_rule(title) or not _is_rule(rule):
             return False
         return len(rule) >= max(2, len(title.strip())) and over in ("", rule) and (bool(over) or self._is_apart(at))
 
@@ -67,18 +67,29 @@ class _Converter:
         if not is_code and (text.startswith(".. ") or not text.endswith("::")):
             return False
         end = self._end_of_block(self.at + 1, len(line) - len(line.lstrip()))
-        block = self.lines[self.at + 1 : end]
-        if not any(map(str.strip, block)):
+        block = self._content(self.at + 1, end, is_code=is_code)
+        if block is None:
             return False
-        while block and (not block[0].strip() or (is_code and _OPTION.match(block[0].lstrip()))):
-            block.pop(0)
-        while block and not block[-1].strip():
-            block.pop()
         fence = "`" * (3 + max((len(run) for text in block for run in re.findall("`{3,}", text)), default=0))
         indent = min((len(text) - len(text.lstrip()) for text in block if text.strip()), default=0)
         self.out += [_escaped(line), "", fence, *(text[indent:] for text in block), fence, ""]
         self.at = end
         return True
+
+    def _content(self, first: int, end: int, *, is_code: bool) -> list[str] | None:
+        """Return the lines of a block without blank ones around it and without its options, None if all are blank."""
+        while end > first and not self.lines[end - 1].strip():
+            end -= 1
+        if end == first:
+            return None
+        while first < end and self._precedes_content(self.lines[first], is_code=is_code):
+            first += 1
+        return self.lines[first:end]
+
+    @staticmethod
+    def _precedes_content(line: str, *, is_code: bool) -> bool:
+        text = line.lstrip()
+        return not text or (is_code and _OPTION.match(text) is not None)
 
     def _end_of_block(self, at: int, indent: int) -> int:
         while at < len(self.lines):
@@ -101,12 +112,18 @@ def _fields(lines: list[str]) -> dict[str, str]:
     above = ""
     for line in lines[:_TOP]:
         match = _FIELD.match(line)
-        if match and (found or not above or _RULE.match(above)):
+        if match and (found or not above or _is_rule(above)):
             found[match[1].lower()] = match[2].strip()
         elif found:
             break
         above = line.strip() or above
     return found
+
+
+def _is_rule(line: str) -> bool:
+    """Returns whether a line is one punctuation character again and again."""
+    bare = line.rstrip(" \t")
+    return bool(bare) and bare[0] in string.punctuation and not bare.strip(bare[0])
 
 
 def _escaped(line: str) -> str:

@@ -13,7 +13,7 @@ MAX_HEADING = 300  # code points; a longer "heading" is text
 _LINE = re.compile(r"[^\n]+")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}(?!.*`)|~{3,})")
+_FENCE = re.compile(r" {0,3}(`{3,}+(?!.*`)|~{3,}+)")
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _EMPHASIS = re.compile(r"(?<!\w)[*_]{1,3}(?=\S)|(?<=\S)[*_]{1,3}(?!\w)|`")

@@ -21,6 +21,9 @@ PIECE = 100_000
 """Code points that are cleaned at once, because a substitution holds the interpreter lock."""
 REPAIRED = 20_000
 """Code points of a longer line that are repaired at once."""
+LAYERS, ROUNDS = 8, 4
+"""Wrong decodings one over the other that are undone, and how often that is repeated after something was removed. What
+then still changes is no mojibake, and stays as it is."""
 MOJIBAKE = 8
 """Code points beside others than ASCII in which mojibake is looked for; ftfy's longest pattern has seven."""
 _SAMPLE = 65_536
@@ -186,13 +189,24 @@ def clean(text: str) -> Cleaned:
     if text.isascii() and text.isprintable():  # a line without anything to remove inside
         return Cleaned(text.rstrip())
     noted: list[str] = []
+    while (cleaned := _repaired_and_cleaned(text, noted)) is None and (once := _once(text, noted)) != text:
+        text = once
+    found = text if cleaned is None else cleaned
+    return Cleaned(found, tuple(note for note in _NOTES if note in noted))
+
+
+def _repaired_and_cleaned(text: str, noted: list[str]) -> str | None:
+    """Returns the text that neither repairing nor cleaning changes any more, None if there is none after ROUNDS."""
     before = _with_line_feeds(text)
-    text = _repaired(before, noted)
-    cleaned = _once(text, noted)
-    # What was removed may have separated characters that are to be repaired.
-    while cleaned != before and (repaired := _repaired(cleaned, noted)) != cleaned:
-        before, cleaned = cleaned, _once(repaired, noted)
-    return Cleaned(cleaned, tuple(note for note in _NOTES if note in noted))
+    notes: list[str] = []
+    cleaned = _once(_repaired(before, notes), notes)
+    for _ in range(ROUNDS):
+        # What was removed may have separated characters that are to be repaired.
+        if cleaned == before or (repaired := _repaired(cleaned, notes)) == cleaned:
+            noted += notes
+            return cleaned
+        before, cleaned = cleaned, _once(repaired, notes)
+    return None
 
 
 def _once(text: str, noted: list[str]) -> str:
@@ -211,14 +225,13 @@ def _repaired(text: str, noted: list[str]) -> str:
     """Returns the text with the lines repaired that look as if UTF-8 had been decoded in a wrong encoding."""
     if text.isascii():
         return text
-    from ftfy import fix_encoding  # takes a while to import, and few texts need it
-    from ftfy.badness import is_bad
+    from ftfy.badness import is_bad  # takes a while to import, and few texts need it
 
     def fixed(piece: str) -> str:
-        # `fix_encoding` returns a piece that is not bad. What is bad is some characters long, not all of them ASCII.
+        # A piece that is not bad is not repaired. What is bad is some characters long, not all of them ASCII.
         found = _NOT_ASCII.finditer(piece)
         suspect = any(is_bad(piece[max(0, one.start() - MOJIBAKE) : one.end() + MOJIBAKE]) for one in found)
-        return fix_encoding(piece) if suspect else piece
+        return _decoded_again(piece) if suspect else piece
 
     lines = [
         line if line.isascii() else "".join(map(fixed, _pieces(line, _between_lines, REPAIRED)))
@@ -228,6 +241,18 @@ def _repaired(text: str, noted: list[str]) -> str:
     if repaired != text:
         noted.append(_REPAIR_NOTE)
     return repaired
+
+
+def _decoded_again(piece: str) -> str:
+    """Returns a piece as ftfy's `fix_encoding` does, unless that takes more than LAYERS steps: it has no limit."""
+    from ftfy import TextFixerConfig, _fix_encoding_one_step_and_explain
+
+    config, fixed = TextFixerConfig(), piece
+    for _ in range(LAYERS + 1):
+        before, fixed = fixed, _fix_encoding_one_step_and_explain(fixed, config).text
+        if fixed == before:
+            return fixed
+    return piece
 
 
 def _pieces(text: str, boundary: Callable[[str, int], int], size: int | None = None) -> Iterator[str]:

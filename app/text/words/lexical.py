@@ -38,7 +38,7 @@ _UNSPACED_RUN = re.compile(rf"[{characters.UNSPACED}]+")
 _UNIT = re.compile(rf"[^{characters.MARK}][{characters.MARK}]*+|[{characters.MARK}]++")
 _COMPOUND = re.compile(
     r"(?<!\S)(?:[^\s._@/-]++(?:[._@/-][^\s._@/-]++)++"  # glued by punctuation
-    r"|[A-Za-z0-9]*?[a-z][A-Z][A-Za-z0-9]*+(?!\S)"  # getUserName
+    r"|(?=[A-Za-z0-9]*?[a-z][A-Z])[A-Za-z0-9]++(?!\S)"  # getUserName
     r"|[A-Z]{2,}+[a-z][A-Za-z0-9]*+(?!\S))"  # HTTPServer
 )
 _SEPARATOR = re.compile(r"[.@/]")

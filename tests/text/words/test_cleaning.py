@@ -88,6 +88,13 @@ def test_mojibake_is_found_wherever_it_is(parts):
     assert cleaning._repaired(text, []) == (text if text.isascii() else fix_encoding(text))
 
 
+@pytest.mark.parametrize("text", [f"Ã{'ƒ' * 40}", f"Ã{'ƒ' * 40}\u00adƒ cafÃ© \u200b", "Ã" * 40 + "ƒ" * 40])
+def test_what_would_be_repaired_again_and_again_stays(text):
+    cleaned = cleaning.clean(text).text
+    assert cleaned.count("ƒ") >= 40
+    assert cleaning.clean(cleaned).text == cleaned
+
+
 @pytest.mark.parametrize(
     "text", ["SÃO PAULO, VOCÊ NÃO É", "IRMÃ “BOA”", "C’EST ÀÉ", "ÂNGELA’S “ÅNGSTRÖM”", "Ελλάδα – «ναι»", "™ © ® € £ ±"]
 )
