@@ -178,10 +178,10 @@ def slides(*texts: tuple[str, Sequence[str], str], table: Sequence[Sequence[str]
     return target.getvalue()
 
 
-def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str = "") -> bytes:
-    """An EPUB of chapters in HTML; `encrypted` is the name of one that is marked as encrypted."""
+def book(chapters: Mapping[str, str], *, title: str, author: str, encrypted: str = "", named: int = 1) -> bytes:
+    """An EPUB of chapters in HTML, each `named` times; `encrypted` is the name of one that is marked as encrypted."""
     items = "".join(f'<item id="c{number}" href="{quote(name)}"/>' for number, name in enumerate(chapters))
-    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters)))
+    spine = "".join(f'<itemref idref="c{number}"/>' for number in range(len(chapters))) * named
     package = f"""<?xml version="1.0"?><package xmlns="http://www.idpf.org/2007/opf" version="3.0">
 <metadata xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title><dc:creator>{author}</dc:creator>
 <dc:language>de</dc:language><dc:date>2021-05-06</dc:date></metadata>

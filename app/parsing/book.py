@@ -23,7 +23,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     with archives.opened(file.raw) as archive:
         place = _first(archives.xml(archive.read(_CONTAINER)), "rootfile").get("full-path")
         package = archives.xml(archive.read(place))
-        chapters = list(_chapters(package, posixpath.dirname(place)))
+        chapters = list(dict.fromkeys(_chapters(package, posixpath.dirname(place))))  # each is read once
         _check_encryption(archive, chapters)
         present = set(archive.namelist())
         texts = [html_text.chapter(archive.read(name)) for name in chapters if name in present]

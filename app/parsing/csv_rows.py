@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -22,8 +23,9 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     first = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(DELIMITERS, key=first.count))
     header = columns(next(rows, []))
+    reader = RecordReader(file.text_field)
     found = False
-    for document in RecordReader(file.text_field).documents(_records(rows, header), shared={}):
+    for document in reader.documents(_records(rows, header, reader.chosen_by_name(header)), shared={}):
         found = True
         yield document
     if not found:
@@ -33,13 +35,19 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 def columns(names: Sequence[str]) -> list[str]:
     """The names of columns: blank and repeated ones get their number."""
     found: list[str] = []
+    taken: set[str] = set()
     for number, name in enumerate(names, 1):
         stripped = name.strip()
-        found.append(stripped if stripped and stripped not in found else f"{stripped} {number}".strip())
+        found.append(stripped if stripped and stripped not in taken else f"{stripped} {number}".strip())
+        taken.add(found[-1])
     return found
 
 
-def _records(rows: Iterator[list[str]], header: Sequence[str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _records(
+    rows: Iterator[list[str]], header: Sequence[str], needed: Sequence[str]
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """The rows by column; one that is shorter than the header has blank values for the columns `needed` only."""
     for number, row in enumerate(rows, 2):
-        names = [*header, *(f"{place}" for place in range(len(header) + 1, len(row) + 1))]
-        yield f"row={number}", dict(zip(names, [*row, *[""] * (len(header) - len(row))], strict=True))
+        names = itertools.chain(header, map(str, itertools.count(len(header) + 1)))
+        record = dict(zip(names, row, strict=False))
+        yield f"row={number}", record | {name: "" for name in needed if name not in record}

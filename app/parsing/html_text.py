@@ -15,6 +15,8 @@ from app.shapes import ExtractedDocument
 
 MAIN_SHARE = 0.25
 """Share of a page's text from which an element, or what was recognised as the main text, is taken for all of it."""
+MAX_COMPARED = 5_000
+"""Elements of a page up to which its main text is compared with that of other methods, which take quadratic time."""
 _NOT_TEXT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object", "form")
 _NOT_CONTENT = ("nav", "footer", "aside")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -43,6 +45,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
 
 def _main_text(soup: BeautifulSoup, html: str) -> str:
     """The page's `main` or only `article` element, else what is recognised as its main text, else the whole page."""
+    is_large = len(soup.find_all(True, limit=MAX_COMPARED + 1)) > MAX_COMPARED
     for element in soup.find_all((*_NOT_TEXT, *_NOT_CONTENT)):
         element.decompose()
     if not soup.get_text(strip=True):
@@ -54,7 +57,12 @@ def _main_text(soup: BeautifulSoup, html: str) -> str:
     import trafilatura  # takes a quarter of a second to import, and many pages mark their main text
 
     found = trafilatura.extract(
-        html, output_format="markdown", include_comments=False, include_tables=True, favor_recall=True
+        html,
+        output_format="markdown",
+        include_comments=False,
+        include_tables=True,
+        favor_recall=True,
+        fast=is_large,
     )
     return found if found and len(found) >= MAIN_SHARE * len(whole) else whole
 

@@ -27,6 +27,11 @@ class RecordReader:
     text_field: str | None
     seen: set[str] = field(default_factory=set)
 
+    def chosen_by_name(self, columns: Iterable[str]) -> list[str]:
+        """The columns that `documents` looks for by their names: text, title, id and the requested field."""
+        wanted = {*TEXT_FIELDS, *TITLE_FIELDS, *ID_FIELDS}
+        return [name for name in columns if name.casefold() in wanted or name == self.text_field]
+
     def documents(
         self, records: Iterable[tuple[str, Mapping[str, Any]]], *, shared: Mapping[str, Any]
     ) -> Iterator[ExtractedDocument]:

@@ -38,6 +38,11 @@ def test_a_book_has_its_chapters_in_order_under_its_title(read: Read) -> None:
     assert document.created_at == datetime(2021, 5, 6, tzinfo=UTC)
 
 
+def test_a_chapter_that_is_named_again_is_read_once(read: Read) -> None:
+    raw = made_files.book(CHAPTERS, title="Mortar", author="Ana Veit", named=3_000)
+    assert read(raw, "a.epub")[0].text == "## Lime\n\nLime dries slowly.\n\n## Clay\n\n- pipes"
+
+
 def test_a_protected_book_is_refused(read: Read) -> None:
     raw = made_files.book({"one.xhtml": CHAPTERS["one.xhtml"]}, title="x", author="y", encrypted="one.xhtml")
     with pytest.raises(UnreadableFile) as refused:

@@ -6,6 +6,7 @@ grows until the work takes long enough to be measured; STEPWELL_FAULTS=full comp
 
 from __future__ import annotations
 
+import csv
 import gc
 import os
 import random
@@ -17,7 +18,7 @@ from uuid import UUID
 import pytest
 
 from app.errors import UnreadableFile
-from app.parsing import formats, html_text
+from app.parsing import csv_rows, formats, html_text
 from app.parsing.files import InputFile
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
@@ -36,7 +37,7 @@ ENOUGH_S = 0.004
 """CPU time from which a ratio is no noise."""
 SAMPLED = 12 if FULL else 6
 """Single tokens, and joined ones, that are drawn for each kind of work."""
-SMALLER = {"HTML": 8}
+SMALLER = {"HTML": 12}
 """Divisors of the sizes for work that takes long, and is limited by the time for which a file is parsed."""
 
 MARKDOWN = (
@@ -76,7 +77,10 @@ class Shape(NamedTuple):
 
 
 ONCE_SLOW = {
+    "HTML": (Shape("<p>a</p><form>", "<p><b>a"), 42_000),
     "reStructuredText": (Shape(".. code::\n", "   :a:\n", "   x\n"), 1_200_000),
+    "CSV": (Shape("x", ",a", "\n", "1\n"), 8_000),
+    "columns": (Shape("", "a"), 12_000),
     "format of a file": (Shape("", "<!---->", "x"), 4_000),
     "chunking": (Shape("|a|\n|", "-", "x"), 12_000),
     "structure": (Shape("", "`", "a`", "a"), 12_000),
@@ -116,12 +120,21 @@ def read_html(text: str) -> object:
         return None
 
 
+def read_csv(text: str) -> object:
+    try:
+        return list(csv_rows.read(InputFile(text.encode("utf-8", "replace"), "a.csv")))
+    except (UnreadableFile, csv.Error):
+        return None
+
+
 WORK: dict[str, Callable[[str], object]] = {
     "cleaning": cleaning.clean,
     "pages": lambda text: pages.clean(text, range(0, len(text), 300)),
     "reStructuredText": restructured.to_markdown,
     "bytes in another script": lambda text: cleaning.decode(text.encode("latin-1", "replace") + b"\xe9" * len(text)),
     "HTML": read_html,
+    "CSV": read_csv,
+    "columns": lambda text: csv_rows.columns([str(number) for number in range(len(text))]),
     "format of a file": lambda text: formats.sniff(text.encode("utf-8", "replace"), "a"),
     "structure": structure.blocks,
     "title": structure.title,
