@@ -20,7 +20,7 @@ from app.api.bodies import bodies
 from app.api.contract import success_examples
 from app.api.documents import router as documents
 from app.api.documents import selection_router as selections
-from app.api.edge import admission, ingest_gate, origins, rate_limits
+from app.api.edge import admission, ingest_gate, origins, parse_times, rate_limits
 from app.api.edge.fair_queue import FairQueue
 from app.api.entities import router as entities
 from app.api.jobs import router as jobs
@@ -105,6 +105,7 @@ def create_app(
     request_ids.install(app)
     admission.install(app, _search_queue(chosen))
     ingest_gate.install(app, processes=chosen.workers)
+    parse_times.install(app)
     jobs.install(app)
     rate_limits.install(app, per_user=chosen.rate_limit_user, per_key=chosen.rate_limit_key)
     mcp.install(app)

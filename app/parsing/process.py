@@ -7,11 +7,12 @@ is replaced after a failure. A parser serves one user only, so that a hostile fi
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -37,26 +38,53 @@ _REASONS: dict[str, UnreadableReason] = {
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """Limits of reading one file.
+    """Limits of reading one file, and of all files of a request.
 
     Attributes:
         memory_bytes: Address space of the process.
         cpu_s: CPU time, in whole seconds.
         wall_s: Time for which the service waits for documents of the file.
         text_bytes: Size of all documents as JSON.
+        request_s: Time for which the service waits for the documents of all files of a request.
     """
 
     memory_bytes: int = 512_000_000
     cpu_s: int = 60
     wall_s: float = 90.0
     text_bytes: int = 200_000_000
+    request_s: float = 300.0
+
+
+@dataclass(slots=True)
+class ParseShare:
+    """What the files of one request may use together: seconds of waiting for the process, and how many files are parsed
+    at once by all requests that share `places`.
+    """
+
+    seconds: float = math.inf
+    places: AbstractAsyncContextManager[None] = field(default_factory=nullcontext)
+    used_s: float = 0.0
+
+    @property
+    def left_s(self) -> float:
+        """The seconds that are left."""
+        return self.seconds - self.used_s
+
+    def error(self) -> UnreadableFile:
+        """The error for a file for which no time is left."""
+        return UnreadableFile(
+            "parse_limit",
+            f"Reading the files of this request took {self.seconds:.0f} seconds, which is its limit: "
+            "send the remaining files in further requests.",
+        )
 
 
 class Parser:
     """Parses files in a process of its own, which is started with the first file; a context manager."""
 
-    def __init__(self, limits: ParseLimits) -> None:
+    def __init__(self, limits: ParseLimits, share: ParseShare | None = None) -> None:
         self._limits = limits
+        self._share = share or ParseShare()
         self._process: asyncio.subprocess.Process | None = None
         self._files = 0
 
@@ -72,9 +100,19 @@ class Parser:
         self, raw: bytes, format: FileFormat, *, name: str = "", text_field: str | None = None
     ) -> AsyncGenerator[ExtractedDocument, None]:
         """The documents of a file. Raises UnreadableFile; documents that were yielded before are complete."""
+        parsed = self._documents(raw, format, name=name, text_field=text_field)
+        async with self._share.places, aclosing(parsed) as documents:
+            async for document in documents:
+                yield document
+
+    async def _documents(
+        self, raw: bytes, format: FileFormat, *, name: str, text_field: str | None
+    ) -> AsyncGenerator[ExtractedDocument, None]:
+        if self._share.left_s <= 0:
+            raise self._share.error()
         limits = self._limits
         request = frames.ParseRequest(format.name, name, len(raw), text_field, limits.cpu_s, limits.memory_bytes)
-        budget = _Budget(limits)
+        budget = _Budget(limits, self._share)
         finished = False
         try:
             async with aclosing(self._messages(request, raw, budget)) as messages:
@@ -85,6 +123,8 @@ class Parser:
                     else:
                         yield frames.to_document(message["document"])
         except (TimeoutError, OSError, EOFError, ValueError, TypeError, KeyError) as error:
+            if self._share.left_s <= 0:
+                raise self._share.error() from error
             raise UnreadableFile("parse_limit", _STOPPED) from error
         finally:
             if not finished or self._files >= FILES_PER_PROCESS:
@@ -143,17 +183,22 @@ class Parser:
 class _Budget:
     """The time for which the service may still wait for a file's documents, and the size that they may still have."""
 
-    def __init__(self, limits: ParseLimits) -> None:
+    def __init__(self, limits: ParseLimits, share: ParseShare) -> None:
         self._seconds = limits.wall_s
         self._bytes = limits.text_bytes
+        self._share = share
 
     @asynccontextmanager
     async def waiting(self) -> AsyncIterator[None]:
         """Count the time of the block. Raises TimeoutError when none is left."""
         began = asyncio.get_running_loop().time()
-        async with asyncio.timeout(max(0.0, self._seconds)):
-            yield
-        self._seconds -= asyncio.get_running_loop().time() - began
+        try:
+            async with asyncio.timeout(max(0.0, min(self._seconds, self._share.left_s))):
+                yield
+        finally:
+            took = asyncio.get_running_loop().time() - began
+            self._seconds -= took
+            self._share.used_s += took
 
     def take(self, size: int) -> None:
         """Count a message. Raises ValueError when all together are too large."""

@@ -20,6 +20,8 @@ from app.parsing.formats import FileFormat
 from app.shapes import ExtractedDocument
 
 DAMAGED = "The file is damaged, or its content does not have the format that its beginning has."
+NICENESS = 10
+"""How far the priority of the process is below that of the service, which answers other users meanwhile."""
 OUT_OF_MEMORY = "The file needs more memory to be read than is allowed: split it."
 
 
@@ -31,6 +33,7 @@ def main() -> None:
     for descriptor in (1, 2):
         os.dup2(null, descriptor)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.nice(NICENESS)
     while length := source.read(frames.LENGTH_BYTES):
         request = frames.ParseRequest(**frames.decode(source.read(int.from_bytes(length, "big"))))
         _limit(request)

@@ -219,9 +219,10 @@ def entity_keys(settings: Settings) -> tuple[str, ...]:
 
 
 def parse_limits(settings: Settings) -> ParseLimits:
-    """Returns the limits of reading one file."""
-    cpu_s = math.ceil(settings.parse_timeout_s * 2 / 3)
-    return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, settings.parse_timeout_s)
+    """Returns the limits of reading one file, and the files of a request."""
+    cpu_s, timeout_s = math.ceil(settings.parse_timeout_s * 2 / 3), settings.parse_timeout_s
+    request_s = max(ParseLimits().request_s, timeout_s)
+    return ParseLimits(settings.parse_memory_mb * 1_000_000, cpu_s, timeout_s, request_s=request_s)
 
 
 def source_roots(settings: Settings) -> SourceRoots:

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from uuid import uuid4
 
@@ -84,10 +85,9 @@ async def test_uploads_of_one_user_are_limited_and_end_when_their_clients_discon
 async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(address: Any) -> None:
     database = transactions.connect(address.service_dsn, pool_wait_s=30)
     services = replace(await harness.services(database), parse_limits=ParseLimits(wall_s=3_600, cpu_s=3_600))
-    slow = made_files.pdf_of_streams(b"BT /F1 12 Tf 50 700 Td (Lime.) Tj ET " * 500, pages=5_000, filters="[]")
     try:
         async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
-            asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", slow)}))
+            asked = asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}))
             await until(lambda: _is(_parsers))
             (parser,) = _parsers()
             parser.suspend()
@@ -95,6 +95,45 @@ async def test_the_process_that_parses_a_file_ends_when_the_client_disconnects(a
             await asyncio.gather(asked, return_exceptions=True)
             await until(lambda: _is(lambda: not _parsers() and app.state.ingest_gate.running == 0))
         assert not parser.is_running()
+    finally:
+        await database.close()
+
+
+async def test_files_that_are_parsed_hold_no_turn(address: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest_gate, "WAIT_S", 2.0)
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
+    limits = ParseLimits(wall_s=3_600, cpu_s=3_600)
+    services = replace(await harness.services(database), parse_limits=limits)
+    keys = [{"X-API-Key": await harness.create_key(database, harness.new_user("parsing"))} for _ in range(3)]
+    try:
+        async with harness.running(Settings(auth="api_key"), services) as app, running_service.listening(app) as client:
+            asked = [
+                asyncio.create_task(client.post(DOCUMENTS, files={"files": ("slow.pdf", _slow())}, headers=keys[n % 2]))
+                for n in range(ingest_gate.RUNNING)
+            ]
+            await until(lambda: _is(lambda: len(_suspended()) == ingest_gate.RUNNING))
+            assert (await client.post(DOCUMENTS, json={"content": "Chalk."}, headers=keys[2])).status_code == 201
+            assert not any(one.done() for one in asked)
+            for one in asked:
+                one.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            await until(lambda: _is(lambda: not _parsers() and app.state.ingest_gate.running == 0))
+    finally:
+        await database.close()
+
+
+async def test_a_form_of_hostile_files_is_read_within_the_time_of_a_request(address: Any) -> None:
+    database = transactions.connect(address.service_dsn, pool_wait_s=30)
+    services = replace(await harness.services(database), parse_limits=ParseLimits(request_s=1.0))
+    files = [("files", (f"{n}.pdf", _slow())) for n in range(20)] + [("files", ("a.md", b"Lime."))]
+    try:
+        async with harness.running(Settings(auth="none"), services) as app, running_service.listening(app) as client:
+            answer = (await client.post(DOCUMENTS, files=files)).json()
+        assert [document["uri"] for document in answer["documents"]] == ["a.md"]
+        assert {(one["code"], "took 1 seconds, which is its limit" in one["detail"]) for one in answer["failed"]} == {
+            ("parse_limit", True)
+        }
+        assert len(answer["failed"]) == 20
     finally:
         await database.close()
 
@@ -194,6 +233,20 @@ async def _begun(port: int, key: dict[str, str], body: bytes) -> asyncio.StreamW
     head = f"POST {DOCUMENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {key['X-API-Key']}\r\n"
     writer.write(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
     return writer
+
+
+@cache
+def _slow() -> bytes:
+    """A PDF that is parsed for minutes."""
+    return made_files.pdf_of_streams(b"BT /F1 12 Tf 50 700 Td (Lime.) Tj ET " * 500, pages=5_000, filters="[]")
+
+
+def _suspended() -> list[psutil.Process]:
+    """The processes that parse files, which wait from now on."""
+    found = _parsers()
+    for parser in found:
+        parser.suspend()
+    return found
 
 
 def _parsers() -> list[psutil.Process]:

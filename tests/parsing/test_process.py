@@ -13,7 +13,7 @@ import pytest
 
 from app.errors import UnreadableFile
 from app.parsing import formats
-from app.parsing.process import ParseLimits, Parser
+from app.parsing.process import ParseLimits, Parser, ParseShare
 from app.shapes import ExtractedDocument
 
 LIMITS = ParseLimits(memory_bytes=512_000_000, cpu_s=1, wall_s=30.0)
@@ -65,6 +65,16 @@ async def test_a_file_that_takes_too_much_processor_time_is_refused(parser: Pars
     assert [document.text for document in await _read(parser, NOTE)] == ["Lime mortar."]
 
 
+async def test_the_files_of_a_request_share_its_time() -> None:
+    share = ParseShare(seconds=1.0)
+    async with Parser(replace(LIMITS, cpu_s=60), share) as parser:
+        for _ in range(100):
+            with pytest.raises(UnreadableFile, match="took 1 seconds, which is its limit: send the remaining files"):
+                await _read(parser, SLOW)
+        assert not _children()
+    assert share.used_s < 2.0
+
+
 async def test_a_process_that_does_not_respond_is_ended() -> None:
     async with Parser(replace(LIMITS, wall_s=3.0)) as parser:
         await _read(parser, NOTE)
@@ -100,6 +110,7 @@ async def test_the_process_inherits_no_keys_and_no_files(parser: Parser, monkeyp
     try:
         await _read(parser, NOTE)
         (process,) = _children()
+        assert process.nice() > psutil.Process().nice()
         assert not any("STEPWELL" in name for name in process.environ())
         assert process.open_files() == []
         assert process.net_connections() == []

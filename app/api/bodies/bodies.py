@@ -138,7 +138,8 @@ class DocumentsRoute(StrictRoute):
                 return
             with spooling.SpooledBody() as body:
                 await body.receive(ReceivedRequest(request, receive).stream())
-                async with request.app.state.ingest_gate.turn(request.state.caller.user_id):
+                async with request.app.state.ingest_gate.turn(request.state.caller.user_id) as turn:
+                    request.state.upload_turn = turn
                     yield body.replayed(then=receive)
 
 

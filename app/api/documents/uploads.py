@@ -23,6 +23,7 @@ from app import errors
 from app.api.bodies import spooling, strict_json
 from app.api.contract import validation_errors
 from app.api.documents.document_models import DocumentForm, RefusedItem
+from app.api.edge.fair_queue import Turn
 from app.pipelines.documents import file_reading
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits
 from app.shapes import Upload
@@ -63,10 +64,14 @@ def is_multipart(request: Request) -> bool:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Form:
-    """A form: its text fields, the reader of its files, and the uris of the files that were read."""
+    """A form: its text fields, the reader of its files, and the uris of the files that were read.
+
+    `turn` is that of the request, which is given back while a file is read.
+    """
 
     fields: DocumentForm
     reader: FileReader
+    turn: Turn
     seen: set[str] = dataclasses.field(default_factory=set)
 
 
@@ -84,8 +89,9 @@ async def opened(request: Request, limits: ParseLimits) -> AsyncIterator[AsyncIt
         form = await _received(request, stack)
         files = _files(form)
         fields = _fields(form, len(files))
-        reader = await stack.enter_async_context(file_reading.opened(limits))
-        yield _documents(files, _Form(fields, reader))
+        share = stack.enter_context(request.app.state.parse_times.share(request.state.caller.user_id, limits))
+        reader = await stack.enter_async_context(file_reading.opened(limits, share))
+        yield _documents(files, _Form(fields, reader, request.state.upload_turn))
 
 
 async def _received(request: Request, stack: AsyncExitStack) -> FormData:
@@ -174,7 +180,7 @@ async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) ->
     name = path.rpartition("/")[2][-200:]
     named = NamedFile(await file.read(), name, uri=uri, text_field=form.fields.text_field)
     found: list[Upload] = []
-    async with aclosing(form.reader.uploads(named)) as uploads:
+    async with form.turn.released(), aclosing(form.reader.uploads(named)) as uploads:
         async for upload in uploads:
             found.append(upload)
             if len(found) > MAX_FILE_DOCUMENTS:

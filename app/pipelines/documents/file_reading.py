@@ -14,14 +14,14 @@ from app import errors
 from app.errors import UnreadableFile
 from app.parsing import formats, process
 from app.parsing.formats import FileFormat
-from app.parsing.process import ParseLimits, Parser
+from app.parsing.process import ParseLimits, Parser, ParseShare
 from app.pipelines.running import offload
 from app.shapes import ExtractedDocument, Json, Upload
 from app.text.structure import plain_json, restructured
 from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
 
-__all__ = ["FileReader", "NamedFile", "ParseLimits", "opened"]
+__all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "opened"]
 SUFFIXES = formats.SUFFIXES
 SUPPORTED = formats.SUPPORTED
 
@@ -46,9 +46,9 @@ class NamedFile:
 
 
 @asynccontextmanager
-async def opened(limits: ParseLimits) -> AsyncIterator[FileReader]:
-    """A reader of one user's files; its process ends with the block."""
-    async with process.Parser(limits) as parser:
+async def opened(limits: ParseLimits, share: ParseShare | None = None) -> AsyncIterator[FileReader]:
+    """A reader of one user's files, which have a share of the time for parsing; its process ends with the block."""
+    async with process.Parser(limits, share) as parser:
         yield FileReader(parser)
 
 
