@@ -7,4 +7,5 @@ Every function takes time linear in the length of its input, because documents a
     passages     chunks of a size in tokens
     names        names in texts and queries, and their comparison
     queries      parsed queries, and what passages contain of them
+    interruption ends long work between two of its pieces
 """

@@ -20,6 +20,7 @@ from app import errors
 from app.api.access import auditing, versions
 from app.api.access.single_flight import SingleFlight
 from app.pipelines.maintenance import keys, local_token
+from app.pipelines.running import user_threads
 from app.pipelines.running.services import Services
 
 LOCAL_USER = "local"
@@ -105,6 +106,7 @@ class Scope:
         caller = authenticated or await _identify(request)
         if not authenticated:
             request.state.caller = caller
+            user_threads.work_for(caller.user_id)
             request.app.state.rate_limits.spend(request, user=caller.user_id, key=caller.key_id)
         sufficient = self.sufficient(request)
         if not caller.holds(*sufficient):

@@ -5,17 +5,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from app import errors
-from app.pipelines.running import cancellable
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.providers.base import EmbeddingModel
 from app.shapes import ChunkDraft, DocumentDraft, Json, Passage, SourcePath, Upload, limits
+from app.text import interruption
 from app.text.passages import chunking, tokens
 from app.text.structure import markdown, pages, plain_json, structure
 from app.text.structure.pages import CleanedPages
@@ -45,11 +45,11 @@ class CleanDocument:
     source: SourcePath | None = None
 
 
-def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
-    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and whatever `check` raises."""
-    check()
+def clean(upload: Upload) -> CleanDocument:
+    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it."""
+    interruption.point()
     cleaned = _cleaned(upload.content, upload.page_starts)
-    check()
+    interruption.point()
     parsed = _parsed(upload, cleaned.text)
     if cleaning.is_blank(parsed.body):
         raise errors.BadRequest("The document contains no text.", field="content")
@@ -69,9 +69,9 @@ def clean(upload: Upload, *, check: Callable[[], None] = cancellable.never) -> C
     )
 
 
-def cleaned_again(document: CleanDocument, *, check: Callable[[], None] = cancellable.never) -> CleanDocument:
-    """A stored document cleaned by the current rules. Raises whatever `check` raises."""
-    check()
+def cleaned_again(document: CleanDocument) -> CleanDocument:
+    """A stored document cleaned by the current rules. Raises what interrupts it."""
+    interruption.point()
     cleaned = _cleaned(document.content, document.page_starts)
     return dataclasses.replace(document, content=cleaned.text, page_starts=cleaned.starts)
 
@@ -102,12 +102,11 @@ def cut(
     *,
     model: EmbeddingModel,
     options: ChunkingOptions,
-    check: Callable[[], None] = cancellable.never,
 ) -> DocumentDraft:
-    """A document with the chunks of its text. Raises whatever `check` raises."""
+    """A document with the chunks of its text. Raises what interrupts it."""
     chunks = []
     for passage in passages(draft, model=model, options=options):
-        check()
+        interruption.point()
         chunks.append(chunk(passage, draft, model=model))
     return dataclasses.replace(draft, chunks=tuple(chunks), chunk_tokens=options.target, chunk_overlap=options.overlap)
 

@@ -5,22 +5,24 @@ A file may hold several documents, such as the rows of a table; each has the fil
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from app import errors
 from app.errors import UnreadableFile
 from app.parsing import formats, process
 from app.parsing.formats import FileFormat
 from app.parsing.process import ParseLimits, Parser, ParseShare
-from app.pipelines.running import offload
+from app.pipelines.running import cancellable, offload
 from app.shapes import ExtractedDocument, Json, Upload
 from app.text.structure import plain_json, restructured
 from app.text.words import cleaning, languages
 from app.text.words.cleaning import Decoded
 
+T = TypeVar("T")
 __all__ = ["FileReader", "NamedFile", "ParseLimits", "ParseShare", "opened"]
 SUFFIXES = formats.SUFFIXES
 SUPPORTED = formats.SUPPORTED
@@ -65,21 +67,26 @@ class FileReader:
         if format.content == "plain":
             decoded = await _decoded(file)
             if not format.parser:
-                yield await offload.run(len(raw), _text_upload, decoded, file, format)
+                yield await _run(len(raw), partial(_text_upload, decoded, file, format))
                 return
             raw, notes = decoded.text.encode("utf-8", "replace"), decoded.warnings
         async for document in self._parser.documents(raw, format, name=file.name, text_field=file.text_field):
             yield _upload(document, file, notes)
 
 
+async def _run(size: int, work: Callable[[], T]) -> T:
+    """The result of some work on a file of this size, inline if it is small."""
+    return await (offload.run(size, work) if size <= offload.INLINE else cancellable.run(size, work))
+
+
 async def _decoded(file: NamedFile) -> Decoded:
     """The text of a file. Raises UnreadableFile."""
     size = len(file.raw)
     try:
-        decoded = await offload.run(size, cleaning.decode, file.raw)
+        decoded = await _run(size, partial(cleaning.decode, file.raw))
     except errors.BadRequest as error:
         raise formats.unsupported() from error
-    if await offload.run(size, cleaning.is_blank, decoded.text):
+    if await _run(size, partial(cleaning.is_blank, decoded.text)):
         raise UnreadableFile("no_text", "The file contains no text.")
     return decoded
 

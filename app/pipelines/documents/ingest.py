@@ -309,26 +309,24 @@ class _Steps:
 
 
 def _draft_each(
-    uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
+    uploads: Sequence[Upload], model: EmbeddingModel, options: ChunkingOptions
 ) -> list[tuple[Upload, DocumentDraft | errors.BadRequest]]:
     drafted: list[tuple[Upload, DocumentDraft | errors.BadRequest]] = []
     for upload in uploads:
         try:
-            drafted.append((upload, _draft(upload, model, options, check=check)))
+            drafted.append((upload, _draft(upload, model, options)))
         except errors.BadRequest as error:
             drafted.append((upload, error))
     return drafted
 
 
-def _draft(
-    upload: Upload, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
-) -> DocumentDraft:
+def _draft(upload: Upload, model: EmbeddingModel, options: ChunkingOptions) -> DocumentDraft:
     """The draft of an upload; that of a large one has no chunks. Raises BadRequest."""
     large_documents.check_length(len(upload.content))
-    draft = document_drafts.hashed(document_drafts.clean(upload, check=check))
+    draft = document_drafts.hashed(document_drafts.clean(upload))
     if large_documents.is_large(draft):
         return draft
-    return document_drafts.cut(draft, model=model, options=options, check=check)
+    return document_drafts.cut(draft, model=model, options=options)
 
 
 async def _each(uploads: Iterable[Upload] | AsyncIterable[Upload]) -> AsyncIterator[Upload]:

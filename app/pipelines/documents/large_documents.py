@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from app.store.documents import document_puts, documents, pending_versions, publ
 from app.store.documents.documents import DocumentSource
 from app.store.documents.staging import Slice, StagedDocument
 from app.store.jobs import jobs
+from app.text import interruption
 from app.text.names import names
 
 LARGE = 1_000_000
@@ -205,17 +206,13 @@ async def _stage(storing: _Storing) -> None:
         await storing.advance(writing, step="cut", done=len(passages), total=len(passages), staged=True)
 
 
-def _passages(
-    draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions, *, check: Callable[[], None]
-) -> list[Passage]:
-    check()
+def _passages(draft: DocumentDraft, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
+    interruption.point()
     return document_drafts.passages(draft, model=model, options=options)
 
 
-def _chunks(
-    passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel, *, check: Callable[[], None]
-) -> list[ChunkDraft]:
-    check()
+def _chunks(passages: Sequence[Passage], draft: DocumentDraft, model: EmbeddingModel) -> list[ChunkDraft]:
+    interruption.point()
     return [document_drafts.chunk(passage, draft, model=model) for passage in passages]
 
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
+from app.pipelines.running.user_threads import UserThreads
+from app.text import interruption
+
 T = TypeVar("T")
 LARGE = 200_000
-"""Characters from which a text is processed in one of two dedicated threads.
+"""Characters from which a text is processed in one of two dedicated threads, of which a user has one.
 
-Searches and small documents thus never wait for a thread behind large ones.
+Searches and small documents thus never wait for a thread behind large ones, and no user for those of another.
 """
-_large = ThreadPoolExecutor(2, thread_name_prefix="ingest")
+_large = UserThreads(2, of_user=1, name="large-text")
+_small = UserThreads(4, of_user=2, name="text")
 
 
 class Stopped(Exception):
     """The caller of this work was cancelled."""
 
 
-def never() -> None:
-    """A check that never raises."""
-
-
-async def run(characters: int, work: Callable[..., T]) -> T:
-    """The result of `work(check=…)` from a thread; `check` raises Stopped once the caller is cancelled.
+async def run(characters: int, work: Callable[[], T]) -> T:
+    """The result of `work` from a thread; it ends at its next `interruption.point` once the caller is cancelled.
 
     `characters` is the length of the text, which selects the threads.
     """
@@ -37,8 +36,8 @@ async def run(characters: int, work: Callable[..., T]) -> T:
         if stopped.is_set():
             raise Stopped
 
+    threads = _large if characters >= LARGE else _small
     try:
-        threads = _large if characters >= LARGE else None
-        return await asyncio.get_running_loop().run_in_executor(threads, partial(work, check=check))
+        return await asyncio.wrap_future(threads.submit(partial(interruption.run, work, check=check)))
     finally:
         stopped.set()

@@ -2,7 +2,7 @@
 
 Work on a small input is called inline, because a hop to a thread and back costs a search more than the work itself.
 The threads are few: each running thread may hold the interpreter lock for a switch interval before the event loop
-gets it back.
+gets it back. A user never has all of them.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
+
+from app.pipelines.running.user_threads import UserThreads
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 INLINE = 20_000
 """Largest size that is worked on inline, in characters or operations: about a millisecond of Python."""
-THREADS = 2
+THREADS, THREADS_OF_USER = 3, 2
 
-_executor = ThreadPoolExecutor(THREADS, thread_name_prefix="stepwell-cpu")
+_threads = UserThreads(THREADS, of_user=THREADS_OF_USER, name="stepwell-cpu")
 
 
 async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -29,4 +30,4 @@ async def run(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     if size <= INLINE:
         return work(*args, **kwargs)
     call = partial(contextvars.copy_context().run, partial(work, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_executor, call)
+    return await asyncio.wrap_future(_threads.submit(call))

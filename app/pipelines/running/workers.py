@@ -15,6 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from app import errors
+from app.pipelines.running import user_threads
 from app.pipelines.running.services import Services
 from app.providers.calls import policy
 from app.store.connection.transactions import Database, Transaction, Writing
@@ -150,6 +151,7 @@ async def run_next(
     if job is None:
         return None
     run = Run(services, by_name[job.kind], job)
+    user_threads.work_for(job.user_id)
     try:
         if job.attempts > jobs.MAX_ATTEMPTS:
             raise errors.Conflict("The job has been started too often.")

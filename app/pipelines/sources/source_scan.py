@@ -10,7 +10,7 @@ import hashlib
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from app import errors
 from app.pipelines.documents import file_reading
 from app.pipelines.sources import folders, source_roots
 from app.shapes import FileFailure, KnownFile, SourceDraft, limits
+from app.text import interruption
 
 RECENT_NS = 2_000_000_000
 """A file that changed less than this before it was read may change again without another time of change."""
@@ -90,7 +91,7 @@ def literal(name: str) -> str:
     return "".join(f"\\{character}" if character in "\\*?[]! " else character for character in name)
 
 
-def scan(draft: SourceDraft, *, taken: Mapping[str, str], check: Callable[[], None]) -> Scan:
+def scan(draft: SourceDraft, *, taken: Mapping[str, str]) -> Scan:
     """List the files of a source's folder. Files in `taken` belong to other sources; the values say why they fail."""
     folder = Path(draft.path)
     found = Scan()
@@ -102,7 +103,7 @@ def scan(draft: SourceDraft, *, taken: Mapping[str, str], check: Callable[[], No
 
     matcher = _matcher(draft.globs)
     for file in folders.files(folder, failed):
-        check()
+        interruption.point()
         path = _relative(file, folder)
         if not matcher.match_file(path):
             continue
@@ -113,9 +114,7 @@ def scan(draft: SourceDraft, *, taken: Mapping[str, str], check: Callable[[], No
     return found
 
 
-def compare(
-    draft: SourceDraft, found: Scan, known: Iterable[KnownFile], job_id: UUID, *, check: Callable[[], None]
-) -> Plan:
+def compare(draft: SourceDraft, found: Scan, known: Iterable[KnownFile], job_id: UUID) -> Plan:
     """Compare the files of a folder with the recorded ones. What `job_id` has done already is left out."""
     by_path = {file.path: file for file in known}
     failed = {failure.path for failure in found.failures}
@@ -123,7 +122,7 @@ def compare(
     plan.failures = [f for f in found.failures if not _has_failed(by_path.get(f.path), job_id)]
     new: list[FoundFile] = []
     for file in found.files.values():
-        check()
+        interruption.point()
         recorded = by_path.get(file.path)
         if recorded is None or recorded.content_hash is None:
             new += [] if _has_failed(recorded, job_id) else [file]
@@ -132,7 +131,7 @@ def compare(
     gone = [f for f in by_path.values() if f.path not in found.files and not found.may_have(f.path)]
     stored = [f for f in gone if f.path not in failed and (f.content_hash is not None or f.stored)]
     plan.forgotten = [f.path for f in gone if f not in stored and f.path not in failed]
-    _find_renames(plan, Path(draft.path), stored, new, check)
+    _find_renames(plan, Path(draft.path), stored, new)
     plan.store.sort(key=lambda file: file.path)
     return plan
 
@@ -181,9 +180,7 @@ def _compare_file(plan: Plan, folder: Path, file: FoundFile, recorded: KnownFile
         plan.store.append(file)
 
 
-def _find_renames(
-    plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequence[FoundFile], check: Callable[[], None]
-) -> None:
+def _find_renames(plan: Plan, folder: Path, gone: Sequence[KnownFile], new: Sequence[FoundFile]) -> None:
     """Pair each new file with a file that is gone and had the same content; the others are added or removed."""
     sizes = {file.size for file in gone}
     by_hash: dict[bytes, list[KnownFile]] = defaultdict(list)
@@ -192,7 +189,7 @@ def _find_renames(
             by_hash[lost.content_hash].append(lost)
     renamed: set[str] = set()
     for file in sorted(new, key=lambda file: file.path):
-        check()
+        interruption.point()
         same = by_hash.get(_hash(folder, file.path) or b"") if file.size in sizes else None
         if same:
             old = same.pop()

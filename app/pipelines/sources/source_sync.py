@@ -108,10 +108,10 @@ async def _plan(syncing: _Syncing) -> Plan:
     draft, roots, user_id = syncing.source.draft, syncing.services.source_roots, syncing.user_id
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     scan = partial(source_scan.scan, draft, taken=await _taken(syncing))
-    found = await cancellable.run(cancellable.LARGE, scan)
+    found = await cancellable.run(0, scan)
     source_roots.check(syncing.folder, user_id, roots, confined=draft.confined)
     compare = partial(source_scan.compare, draft, found, syncing.known.values(), syncing.job_id)
-    return await cancellable.run(cancellable.LARGE, compare)
+    return await cancellable.run(0, compare)
 
 
 async def _taken(syncing: _Syncing) -> dict[str, str]:

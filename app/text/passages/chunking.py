@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.shapes import Passage
+from app.text import interruption
 from app.text.passages import tokens
 from app.text.structure import sentences, structure
 
@@ -174,6 +175,7 @@ def _only_wraps_one(section: _Section) -> bool:
 def _passage(
     text: str, start: int, end: int, path: tuple[str, ...], header: sentences.Span | None = None
 ) -> Iterator[Passage]:
+    interruption.point()
     above = text[header[0] : header[1]] + "\n" if header else ""
     for begin, finish in sentences.trimmed(text, start, end):
         yield Passage(above + text[begin:finish], begin, finish, path)

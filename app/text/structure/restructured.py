@@ -9,6 +9,8 @@ import re
 import string
 from dataclasses import dataclass, field
 
+from app.text import interruption
+
 _FIELD = re.compile(r":([A-Za-z][\w -]{0,40}):[ \t]+(.+)$")
 _CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest)::")
 _OPTION = re.compile(r":[\w-]+:")
@@ -27,6 +29,7 @@ class _Converter:
 
     def run(self) -> str:
         while self.at < len(self.lines):
+            interruption.point()
             if not (self._heading() or self._literal()):
                 self.out.append(_escaped(self.lines[self.at]))
                 self.at += 1

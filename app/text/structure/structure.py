@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from app.text import interruption
+
 Kind = Literal["heading", "fence", "table", "list", "paragraph"]
 MAX_HEADING = 300  # code points; a longer "heading" is text
 
@@ -101,6 +103,7 @@ class _Scanner:
         self._start, self._end, self._lines = start, end, 1
 
     def _close(self) -> Iterator[Block]:
+        interruption.point()
         if self._kind:
             yield Block(self._kind, self._start, self._end)
         self._kind = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from app.errors import BadRequest
+from app.text import interruption
 from app.text.words import characters
 
 VERSION = 2
@@ -262,7 +263,9 @@ def _pieces(text: str, boundary: Callable[[str, int], int], size: int | None = N
     """
     size = size or PIECE
     start = 0
+    interruption.point()
     while len(text) - start > size:
+        interruption.point()
         end = boundary(text, start + size)
         yield text[start:end]
         start = end

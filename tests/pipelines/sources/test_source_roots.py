@@ -140,15 +140,15 @@ def test_the_name_of_a_file_matches_only_that_file(tmp_path: Path, name: str) ->
     for other in (name, "axb.md", f"deep/{name}", "a.md"):
         source_folder.write(tmp_path, other, b"Lime.")
     draft = SourceDraft(str(tmp_path), (source_scan.literal(name),))
-    assert list(source_scan.scan(draft, taken={}, check=lambda: None).files) == [name]
+    assert list(source_scan.scan(draft, taken={}).files) == [name]
 
 
 def test_files_of_a_folder_that_cannot_be_read_are_not_gone(tmp_path: Path) -> None:
     job_id, other = uuid4(), uuid4()
     known = [KnownFile(path, 1, 1, b"h", 1, None, other, stored=1) for path in ("deep/a.md", "deeper/b.md", "c.md")]
     found = Scan({"c.md": FoundFile("c.md", 1, 1)}, [FileFailure("deep", "Permission denied.")], ["deep"])
-    plan = source_scan.compare(SourceDraft(str(tmp_path)), found, known, job_id, check=lambda: None)
+    plan = source_scan.compare(SourceDraft(str(tmp_path)), found, known, job_id)
     assert [file.path for file in plan.removed] == ["deeper/b.md"]
     assert (plan.unchanged, [failure.path for failure in plan.failures]) == (1, ["deep"])
     nothing = Scan({}, [FileFailure(".", "Stale file handle.")], [""])
-    assert source_scan.compare(SourceDraft(str(tmp_path)), nothing, known, job_id, check=lambda: None).removed == []
+    assert source_scan.compare(SourceDraft(str(tmp_path)), nothing, known, job_id).removed == []

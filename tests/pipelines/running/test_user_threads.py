@@ -1,0 +1,96 @@
+"""A few threads are shared between users, end their work when its caller is cancelled, and do not delay an exit."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from app.pipelines.running import cancellable, user_threads
+from app.pipelines.running.user_threads import UserThreads
+from app.text.passages import chunking
+from app.text.structure import pages, restructured, structure
+from app.text.words import cleaning
+
+
+async def _submitted(threads: UserThreads, user: str, call: Callable[[], object]) -> asyncio.Future[object]:
+    user_threads.work_for(user)
+    return asyncio.wrap_future(threads.submit(call))
+
+
+async def test_users_take_turns_and_none_has_all_threads() -> None:
+    threads, release, order = UserThreads(2, of_user=1, name="test"), threading.Event(), list[str]()
+
+    def work(name: str) -> None:
+        order.append(name)
+        release.wait()
+
+    greedy = [await _submitted(threads, "greedy", lambda n=n: work(f"greedy {n}")) for n in range(4)]
+    modest = [await _submitted(threads, "modest", lambda: order.append("modest")) for _ in range(2)]
+    await asyncio.gather(*modest)
+    assert order == ["greedy 0", "modest", "modest"]
+    release.set()
+    await asyncio.gather(*greedy)
+    assert order[3:] == ["greedy 1", "greedy 2", "greedy 3"]
+
+
+async def test_lines_are_served_in_turn_and_cancelled_work_is_left_out() -> None:
+    threads, release, order = UserThreads(1, of_user=1, name="test"), threading.Event(), list[str]()
+    began = threading.Event()
+    first = await _submitted(threads, "a", lambda: (began.set(), release.wait()))
+    await asyncio.to_thread(began.wait)
+    waiting = [await _submitted(threads, user, lambda n=user: order.append(n)) for user in "aaabbc"]
+    waiting[1].cancel()
+    await asyncio.sleep(0)
+    release.set()
+    await asyncio.gather(first, *waiting, return_exceptions=True)
+    assert order == ["a", "b", "c", "b", "a"]
+
+
+TEXT = "a\x00b é\n\nc::\n\n  d\n\n# e\n"
+PASSES: dict[str, Callable[[], object]] = {
+    "cleaning": lambda: cleaning.clean(TEXT),
+    "pages": lambda: pages.clean(TEXT, [0, 5]),
+    "reStructuredText": lambda: restructured.to_markdown(TEXT),
+    "structure": lambda: structure.blocks(TEXT),
+    "chunking": lambda: chunking.split(TEXT),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+async def test_every_pass_over_a_text_ends_when_its_caller_is_cancelled(name: str) -> None:
+    began, ended = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        try:
+            while True:
+                PASSES[name]()
+                began.set()
+        finally:
+            ended.set()
+
+    running = asyncio.create_task(cancellable.run(cancellable.LARGE, endless))
+    await asyncio.to_thread(began.wait)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert await asyncio.to_thread(ended.wait, 30)
+
+
+def test_a_process_ends_while_its_threads_work() -> None:
+    script = (
+        "import asyncio, threading\n"
+        "from app.pipelines.running import cancellable, offload\n"
+        "async def main():\n"
+        "    for run in (cancellable.run(cancellable.LARGE, threading.Event().wait),\n"
+        "                offload.run(offload.INLINE + 1, threading.Event().wait)):\n"
+        "        task = asyncio.create_task(run)\n"
+        "        await asyncio.sleep(0)\n"
+        "        task.cancel()\n"
+        "asyncio.run(main())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0
