@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app import errors
 from benchmarks import folders
-from benchmarks.attacks import database, load, network
+from benchmarks.attacks import database, load, network, texts
 from benchmarks.attacks.target import Target
 from benchmarks.service import ROOT
 
@@ -26,6 +26,9 @@ ATTACKS: dict[str, tuple[str, Attack]] = {
     "host": ("`Host: evil.example`, AUTH=none", network.foreign_host),
     "entities": ("8,000 lines of bulk entities, each naming the next", load.bulk_entities),
     "uploads": ("14 abandoned uploads of 9.6 MB", load.abandoned_uploads),
+    "texts": ("two dropped uploads of 6.3 MB of `.rst` with a code block of options alone", texts.dropped_conversions),
+    "books": ("a form of 100 EPUB files of 1 kB, each naming one chapter 3,000 times", texts.books),
+    "columns": ("two forms of 20 CSV files of 100,000 columns", texts.columns),
     "stop": ("SIGTERM during six uploads of 9.6 MB", load.stop_during_uploads),
     "headers": ("endless headers on one connection", network.endless_headers),
     "frozen": ("search while Postgres is frozen", database.frozen_postgres),

@@ -1,0 +1,109 @@
+"""Attacks with files that take long to read."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import signal
+import time
+import zipfile
+from collections.abc import Mapping
+
+import httpx
+import psutil
+
+from benchmarks.attacks.target import DOCUMENTS, Target, milliseconds, note, timed
+from benchmarks.service import Service
+
+WRITES = 12
+WRITE_LIMIT_S = 15.0
+ANSWER_LIMIT_S = 25.0
+OPTIONS = ".. code::\n" + "   :a:\n" * 900_000 + "   x\n"
+CHAPTERS = 3_000
+COLUMNS = 100_000
+
+
+async def dropped_conversions(target: Target) -> str:
+    """Sends two texts of options and leaves after three seconds; measures another user's writes, and the exit."""
+    async with target.serving() as service, target.client(service, "ben", WRITE_LIMIT_S) as other:
+        alone = await _writes(other, "alone")
+        async with target.client(service, "ana", 3.0) as client:
+            files = {"files": ("a.rst", OPTIONS.encode())}
+            sent = [asyncio.create_task(timed(client, "POST", DOCUMENTS, files=files)) for _ in range(2)]
+            await asyncio.sleep(1.0)
+            beside = await _writes(other, "beside")
+            await asyncio.gather(*sent)
+        took = await service.stop(signal.SIGTERM, timeout_s=30.0)
+    return f"other writes {beside} ({alone} alone), ended in {f'{took:.1f} s' if took < 30 else 'more than 30 s'}"
+
+
+async def books(target: Target) -> str:
+    """Sends a form of small books; measures the CPU time and the answer."""
+    return await _form(target, {f"{number}.epub": _book(number) for number in range(100)})
+
+
+async def columns(target: Target) -> str:
+    """Sends forms of wide tables; measures the CPU time, the answer and another user's writes."""
+    header = ",".join(f"c{number}" for number in range(COLUMNS))
+    return await _form(target, {f"{number}.csv": f"{header}\n{number}\n".encode() for number in range(20)}, forms=2)
+
+
+async def _form(target: Target, files: Mapping[str, bytes], *, forms: int = 1) -> str:
+    async with (
+        target.serving() as service,
+        target.client(service, "ana", ANSWER_LIMIT_S) as client,
+        target.client(service, "ben", WRITE_LIMIT_S) as other,
+    ):
+        parts = [("files", (name, raw)) for name, raw in files.items()]
+        alone, before = await _writes(other, "alone"), _cpu_s(service)
+        began = time.monotonic()
+        sent = [asyncio.create_task(timed(client, "POST", DOCUMENTS, files=parts)) for _ in range(forms)]
+        await asyncio.sleep(1.0)
+        beside = await _writes(other, "beside")
+        answers = {(await one).outcome for one in sent}
+        used = _cpu_s(service) - before
+    took = time.monotonic() - began
+    return f"{', '.join(sorted(answers))} in {took:.1f} s, {used:.1f} s of CPU, other writes {beside} ({alone} alone)"
+
+
+async def _writes(client: httpx.AsyncClient, name: str) -> str:
+    """Stores documents of 32 kB one after the other; returns the second longest time, about the 95th percentile."""
+    seconds: list[float] = []
+    deadline = time.monotonic() + ANSWER_LIMIT_S
+    while len(seconds) < WRITES and time.monotonic() < deadline:
+        content = f"{name} {len(seconds)}. {note(len(seconds))}" * 160
+        response = await timed(client, "POST", DOCUMENTS, json={"content": content, "uri": f"{name}{len(seconds)}"})
+        if not response.ok:
+            return response.outcome
+        seconds.append(response.seconds)
+    return milliseconds(sorted(seconds)[-2:][0])
+
+
+def _cpu_s(service: Service) -> float:
+    """The CPU time of the service and of the processes that it has started, those that have ended included."""
+    found = [psutil.Process(service.process.pid), *psutil.Process(service.process.pid).children(recursive=True)]
+    return sum(sum(one.cpu_times()[:4]) for one in found if "postgres" not in one.name())
+
+
+def _book(number: int) -> bytes:
+    """An EPUB whose spine names its only chapter again and again."""
+    spine = '<itemref idref="c"/>' * CHAPTERS
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf" version="3.0"><manifest><item id="c" href="c.xhtml"/></manifest>'
+        f"<spine>{spine}</spine></package>"
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>'
+        '<rootfile full-path="content.opf"/></rootfiles></container>'
+    )
+    chapter = f"<html><body><p>Chapter {number} on lime. {'<b>a</b>' * 500}</p></body></html>"
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as made:
+        for name, content in (
+            ("mimetype", "application/epub+zip"),
+            ("META-INF/container.xml", container),
+            ("content.opf", package),
+            ("c.xhtml", chapter),
+        ):
+            made.writestr(name, content)
+    return target.getvalue()
