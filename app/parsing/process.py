@@ -10,9 +10,9 @@ import asyncio
 import math
 import os
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -57,12 +57,13 @@ class ParseLimits:
 
 @dataclass(slots=True)
 class ParseShare:
-    """What the files of one request may use together: seconds of waiting for the process, and how many files are parsed
-    at once by all requests that share `places`.
+    """What the files of one request may use together: seconds of waiting for the process.
+
+    `place` is entered while a file is parsed, for a limit on the files that are parsed at once.
     """
 
     seconds: float = math.inf
-    places: AbstractAsyncContextManager[None] = field(default_factory=nullcontext)
+    place: Callable[[], AbstractAsyncContextManager[object]] = nullcontext
     used_s: float = 0.0
 
     @property
@@ -101,7 +102,7 @@ class Parser:
     ) -> AsyncGenerator[ExtractedDocument, None]:
         """The documents of a file. Raises UnreadableFile; documents that were yielded before are complete."""
         parsed = self._documents(raw, format, name=name, text_field=text_field)
-        async with self._share.places, aclosing(parsed) as documents:
+        async with self._share.place(), aclosing(parsed) as documents:
             async for document in documents:
                 yield document
 

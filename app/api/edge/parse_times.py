@@ -5,20 +5,23 @@ A user's time is a token bucket that fills up by a second each second. The count
 
 from __future__ import annotations
 
-import asyncio
 import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from cachetools import TTLCache
 from fastapi import FastAPI
 
 from app import errors
+from app.api.edge.fair_queue import FairQueue
 from app.pipelines.documents.file_reading import ParseLimits, ParseShare
 
-PARSED_AT_ONCE = 4
+PARSED_AT_ONCE, PARSED_OF_USER = 4, 2
 """Files that are parsed at once, each in a process of its own."""
+WAITING, WAIT_S = 256, 300.0
+"""Files that wait for that, each of them so many seconds at most."""
 USER_S = 600.0
 """Seconds for which files of a user are parsed at once; as many are available again after that time."""
 MAX_USERS = 100_000
@@ -36,7 +39,7 @@ class ParseTimes:
         self._user_s = user_s
         self._clock = clock
         self._full_at: TTLCache[str, float] = TTLCache(MAX_USERS, ttl=2 * user_s, timer=clock)
-        self._places = asyncio.Semaphore(PARSED_AT_ONCE)
+        self._places = FairQueue(PARSED_AT_ONCE, of_user=PARSED_OF_USER, max_waiting=WAITING, timeout_s=WAIT_S)
 
     @contextmanager
     def share(self, user_id: str, limits: ParseLimits) -> Iterator[ParseShare]:
@@ -47,7 +50,7 @@ class ParseTimes:
                 f"Parsing files of this user took {self._user_s:.0f} seconds: more are available as time passes.",
                 retry_after_s=max(1, math.ceil(1 - left_s)),
             )
-        share = ParseShare(min(limits.request_s, left_s), self._places)
+        share = ParseShare(min(limits.request_s, left_s), partial(self._places.turn, user_id))
         try:
             yield share
         finally:
