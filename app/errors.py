@@ -87,6 +87,15 @@ class BlankQuery(BadRequest):
         super().__init__("The query is blank: send at least one visible character.", field="query")
 
 
+class BlankContent(BadRequest):
+    """A document has neither visible text nor a title."""
+
+    code = "blank_content"
+
+    def __init__(self) -> None:
+        super().__init__("Must contain visible text, unless the document has a title.", field="content")
+
+
 class InvalidVector(BadRequest):
     """A vector has the wrong dimension, is not finite, or is all zeros."""
 

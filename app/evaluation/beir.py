@@ -35,7 +35,7 @@ class JudgedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSet:
-    """Documents (`uri` = `_id`), judged queries, the number of empty documents skipped, and entities."""
+    """Documents (`uri` = `_id`), judged queries, the number of those without text and title, and entities."""
 
     documents: tuple[Upload, ...]
     questions: tuple[JudgedQuestion, ...]
@@ -73,14 +73,18 @@ def save(evaluation_set: EvaluationSet, folder: Path) -> None:
 
 
 def _upload(row: dict[str, Any]) -> Upload | None:
-    """Returns the row's document, or None if it has no text."""
-    text = str(row.get("text") or "")
-    if not text.strip():
+    """Returns the row's document, or None if it has neither text nor a title."""
+    text, title = str(row.get("text") or ""), str(row.get("title") or "")
+    if not (text.strip() or title.strip()):
         return None
     metadata = {name: value for name, value in row.items() if name not in _OWN_FIELDS and value is not None}
-    title = str(row.get("title") or "") or None
     return Upload(
-        text, title, str(row["_id"]), metadata, created_at=_instant(row.get("created_at"), CORPUS), markdown=False
+        text,
+        title or None,
+        str(row["_id"]),
+        metadata,
+        created_at=_instant(row.get("created_at"), CORPUS),
+        markdown=False,
     )
 
 

@@ -32,8 +32,8 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     language = root.get("lang") if root is not None else None
     author, date = (_declared(soup, names) for names in (_AUTHOR, _DATE))
     text = _main_text(soup, html)
-    if not text.strip():
-        raise UnreadableFile("no_text", "The page contains no text.")
+    if not (text.strip() or title):
+        raise UnreadableFile("no_text", "The page contains no text and has no title.")
     yield ExtractedDocument(
         text,
         title=title,

@@ -19,7 +19,7 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
         found = True
         yield document
     if not found:
-        raise UnreadableFile("no_text", "No line of the file contains text.")
+        raise UnreadableFile("no_text", "No line of the file contains text or a title.")
 
 
 def _records(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -22,13 +22,13 @@ def read(file: InputFile) -> Iterator[ExtractedDocument]:
     """The message: its plain text if it has one, else its HTML; attachments are named in the metadata."""
     message = email.message_from_bytes(file.raw, policy=policy.default)
     assert isinstance(message, EmailMessage)
-    text = _body(message)
-    if not text.strip():
-        raise UnreadableFile("no_text", "The message contains no text.")
+    text, title = _body(message), _header(message, "subject")
+    if not (text.strip() or title):
+        raise UnreadableFile("no_text", "The message contains no text and has no subject.")
     html = message.get_body(("plain", "html"))
     yield ExtractedDocument(
         text,
-        title=_header(message, "subject"),
+        title=title,
         metadata=_metadata(message),
         created_at=_sent(message),
         markdown=html is not None and html.get_content_type() == "text/html",

@@ -35,13 +35,13 @@ class RecordReader:
     def documents(
         self, records: Iterable[tuple[str, Mapping[str, Any]]], *, shared: Mapping[str, Any]
     ) -> Iterator[ExtractedDocument]:
-        """The documents of records, each with its place in the file; blank ones are left out.
+        """The documents of records, each with its place in the file; those without text and title are left out.
 
         `shared` is metadata of all. Raises UnreadableFile if a record does not have the requested field.
         """
         for place, record in records:
             document = self._document(place, record, shared)
-            if document.text.strip():
+            if document.text.strip() or document.title:
                 yield document
 
     def _document(self, place: str, record: Mapping[str, Any], shared: Mapping[str, Any]) -> ExtractedDocument:

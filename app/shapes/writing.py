@@ -16,7 +16,8 @@ from app.shapes.sources import SourcePath
 class Passage:
     """A slice of a cleaned text: `content == text[start:end]`, in code points.
 
-    If it begins inside a table, `content` has the table's header rows before the slice.
+    If it begins inside a table, `content` has the table's header rows before the slice. The passage of a document
+    without text is its title, with the offsets 0 and 0.
     """
 
     content: str

@@ -59,8 +59,8 @@ class GetDocumentArguments(ToolArguments):
 class AddDocumentArguments(ToolArguments):
     """Arguments for storing a document."""
 
-    content: Annotated[str, Field(min_length=1, max_length=MAX_CONTENT)] = Field(
-        description="Text of the document, plain or Markdown."
+    content: Annotated[str, Field(max_length=MAX_CONTENT)] = Field(
+        description="Text of the document, plain or Markdown; empty if it is a title alone."
     )
     title: Annotated[str, Field(max_length=limits.MAX_TITLE)] | None = Field(
         None, description="Title; by default the first heading of the text."

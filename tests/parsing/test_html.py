@@ -57,7 +57,9 @@ def test_a_declared_encoding_is_used(read: Read, encoding: str) -> None:
     assert document.text.strip() == words
 
 
-def test_a_page_without_text_is_refused(read: Read) -> None:
+def test_a_page_without_text_has_its_title_and_is_refused_without_one(read: Read) -> None:
+    (document,) = read(b"<html><head><title>Lime</title></head><body><img src=a.png></body></html>", "a.html")
+    assert (document.title, document.text.strip()) == ("Lime", "")
     with pytest.raises(UnreadableFile) as refused:
         read(b"<html><body><img src=a.png><script>x()</script></body></html>", "a.html")
     assert refused.value.code == "no_text"

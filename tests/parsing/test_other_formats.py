@@ -92,8 +92,14 @@ def test_a_message_has_its_subject_people_and_date(read: Read, kind: str, body: 
     assert document.created_at == datetime(2024, 3, 1, 9, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("raw", [b"Subject: a\n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
-def test_a_message_without_text_is_refused(read: Read, raw: bytes) -> None:
+def test_a_message_without_text_has_its_subject(read: Read) -> None:
+    assert [(one.title, one.text.strip()) for one in read(b"Subject: Lime is late\n\n", "a.eml")] == [
+        ("Lime is late", "")
+    ]
+
+
+@pytest.mark.parametrize("raw", [b"Subject: \n\n", b"From: a\nContent-Type: multipart/mixed; boundary=b\n\n--b--"])
+def test_a_message_without_text_and_subject_is_refused(read: Read, raw: bytes) -> None:
     with pytest.raises(UnreadableFile) as refused:
         read(raw, "a.eml")
     assert refused.value.code == "no_text"

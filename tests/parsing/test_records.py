@@ -69,6 +69,13 @@ def test_each_line_of_json_is_a_document_with_its_values_as_metadata(read: Read)
     assert (second.text, second.fragment) == ("Clay.", "line=3")
 
 
+@pytest.mark.parametrize(
+    ("raw", "name"), [(b"title,text\nLime,\n,\n", "a.csv"), (b'{"title":"Lime","text":" "}', "a.jsonl")]
+)
+def test_a_record_without_text_has_its_title(read: Read, raw: bytes, name: str) -> None:
+    assert [(one.title, one.text) for one in read(raw, name)] == [("Lime", "")]
+
+
 @pytest.mark.parametrize("line", ["{", "[1]", '"text"', "[" * 100_000])
 def test_a_line_that_is_no_object_is_refused_by_its_number(read: Read, line: str) -> None:
     with pytest.raises(UnreadableFile, match="Line 2 ") as refused:

@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field
 
 from app import errors
 from app.api.contract import wire
@@ -16,15 +15,8 @@ from app.api.contract.enums import StoreStatus
 from app.api.contract.responses import Response
 from app.shapes import Upload, limits
 from app.text.structure import plain_json
-from app.text.words import cleaning
 
 MAX_DOCUMENTS = 500
-
-
-def _not_blank(content: str) -> str:
-    if cleaning.is_blank(content):
-        raise PydanticCustomError("blank_content", "Must contain visible text.")
-    return content
 
 
 Title = Annotated[str, Field(max_length=limits.MAX_TITLE)]
@@ -36,8 +28,8 @@ Language = Annotated[str, Field(max_length=40)]
 class DocumentInput(wire.WireModel):
     """A document to store: plain text or Markdown, optionally with YAML frontmatter."""
 
-    content: Annotated[str, AfterValidator(_not_blank)] = Field(
-        description="Text of the document.",
+    content: str = Field(
+        description="Text of the document; blank if it is a title alone.",
         examples=["# Lime mortar\n\nBelow the third landing we use lime, never cement."],
     )
     title: Title | None = Field(None, description="Title; by default that of the frontmatter, else the first heading.")
@@ -70,8 +62,8 @@ class DocumentChange(wire.WireModel):
 
     null_is_default = False
 
-    content: Annotated[Annotated[str, AfterValidator(_not_blank)] | None, BeforeValidator(wire.not_null)] = Field(
-        None, description="New text; values of its frontmatter are added to the metadata."
+    content: Annotated[str | None, BeforeValidator(wire.not_null)] = Field(
+        None, description="New text; values of its frontmatter are added to the metadata. Blank: the title alone."
     )
     title: Title | None = Field(None, description="New title; null: the first heading, else the file's name.")
     uri: Uri | None = Field(None, description="New URI; null: the text identifies the document.")

@@ -27,6 +27,7 @@ from app.api.edge.fair_queue import Turn
 from app.pipelines.documents import file_reading
 from app.pipelines.documents.file_reading import FileReader, NamedFile, ParseLimits
 from app.shapes import Upload
+from app.text.words import cleaning
 
 MAX_FILES = 100
 MAX_FIELDS = 16
@@ -178,7 +179,10 @@ async def _items(file: UploadFile, form: _Form) -> list[Upload | RefusedItem]:
 async def _uploads(file: UploadFile, path: str, uri: str | None, form: _Form) -> list[Upload]:
     """The documents of a file. Raises BadRequest."""
     name = path.rpartition("/")[2][-200:]
-    named = NamedFile(await file.read(), name, uri=uri, text_field=form.fields.text_field)
+    fields = form.fields
+    named = NamedFile(
+        await file.read(), name, uri=uri, text_field=fields.text_field, titled=not cleaning.is_blank(fields.title or "")
+    )
     found: list[Upload] = []
     async with form.turn.released(), aclosing(form.reader.uploads(named)) as uploads:
         async for upload in uploads:

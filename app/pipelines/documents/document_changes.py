@@ -22,6 +22,7 @@ from app.shapes import Document, DocumentDraft, IngestResult, IngestStatus, Json
 from app.store.documents import documents
 from app.store.documents.documents import DocumentSource
 from app.text.structure import structure
+from app.text.words import cleaning
 
 ATTEMPTS = 5
 """How often a change is applied again because another one was stored meanwhile."""
@@ -107,7 +108,7 @@ def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
     """The document after the patch. Raises BadRequest naming the field."""
     document = clean_document(source)
     if "content" in patch:
-        sent = document_drafts.clean(Upload(str(patch["content"]), markdown=document.markdown))
+        sent = document_drafts.resolved(Upload(str(patch["content"]), markdown=document.markdown))
         metadata = {**document.metadata, **sent.metadata}
         document = dataclasses.replace(
             document, content=sent.content, metadata=metadata, page_starts=(), warnings=sent.warnings
@@ -118,11 +119,22 @@ def _patched(source: DocumentSource, patch: Json) -> CleanDocument:
     if "title" in patch:
         title = patch["title"] or _default_title(document)
         document = dataclasses.replace(document, title=document_drafts.clean_title(title))
+    if not document.content:
+        _check_title(document, patch)
     if "language" in patch:
         language = patch["language"]
         config = document_drafts.DEFAULT_CONFIG if language is None else document_drafts.config_for(language)
         document = dataclasses.replace(document, config=config)
     return dataclasses.replace(document, **{name: patch[name] for name in ("uri", "created_at") if name in patch})
+
+
+def _check_title(document: CleanDocument, patch: Json) -> None:
+    """Raises BadRequest if a patch leaves a document neither text nor a title; the name of its file is none."""
+    if "title" in patch and cleaning.is_blank(patch["title"] or ""):
+        raise errors.BadRequest("A document without text needs a title.", field="title")
+    own = patch.get("title") or document_drafts.embedded_title(document.title, document.metadata.get("filename"))
+    if "content" in patch and cleaning.is_blank(own):
+        raise errors.BlankContent
 
 
 def _default_title(document: CleanDocument) -> str:

@@ -30,7 +30,8 @@ RESERVED_TOKENS = 21
 class CleanDocument:
     """A document with cleaned text and resolved attributes that is not cut yet.
 
-    `config` is its text-search configuration; `created_at` is None unless it was given with the document.
+    `content` is empty if the document is a title alone. `config` is its text-search configuration; `created_at` is None
+    unless it was given with the document.
     """
 
     content: str
@@ -46,17 +47,27 @@ class CleanDocument:
 
 
 def clean(upload: Upload) -> CleanDocument:
-    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it."""
+    """Clean the text of an upload and resolve its attributes. Raises BadRequest, and what interrupts it.
+
+    A text that is blank needs a title; the name of a file is none.
+    """
+    document = resolved(upload)
+    title = upload.title or embedded_title(document.title, document.metadata.get("filename"))
+    if not document.content and cleaning.is_blank(title):
+        raise errors.BlankContent
+    return document
+
+
+def resolved(upload: Upload) -> CleanDocument:
+    """What `clean` returns, also of an upload that has neither text nor a title."""
     interruption.point()
     cleaned = _cleaned(upload.content, upload.page_starts)
     interruption.point()
     parsed = _parsed(upload, cleaned.text)
-    if cleaning.is_blank(parsed.body):
-        raise errors.BadRequest("The document contains no text.", field="content")
     metadata, problems = plain_json.joined(parsed.metadata, upload.metadata)
     config, notes = _config(upload, parsed)
     return CleanDocument(
-        content=parsed.body,
+        content="" if cleaning.is_blank(parsed.body) else parsed.body,
         title=clean_title(upload.title or parsed.title or upload.default_title),
         uri=_uri(upload.uri),
         metadata=metadata,
@@ -79,6 +90,7 @@ def cleaned_again(document: CleanDocument) -> CleanDocument:
 def hashed(document: CleanDocument) -> DocumentDraft:
     """A document with its identity and hashes, without chunks."""
     content_hash = hashlib.sha256(document.content.encode()).digest()
+    own = _digest("hash", content_hash.hex()) if document.content else _digest("title", document.title)
     return DocumentDraft(
         uri=document.uri,
         title=document.title,
@@ -86,7 +98,7 @@ def hashed(document: CleanDocument) -> DocumentDraft:
         metadata=document.metadata,
         config=document.config,
         created_at=document.created_at,
-        identity=uri_identity(document.uri) if document.uri else _digest("hash", content_hash.hex()),
+        identity=uri_identity(document.uri) if document.uri else own,
         content_hash=content_hash,
         attributes_hash=attributes_hash(document),
         markdown=document.markdown,
@@ -112,7 +124,9 @@ def cut(
 
 
 def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOptions) -> list[Passage]:
-    """The passages into which a document is cut."""
+    """The passages into which a document is cut; one of no length with the title if it is a title alone."""
+    if not draft.content:
+        return [Passage(draft.title, 0, 0)]
     return chunking.split(
         draft.content,
         markdown=draft.markdown,
@@ -126,8 +140,9 @@ def passages(draft: DocumentDraft, *, model: EmbeddingModel, options: ChunkingOp
 def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> ChunkDraft:
     """The draft of a chunk. The key of its vector is a hash of the model's name and the embedded text."""
     title = embedded_title(draft.title, draft.metadata.get("filename"))
-    text = text_below(title, passage.heading_path, passage.content)
-    whole = text if title == draft.title else text_below(draft.title, passage.heading_path, passage.content)
+    content = passage.content if passage.end else ""
+    text = text_below(title, passage.heading_path, content) or draft.title
+    whole = text if title == draft.title else text_below(draft.title, passage.heading_path, content)
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
     return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(whole, draft.config), embedding_key=key)
 
@@ -175,8 +190,16 @@ def embedded_title(title: str, filename: object) -> str:
     return "" if isinstance(filename, str) and title == clean_title(filename) else title
 
 
+def embedded_text(title: str, filename: object, heading_path: Sequence[str], content: str) -> str:
+    """The text of a chunk as it is embedded. `content` is empty if the chunk is the title."""
+    return text_below(embedded_title(title, filename), heading_path, content) or title
+
+
 def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk below the document's title and the heading path, as it is indexed, or embedded."""
+    """The text of a chunk below the document's title and the heading path, as it is indexed.
+
+    `content` is empty if the chunk is the title.
+    """
     headings = [heading for heading in heading_path if heading != title]
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
 

@@ -38,13 +38,14 @@ class NamedFile:
     """A file to read: its content, its name, and the uri of its document.
 
     The name is the title of a document without one. `text_field` is the field of a record that holds its text (None:
-    chosen by name).
+    chosen by name). `titled`: the caller gives the document a title, so that a file of text may be blank.
     """
 
     raw: bytes
     name: str
     uri: str | None = None
     text_field: str | None = None
+    titled: bool = False
 
 
 @asynccontextmanager
@@ -86,7 +87,7 @@ async def _decoded(file: NamedFile) -> Decoded:
         decoded = await _run(size, partial(cleaning.decode, file.raw))
     except errors.BadRequest as error:
         raise formats.unsupported() from error
-    if await _run(size, partial(cleaning.is_blank, decoded.text)):
+    if not file.titled and await _run(size, partial(cleaning.is_blank, decoded.text)):
         raise UnreadableFile("no_text", "The file contains no text.")
     return decoded
 

@@ -226,16 +226,14 @@ async def _embed(storing: _Storing) -> None:
         if not texts:
             return
         draft = storing.staged.draft
-        title = document_drafts.embedded_title(draft.title, draft.metadata.get("filename"))
-        wanted = {
-            text.embedding_key: document_drafts.text_below(title, text.heading_path, text.content) for text in texts
-        }
+        embedded = partial(document_drafts.embedded_text, draft.title, draft.metadata.get("filename"))
+        wanted = {text.embedding_key: embedded(text.heading_path, text.content) for text in texts}
         found = await chunk_vectors.find(wanted, user_id, services)
-        embedded = storing.progress.get("embedded", 0) + len(found.computed)
+        computed = storing.progress.get("embedded", 0) + len(found.computed)
         some = Slice(texts[0].chunk_index, texts[-1].chunk_index)
         async with services.db.writing(user_id) as writing:
             await staging.stage_vectors(writing, job_id, some, by_key=found.by_key)
-            await storing.advance(writing, step="embed", done=some.last + 1, embedded=embedded)
+            await storing.advance(writing, step="embed", done=some.last + 1, embedded=computed)
         first = some.last + 1
 
 

@@ -234,8 +234,7 @@ async def _fill_chunks(filling: _Filling) -> int:
 
 
 def _embedded_text(one: ChunkToEmbed) -> str:
-    title = document_drafts.embedded_title(one.title, one.filename)
-    return document_drafts.text_below(title, one.heading_path, one.content)
+    return document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content)
 
 
 async def _fill_entities(filling: _Filling) -> None:

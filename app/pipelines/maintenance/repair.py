@@ -229,11 +229,7 @@ async def _vectors(user_id: str, *, db: Database, embedder: Embedder | None) -> 
 async def _embedded(texts: Sequence[Text], embedder: Embedder) -> dict[int, str]:
     if not texts:
         return {}
-    titles = [document_drafts.embedded_title(text.title, text.filename) for text in texts]
-    whole = [
-        document_drafts.text_below(title, text.heading_path, text.content)
-        for title, text in zip(titles, texts, strict=True)
-    ]
+    whole = [document_drafts.embedded_text(one.title, one.filename, one.heading_path, one.content) for one in texts]
     computed = await embedder.embed_documents(whole)
     usable = base.unit_vectors(computed, count=len(texts), dimension=embedder.model.dimension)
     # Rounded to 32 bits first, as at ingest.

@@ -124,7 +124,8 @@ def is_wanted(query: Query) -> bool:
 
 def text_of(candidate: Candidate) -> str:
     """A chunk as it is embedded and indexed: its document's title, its heading path and its content."""
-    return document_drafts.text_below(candidate.title, candidate.heading_path, candidate.content)
+    content = candidate.content if candidate.end_offset else ""
+    return document_drafts.text_below(candidate.title, candidate.heading_path, content)
 
 
 async def _near(passages: Sequence[RerankPassage], request: RerankOptions, *, db: Database) -> Mapping[UUID, Near]:

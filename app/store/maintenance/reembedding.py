@@ -46,7 +46,10 @@ class StoredModel:
 
 @dataclass(frozen=True, slots=True)
 class ChunkToEmbed:
-    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata."""
+    """A chunk without a vector of the other model, and what its text is made of; `filename` is in the metadata.
+
+    `content` is empty if the chunk is the document's title.
+    """
 
     chunk_no: int
     title: str

@@ -30,7 +30,10 @@ _t = tables.tenants.c
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A stored chunk with the input of its derived rows; `filename` is in the document's metadata."""
+    """A stored chunk with the input of its derived rows; `filename` is in the document's metadata.
+
+    `content` is empty if the chunk is the document's title.
+    """
 
     chunk_no: int
     embedding_key: UUID
@@ -235,7 +238,8 @@ async def sample_lexemes(db: Reading, chunk_nos: Sequence[int], *, most: int, li
 def _texts(user_id: str) -> sa.Select[Any]:
     document = sa.and_(_d.user_id == user_id, _d.document_id == _c.document_id)
     filename = _d.metadata["filename"].as_string().label("filename")
-    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, filename, _c.heading_path, _c.content)
+    content = sa.case((_c.end_offset == 0, ""), else_=_c.content).label("content")
+    columns = (_c.chunk_no, _c.embedding_key, _c.config, _d.title, filename, _c.heading_path, content)
     return sa.select(*columns).join_from(tables.chunks, tables.documents, document).where(_c.user_id == user_id)
 
 

@@ -125,7 +125,7 @@ async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> Non
         ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),
         ("list_documents", {"cursor": "x"}, 422, "cursor"),
         ("list_entities", {"query": "Ana", "cursor": "x"}, 422, "cursor"),
-        ("add_document", {"content": " "}, 422, "contains no text"),
+        ("add_document", {"content": " "}, 422, "Must contain visible text"),
         ("search_document", {"query": "lime"}, 404, "Did you mean search_documents?"),
         ("rm -rf", {}, 404, "The tools are"),
     ],

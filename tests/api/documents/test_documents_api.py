@@ -42,8 +42,27 @@ async def test_a_list_is_stored_one_by_one_and_counted(caller: Caller) -> None:
     assert (await caller.client.post(DOCUMENTS, json=documents[:1])).status_code == 200
 
 
+async def test_a_title_alone_is_stored_read_found_and_sent_back(caller: Caller) -> None:
+    body = {"content": "", "title": "Lime mortar", "uri": "lime"}
+    stored = (await caller.client.post(DOCUMENTS, json=[body])).json()["documents"][0]
+    path = f"{DOCUMENTS}/{stored['document_id']}"
+    read = (await caller.client.get(path)).json()
+    assert (read["title"], read["content"], stored["chunk_count"]) == ("Lime mortar", "", 1)
+    sent = {name: read[name] for name in ("content", "title", "uri", "metadata")}
+    assert (await caller.client.put(path, json=sent)).json()["status"] == "unchanged"
+    for change in (sent | {"title": "Clay pipe"}, sent | {"title": "Lime mortar"}):
+        assert (await caller.client.put(path, json=change)).json()["status"] == "replaced"
+    (hit,) = (await caller.search("mortar", snippets=True))["results"]
+    assert (hit["content"], hit["start_offset"], hit["end_offset"]) == ("Lime mortar", 0, 0)
+    assert hit["snippet"]["matches"] == [{"start": 5, "end": 11, "kind": "term"}]
+    assert_problem(await caller.client.put(path, json=sent | {"title": None}), 422, "blank_content", "content")
+    assert_problem(await caller.client.patch(path, json={"title": None}), 422, "invalid_request", "title")
+    why = {"query": "clay", "uri": "lime", "mode": "lexical"}
+    assert (await caller.client.post("/api/rag/search/why", json=why)).json()["verdict"] == "not_a_candidate"
+
+
 async def test_a_document_of_a_list_that_cannot_be_stored_is_named_and_the_others_are_stored(caller: Caller) -> None:
-    hidden = "---\ntitle: only a head\n---\n"
+    hidden = "---\nteam: only a head\n---\n"
     response = await caller.client.post(DOCUMENTS, json=[{"content": "One."}, {"content": hidden, "uri": "empty"}])
     assert response.status_code == 201
     answer = response.json()

@@ -140,21 +140,35 @@ async def test_each_file_of_a_form_is_stored_or_refused_on_its_own(caller: Calle
         ("a.pdf", b"%PDF-1.7"),
         ("a.md", b"# Lime"),
         ("b.txt", b""),
-        ("c.md", b"---\ntitle: c\n---\n"),
+        ("c.md", b"---\nteam: c\n---\n"),
         ("d.txt", b"Clay."),
     )
     response = await _upload(caller, *files)
     assert response.status_code == 201, response.text
     answer = response.json()
     assert [one["index"] for one in answer["failed"]] == [0, 2, 3]
-    assert [one["code"] for one in answer["failed"]] == ["damaged", "no_text", "invalid_request"]
+    assert [one["code"] for one in answer["failed"]] == ["damaged", "no_text", "blank_content"]
     assert (answer["added"], [one["title"] for one in answer["documents"]]) == (2, ["Lime", "d.txt"])
     assert (await _upload(caller, *files)).status_code == 200
 
 
+async def test_files_without_text_are_stored_by_their_titles(caller: Caller) -> None:
+    files = (
+        ("a.md", b"---\ntitle: Lime\n---\n"),
+        ("b.html", b"<html><head><title>Clay</title></head><body></body></html>"),
+        ("c.csv", b"id,title,text\n7,Sand,\n"),
+    )
+    stored = await _stored(caller, await _upload(caller, *files))
+    stored += await _stored(caller, await _upload(caller, ("d.txt", b" \n"), data={"title": "Slate"}))
+    stored += await _stored(caller, await _upload(caller, ("e.txt", b""), data={"title": "Flint"}))
+    found = [(one["uri"], one["title"], one["content"], one["chunk_count"]) for one in stored]
+    titles = {"a.md": "Lime", "b.html": "Clay", "c.csv#id=7": "Sand", "d.txt": "Slate", "e.txt": "Flint"}
+    assert found == [(uri, title, "", 1) for uri, title in titles.items()]
+
+
 async def test_several_of_which_none_can_be_stored_are_refused_by_the_first(caller: Caller) -> None:
     form = await _upload(caller, ("a.pdf", b"%PDF-1.7"), ("b.txt", b""))
-    listed = await caller.client.post(DOCUMENTS, json=[{"content": "---\ntitle: Only this\n---\n"}])
+    listed = await caller.client.post(DOCUMENTS, json=[{"content": "---\nteam: Only this\n---\n"}])
     assert (form.status_code, listed.status_code) == (422, 422)
     assert [one.json()["errors"][0]["field"] for one in (form, listed)] == ["files[0]", "[0].content"]
 

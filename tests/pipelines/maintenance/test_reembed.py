@@ -104,6 +104,7 @@ async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_thei
     await entities.add(drafts, tenant.user_id, db=database, embedder=tenant.embedder)
     other = await _tenant(database)
     await other.add("Slate roofs the well.")
+    await other.add("", title="Clay pipes")
     before = await tenant.ask("stone 7 lies in lime", mode="semantic")
     picture = await migration.picture(database)
     names = await _tables(owner)
@@ -117,6 +118,7 @@ async def test_documents_and_entities_get_vectors_of_the_new_model_and_keep_thei
     stats = await documents.stats(tenant.user_id, db=database)
     assert (stats.embedding_model, stats.embedding_dimension, stats.vectors) == (*NEXT, 40)
     assert (await other.ask("slate roofs")).hits
+    assert "Clay pipes" in tenant.next.documents + other.next.documents, "a title alone is embedded once, as at first"
     assert await _tables(owner) == names
     assert (await migration.picture(database)).replace("halfvec(96)", "halfvec(384)") == picture
     await migration.check(database, model=NEXT[0], dimension=NEXT[1])

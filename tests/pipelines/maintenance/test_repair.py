@@ -60,6 +60,7 @@ async def repaired(new_database, template):
     tenant = harness.Tenant(service)
     for file in sorted(NOTES.rglob("*.md"))[:12]:
         await tenant.add(file.read_text(encoding="utf-8"), file.name, markdown=True)
+    await tenant.add("", "title", title="Lime for the Halyard rota")
     draft = EntityDraft(type="material", name="Lime", aliases=("lime mortar",))
     await entities.add([draft], tenant.user_id, db=service, embedder=tenant.embedder)
     repaired = Repaired(tenant, owner, connection)
