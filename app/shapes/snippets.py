@@ -9,7 +9,7 @@ from app.shapes.kinds import MatchKind
 
 @dataclass(frozen=True, slots=True)
 class MatchedSpan:
-    """What a query matches in a passage: `passage[start:end]`, in code points.
+    """What a query matches in a passage: `passage[start:end]`, shown as `snippet[text_start:text_end]`, in code points.
 
     `term`: a word of the query as written; `stem`: another form of it; `phrase`: a quoted phrase; `hop`: a word of the
     name by which a later hop reached the passage.
@@ -18,11 +18,16 @@ class MatchedSpan:
     start: int
     end: int
     kind: MatchKind
+    text_start: int
+    text_end: int
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """The best sentences of a passage: `text == passage[start:end]`, with the matches in it, without overlaps."""
+    """The best sentences of a passage, `passage[start:end]`, with the matches in them, without overlaps.
+
+    `text` is plain: it has no marks of Markdown.
+    """
 
     text: str
     start: int

@@ -68,7 +68,9 @@ class QueryArguments(FilterArguments, Question):
     """The arguments of every search by a query."""
 
     snippets: bool = Field(
-        False, description="Return only the one to three sentences of each passage that match the query best."
+        False,
+        description="Return only the one to three sentences of each passage that match the query best, as plain text; "
+        "a passage without a match is returned whole.",
     )
 
 

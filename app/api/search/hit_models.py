@@ -14,7 +14,7 @@ from app.shapes import Candidate
 
 PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for documents without pages."
 MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
-SNIPPET = "The sentences that match best, if `snippets` is set; absent otherwise."
+SNIPPET = "The sentences that match best, as plain text, if `snippets` is set; absent otherwise."
 RELEVANCE = (
     "Probability, 0 to 1, that the passage is relevant, comparable between queries and corpora; null if the embedding "
     "model is not calibrated."
@@ -26,6 +26,9 @@ RRF_SCORE = (
 CONVEX_SCORE = (
     "Score of the convex combination: the weighted mean of the legs' scaled scores, 0 to 1. Computed whichever fusion "
     "orders the results; null for a passage that only a later hop has found."
+)
+VECTOR_SCORE = (
+    "Cosine similarity to the query; null for a passage that only the text leg has found, and without a query vector."
 )
 
 
@@ -72,17 +75,19 @@ class SnippetMatch(Response):
 
     start: int = Field(description="Offset of the match's first code point in the passage's whole text.")
     end: int = Field(description="Offset of the code point after its last.")
+    text_start: int = Field(description="Offset of the match's first code point in the snippet's `text`.")
+    text_end: int = Field(description="Offset of the code point after its last there.")
     kind: MatchKind = Field(description="What of the query matches.")
 
 
 class HitSnippet(Response):
-    """The one to three sentences of a passage that match the query best; the first ones if none matches.
+    """The one to three sentences of a passage that match the query best; the whole passage if nothing matches.
 
-    Offsets count code points, as Python's strings do, in the passage's whole text, also if `detail` shortens it. In
-    `text` a match begins at its `start` minus that of the snippet.
+    Offsets count code points, as Python's strings do, in the passage's whole text, also if `detail` shortens it, and
+    for `text_start` and `text_end` in `text`.
     """
 
-    text: str = Field(description="The sentences as they are written, without marks.")
+    text: str = Field(description="The sentences as plain text, without the marks of Markdown.")
     start: int = Field(description="Offset of the snippet's first code point in the passage's whole text.")
     end: int = Field(description="Offset of the code point after its last.")
     matches: list[SnippetMatch] = Field(description="Matches in the snippet, in order and without overlaps.")
@@ -100,7 +105,10 @@ class HopLink(Response):
 
 
 class SearchHit(HitResponse):
-    """A passage. The score and the rank of a leg that did not find it are null."""
+    """A passage. The score and the rank of a leg that did not find it are null.
+
+    If neither leg has found it, but an entity or a later hop, only its cosine similarity is known.
+    """
 
     chunk_id: UUID = Field(description="Id of the chunk.")
     document_id: UUID = Field(description="Id of its document.")
@@ -117,7 +125,7 @@ class SearchHit(HitResponse):
     score: float = Field(description="Final score, 0 to 1; results are sorted by it unless `mmr` is set.")
     rrf_score: float | None = Field(None, description=RRF_SCORE)
     convex_score: float | None = Field(None, description=CONVEX_SCORE)
-    vector_score: float | None = Field(None, description="Cosine similarity to the query.")
+    vector_score: float | None = Field(None, description=VECTOR_SCORE)
     text_score: float | None = Field(None, description="BM25 score.")
     vector_rank: int | None = Field(None, description="Rank in the vector leg, from 1.")
     text_rank: int | None = Field(None, description="Rank in the text leg, from 1.")

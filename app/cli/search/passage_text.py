@@ -21,7 +21,7 @@ def _sentences(snippet: Snippet) -> Text:
     """Returns the snippet on one line."""
     text = Text(snippet.text.translate(_BLANKS), style="not bold")
     for match in snippet.matches:
-        text.stylize("bold yellow", match.start - snippet.start, match.end - snippet.start)
+        text.stylize("bold yellow", match.text_start, match.text_end)
     return text
 
 

@@ -97,7 +97,8 @@ def show(answer: Answer, query: str) -> None:
 def _scores(hit: Hit) -> Text:
     found = hit.candidate
     lines = [f"{found.score:.3f}", hit.confidence.replace("_", " ")]
-    lines += [f"vector {found.vector_score:.2f} (#{found.vector_rank})"] if found.vector_score is not None else []
+    vector_rank = "" if found.vector_rank is None else f" (#{found.vector_rank})"
+    lines += [f"vector {found.vector_score:.2f}{vector_rank}"] if found.vector_score is not None else []
     lines += [f"text {found.text_score:.1f} (#{found.text_rank})"] if found.text_score is not None else []
     lines += [f"entity {hit.guidance.score:.2f}"] if hit.guidance and hit.guidance.score else []
     lines += [f"boost ×{hit.boost.factor:.1f}"] if hit.boost else []

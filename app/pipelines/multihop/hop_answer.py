@@ -17,7 +17,7 @@ from app.pipelines.search import completion, ordering, pages, rerank, snippets, 
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
-from app.shapes import Answer, ChunkLink, Hit, Query, signals
+from app.shapes import Answer, Candidate, ChunkLink, Hit, Query, signals
 from app.store.documents import chunks
 from app.store.search import recall
 
@@ -109,7 +109,7 @@ class HopAnswer:
     def _hit(self, ranked: Hit, scored: Scored, largest: float) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""
         first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
-        candidate = replace(ranked.candidate, cosine=chunk.similarity)
+        candidate = _with_similarity(ranked.candidate, chunk.similarity)
         linked = first.guidance.hit_links.of(chunk.guided)
         hit = completion.hit_of(
             candidate, self.query, first.recalled, relaxed=bool(self.context.relaxed), linked=linked
@@ -144,6 +144,13 @@ class HopAnswer:
             hit if value is None else replace(hit, relevance=value, confidence=relevance.confidence(value))
             for hit, value in zip(hits, known, strict=True)
         ]
+
+
+def _with_similarity(candidate: Candidate, similarity: float | None) -> Candidate:
+    """The candidate with its similarity to the question, which is its vector score if no search has found it."""
+    is_found = candidate.vector_rank is not None or candidate.text_rank is not None
+    vector_score = candidate.vector_score if is_found else similarity
+    return replace(candidate, cosine=similarity, vector_score=vector_score)
 
 
 def _explained(chunk: HopChunk, via: ChunkLink | None, scored: Scored, largest: float) -> Mapping[str, Any]:

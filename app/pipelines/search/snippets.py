@@ -12,14 +12,15 @@ from app.pipelines.search.candidates import Recalled
 from app.shapes import Hit, ParsedQuery, Snippet
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
+from app.store.documents.chunks import TextKind
 from app.text.queries import snippets
 from app.text.queries.snippets import Lexemes
 from app.text.words import lexical, word_spans
 
 COST = 40
 """Cost of a code point of a passage in units of `offload.run`."""
-DEFAULT_CONFIG = "english"
-"""The configuration of a chunk that was replaced or deleted after it was read."""
+DEFAULT_KIND = TextKind("english", markdown=True)
+"""The kind of a chunk that was replaced or deleted after it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,14 @@ class HitText:
 
     text: str
     name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedText:
+    """The lexemes that a hit's text-search configuration makes of words, and whether its text is Markdown."""
+
+    lexemes: Lexemes
+    markdown: bool
 
 
 async def added(hits: Sequence[Hit], texts: Mapping[UUID, str], found: Recalled, context: SearchContext) -> list[Hit]:
@@ -56,8 +65,8 @@ async def _of_passages(
     words = await offload.run(size, _words, [passage.text for passage in passages.values()])
     sought = await offload.run(size, _words, _sought_texts(passages, found.parsed))
     terms = [term.lexeme for term in found.result.terms]
-    lexemes = await _analysed(list(passages), words, sought, terms, context)
-    return await offload.run(size, _chosen, passages, found, lexemes)
+    analysed = await _analysed(list(passages), words, sought, terms, context)
+    return await offload.run(size, _chosen, passages, found, analysed)
 
 
 def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
@@ -72,17 +81,18 @@ def _words(texts: Iterable[str]) -> list[str]:
 @retry_read
 async def _analysed(
     chunk_ids: Sequence[UUID], words: Sequence[str], sought: Sequence[str], terms: Sequence[str], context: SearchContext
-) -> dict[UUID, Lexemes]:
+) -> dict[UUID, AnalysedText]:
     """The lexemes of the words by chunk: those that its text-search configuration makes of them."""
     by_config: dict[str, Lexemes] = {}
     async with context.services.db.reading(context.user_id) as reading:
-        configs = await chunks.configs(reading, chunk_ids)
-        for config in {*configs.values(), DEFAULT_CONFIG}:
+        kinds = await chunks.kinds(reading, chunk_ids)
+        for config in {one.config for one in (*kinds.values(), DEFAULT_KIND)}:
             indexed = await offload.run(COST * len(words), _indexed, (*words, *sought), config)
             by_config[config] = await chunks.lexemes_of_words(
                 reading, config, indexed, sought=[indexed[word] for word in sought], lexemes=terms
             )
-    return {chunk_id: by_config[configs.get(chunk_id, DEFAULT_CONFIG)] for chunk_id in chunk_ids}
+    known = {chunk_id: kinds.get(chunk_id, DEFAULT_KIND) for chunk_id in chunk_ids}
+    return {chunk_id: AnalysedText(by_config[kind.config], kind.markdown) for chunk_id, kind in known.items()}
 
 
 def _indexed(words: Iterable[str], config: str) -> dict[str, str]:
@@ -95,11 +105,15 @@ def _is_plain(word: str) -> bool:
     return word.isascii() and word.isalpha() and (len(word) == 1 or word[1:].islower())
 
 
-def _chosen(passages: Mapping[UUID, HitText], found: Recalled, lexemes: Mapping[UUID, Lexemes]) -> dict[UUID, Snippet]:
-    return {
-        chunk_id: snippets.choose(passage.text, _sought(passage, found, lexemes[chunk_id]), lexemes[chunk_id])
-        for chunk_id, passage in passages.items()
-    }
+def _chosen(
+    passages: Mapping[UUID, HitText], found: Recalled, analysed: Mapping[UUID, AnalysedText]
+) -> dict[UUID, Snippet]:
+    chosen = {}
+    for chunk_id, passage in passages.items():
+        one = analysed[chunk_id]
+        sought = _sought(passage, found, one.lexemes)
+        chosen[chunk_id] = snippets.choose(passage.text, sought, one.lexemes, markdown=one.markdown)
+    return chosen
 
 
 def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sought:

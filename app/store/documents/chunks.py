@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +15,7 @@ from app.store.connection.transactions import Reading
 from app.store.documents import filters
 from app.store.schema import tables
 
-_c = tables.chunks.c
+_c, _d = tables.chunks.c, tables.documents.c
 
 
 async def by_id(
@@ -80,15 +80,21 @@ async def matching_lexemes(
     return {row.chunk_id: frozenset(row.lexemes) for row in rows}
 
 
-async def configs(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, str]:
-    """The text-search configuration of each chunk."""
+@dataclass(frozen=True, slots=True)
+class TextKind:
+    """The text-search configuration of a chunk, and whether its text is Markdown."""
+
+    config: str
+    markdown: bool
+
+
+async def kinds(db: Reading, chunk_ids: Sequence[UUID]) -> dict[UUID, TextKind]:
+    """What kind of text each chunk is."""
     among = _c.chunk_id == sa.any_(sa.literal(list(chunk_ids), sa.ARRAY(sa.Uuid)))
-    return {
-        chunk_id: config
-        for chunk_id, config in await db.execute(
-            sa.select(_c.chunk_id, _c.config).where(_c.user_id == db.user_id, among)
-        )
-    }
+    document = sa.and_(_d.user_id == db.user_id, _d.document_id == _c.document_id)
+    query = sa.select(_c.chunk_id, _c.config, _d.markdown).join_from(tables.chunks, tables.documents, document)
+    rows = await db.execute(query.where(_c.user_id == db.user_id, among))
+    return {row.chunk_id: TextKind(row.config, row.markdown) for row in rows}
 
 
 async def lexemes_of_words(

@@ -1,7 +1,8 @@
 """Chooses the one to three sentences of a passage that match a query best, and marks what they match.
 
 A window of consecutive sentences is scored by the weights of the different lexemes of the query in it, a phrase by the
-sum of its words once more; each sentence after the first costs a share of the weight of all lexemes.
+sum of its words once more; each sentence after the first costs a share of the weight of all lexemes. A passage without
+any match is kept whole, because any of its sentences may be the answer (docs/decisions/0026-snippets.md).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.shapes import MatchedSpan, MatchKind, Snippet
-from app.text.structure import sentences, structure
+from app.text.structure import plain_text, sentences, structure
 from app.text.words import word_spans
 from app.text.words.word_spans import WordSpan
 
@@ -24,8 +25,6 @@ BEFORE_FIRST_MATCH = 60
 """Code points of a cut sentence before its first match."""
 SENTENCE_COST = 0.1
 """Cost of each sentence after the first, as a share of the weight of all lexemes of the query."""
-_SHORT = 80
-"""A passage without a match is shown from its start; a sentence of fewer code points is followed by the next one."""
 _RULE = re.compile(r"[\s|:=+-]*|\s*(?:`{3,}|~{3,}).*")
 _ITEM = re.compile(r"^[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+", re.MULTILINE)
 
@@ -67,19 +66,22 @@ def phrase(text: str, known: Lexemes) -> Phrase:
     return [(span.text.casefold(), lexemes_of(span, known)) for span in word_spans.of(text) if span.in_sequence]
 
 
-def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]]) -> Snippet:
-    """Returns the best snippet of a passage; without any match, its first sentence.
+def choose(text: str, sought: Sought, lexemes: Mapping[str, frozenset[str]], *, markdown: bool = True) -> Snippet:
+    """Returns the best snippet of a passage; the whole of it without any match.
 
     `lexemes` are those of its words that the passage's configuration makes lexemes of; words that are missing match
-    nothing.
+    nothing. `markdown`: the snippet's text is without the marks of Markdown.
     """
     spans = word_spans.of(text)
     found = [lexemes_of(span, lexemes) for span in spans]
     every = [*_word_matches(spans, found, sought), *_phrase_matches(spans, found, sought)]
     every.sort(key=lambda one: (one.start, -one.end))
     matches = _Matches(every, [one.start for one in every])
-    start, end = _best_window(text, matches, sought) or _opening(text, matches)
-    return Snippet(text[start:end], start, end, tuple(_merged(text, matches.within(start, end))))
+    start, end = _best_window(text, matches, sought) or _whole(text)
+    shown = plain_text.part(text, plain_text.marks(text) if markdown else (), start, end)
+    merged = _merged(text, matches.within(start, end))
+    spans_shown = (MatchedSpan(*one, shown.place(one[0]), shown.place(one[1])) for one in merged)
+    return Snippet(shown.text, start, end, tuple(one for one in spans_shown if one.text_end > one.text_start))
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,24 +238,19 @@ def _trimmed(text: str, start: int, end: int, whole: Span) -> Span:
     return start, end
 
 
-def _opening(text: str, matches: _Matches) -> Span:
-    """The first sentence of a passage without a match, and the next ones of its block while they are short."""
-    block = next(_blocks(text), None) or next(_headings(text), [(0, len(text))])
-    last = 0
-    while last + 1 < min(MAX_SENTENCES, len(block)) and block[last][1] - block[0][0] < _SHORT:
-        last += 1
-    return _cut(text, (block[0][0], block[last][1]), matches)
+def _whole(text: str) -> Span:
+    return next(sentences.trimmed(text, 0, len(text)), (0, len(text)))
 
 
-def _merged(text: str, matches: Iterable[_Weighted]) -> list[MatchedSpan]:
-    """The matches without overlaps: one inside another is left out; those that overlap, and parts of a compound that
-    are joined by one character, become one.
+def _merged(text: str, matches: Iterable[_Weighted]) -> list[tuple[int, int, MatchKind]]:
+    """The offsets and kinds of the matches without overlaps: one inside another is left out; those that overlap, and
+    parts of a compound that are joined by one character, become one.
     """
-    merged: list[MatchedSpan] = []
+    merged: list[tuple[int, int, MatchKind]] = []
     for one in matches:
-        last = merged[-1] if merged else None
-        if last is None or one.start > last.end + 1 or text[last.end : one.start].isspace():
-            merged.append(MatchedSpan(one.start, one.end, one.kind))
-        elif one.end > last.end:
-            merged[-1] = MatchedSpan(last.start, one.end, last.kind)
+        start, end, kind = merged[-1] if merged else (-2, -2, one.kind)
+        if one.start > end + 1 or text[end : one.start].isspace():
+            merged.append((one.start, one.end, one.kind))
+        elif one.end > end:
+            merged[-1] = (start, one.end, kind)
     return merged

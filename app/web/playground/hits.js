@@ -3,7 +3,7 @@
 import { el, extent } from "./dom.js";
 import { scoreBars } from "./explain.js";
 import { HEADINGS, SIGNALS } from "./signals.js";
-import { marked } from "./snippets.js";
+import { marked, markedSnippet } from "./snippets.js";
 
 /** The card of the hit at a place, from 1. */
 export function hitCard(hit, place, answer) {
@@ -52,8 +52,7 @@ function relevance(hit) {
 }
 
 function snippet(hit) {
-  const shown = hit.snippet ?? { text: hit.content, start: 0, matches: [] };
-  return el("p", { class: "snippet" }, marked(shown.text, shown.start, shown.matches));
+  return el("p", { class: "snippet" }, markedSnippet(hit.snippet ?? { text: hit.content, matches: [] }));
 }
 
 function route(hit, answer) {
@@ -88,7 +87,7 @@ function why(hit) {
 function passage(hit) {
   const body = el("div", { class: "fold-body" });
   const write = () =>
-    body.append(el("p", { class: "passage" }, marked(hit.content, 0, hit.snippet?.matches ?? [])), metadata(hit));
+    body.append(el("p", { class: "passage" }, marked(hit.content, hit.snippet?.matches ?? [])), metadata(hit));
   return fold("Passage", body, write, "passage-fold");
 }
 

@@ -9,13 +9,19 @@ const TITLES = {
   hop: "the name that led here",
 };
 
-/** The nodes of a text that begins at code point `start` of its passage, with a <mark> for each match in it. */
-export function marked(text, start, matches) {
+/** The nodes of a snippet's text with a <mark> for each match. */
+export function markedSnippet({ text, matches }) {
+  const inText = matches.map(({ text_start, text_end, kind }) => ({ start: text_start, end: text_end, kind }));
+  return marked(text, inText);
+}
+
+/** The nodes of a text with a <mark> for each match in it. */
+export function marked(text, matches) {
   const points = Array.from(text);
   const nodes = [];
   let done = 0;
   for (const match of matches) {
-    const [from, to] = [match.start - start, match.end - start];
+    const [from, to] = [match.start, match.end];
     if (from < done || to > points.length) continue;
     nodes.push(points.slice(done, from).join(""));
     nodes.push(el("mark", { title: TITLES[match.kind], class: `mark-${match.kind}` }, points.slice(from, to).join("")));

@@ -123,6 +123,16 @@ async def test_hits_are_ordered_by_their_score_without_repetition_and_cut_to_the
             assert sum(hit.explain["parts"].values()) == pytest.approx(hit.combined_score)
 
 
+async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_other_score(library: Tenant) -> None:
+    answer = await _ask(library, candidates=4, limit=5)
+    director = next(hit.candidate for hit in answer.hits if hit.candidate.uri == "director")
+    everything = await library.ask(QUESTION, guidance=FLAT, limit=12)
+    cosine = next(hit.candidate.cosine for hit in everything.hits if hit.candidate.uri == "director")
+    assert director.vector_score == pytest.approx(cosine, abs=1e-3)
+    others = ("rrf_score", "convex_score", "text_score", "vector_rank", "text_rank")
+    assert [getattr(director, name) for name in others] == [None] * 5
+
+
 async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:
     answer = await _ask(library, "Silent Harbour is a film: where was its director born?", merge="classic", limit=6)
     assert answer.hops is not None

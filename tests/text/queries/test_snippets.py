@@ -18,13 +18,14 @@ LIME = (
 )
 
 
-def choose(text: str, query: str, *phrases: str, name: str = "") -> Snippet:
+def choose(text: str, query: str, *phrases: str, name: str = "", markdown: bool = True) -> Snippet:
     """The snippet for words of equal weight, whose lexemes are their first five letters in lower case."""
     known = {span.text: lexemes(span.text) for span in word_spans.of(f"{text} {query} {name} {' '.join(phrases)}")}
     weights = {lexeme: 1.0 for span in word_spans.of(query) for lexeme in snippets.lexemes_of(span, known)}
     names = {lexeme: 1.0 for span in word_spans.of(name) for lexeme in snippets.lexemes_of(span, known)}
     written = frozenset(span.text.casefold() for span in word_spans.of(query))
-    return snippets.choose(text, Sought(weights, names, [snippets.phrase(p, known) for p in phrases], written), known)
+    sought = Sought(weights, names, [snippets.phrase(p, known) for p in phrases], written)
+    return snippets.choose(text, sought, known, markdown=markdown)
 
 
 def lexemes(word: str) -> frozenset[str]:
@@ -78,7 +79,7 @@ def test_the_name_of_a_hop_is_matched_beside_the_query() -> None:
 
 def test_headings_are_shown_only_if_nothing_else_matches() -> None:
     assert choose("# Mortar\n\nMortar of lime.", "mortar").text == "Mortar of lime."
-    assert choose("# Mortar\n\nOnly lime.", "mortar").text == "# Mortar"
+    assert choose("# Mortar\n\nOnly lime.", "mortar").text == "Mortar"
 
 
 def test_lists_tables_and_code_are_split_into_items_and_lines() -> None:
@@ -89,7 +90,7 @@ def test_lists_tables_and_code_are_split_into_items_and_lines() -> None:
     )
     text = f"{items}\n\n{table}\n\n```sh\n{code}\n```\n"
     assert choose(text, "wrapped").text == "Lime that\n  is wrapped."
-    assert choose(text, "ash lime").text == "| lime | ash |"
+    assert choose(text, "ash lime").text == "lime, ash"
     assert choose(text, "make").text == "make ash"
 
 
@@ -125,24 +126,56 @@ def test_a_long_sentence_is_cut_at_white_space_around_its_matches() -> None:
     assert marked(text, snippet) == [("lime", "term"), ("ash", "term")]
 
 
-TWO_SENTENCES = "A short one. And another one that is longer than that is, by far, and then some."
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        (f"# Head\n\n{TWO_SENTENCES} No.", TWO_SENTENCES),
-        ("# Only a heading", "# Only a heading"),
-        ("", ""),
+        ("# Head\n\nFirst. Second.\n\n- **Third**.\n", "Head\n\nFirst. Second.\n\nThird."),
+        ("# Only a heading", "Only a heading"),
         ("---", "---"),
+        ("", ""),
     ],
 )
-def test_a_passage_without_a_match_begins_with_its_first_sentences(text: str, shown: str) -> None:
+def test_a_passage_without_a_match_is_kept_whole(text: str, shown: str) -> None:
     snippet = choose(text, "lime")
     assert (snippet.text, snippet.matches) == (shown, ())
+    assert text[snippet.start : snippet.end] == text.strip()
 
 
-PIECES = ["lime", "Ash.", "# ", "\n", "\n\n", "- ", "| a |", "黒い猫", "。", "e\u0301", "a_b", "\u200b", "👩\u200d🚒"]
+def test_the_text_is_without_marks_and_offsets_are_those_of_the_passage() -> None:
+    text = "Sand. Set **`lime_limit`** to [the _slaked_ value](https://lime.example/a_b), not to *burnt* lime."
+    snippet = choose(text, "slaked lime limit")
+    assert snippet.text == "Set lime_limit to the slaked value, not to burnt lime."
+    assert text[snippet.start : snippet.end].startswith("Set **`lime_limit`**")
+    shown = [snippet.text[one.text_start : one.text_end] for one in snippet.matches]
+    assert shown == [text[one.start : one.end] for one in snippet.matches] == ["lime_limit", "slaked", "lime"]
+
+
+def test_the_marks_of_a_text_that_is_no_markdown_are_words() -> None:
+    text = "def __init__(self, *lime): # **kept**"
+    assert choose(text, "lime", markdown=False).text == text
+
+
+PIECES = [
+    "lime",
+    "Ash.",
+    "*lime*",
+    "**",
+    "`",
+    "[ash](",
+    ")",
+    "|-|",
+    "# ",
+    "\n",
+    "\n\n",
+    "- ",
+    "| a |",
+    "黒い猫",
+    "。",
+    "e\u0301",
+    "a_b",
+    "\u200b",
+    "👩\u200d🚒",
+]
 
 
 @given(
@@ -152,10 +185,14 @@ PIECES = ["lime", "Ash.", "# ", "\n", "\n\n", "- ", "| a |", "黒い猫", "。",
 def test_every_snippet_and_match_is_where_its_offsets_say(parts: list[str], query: list[str]) -> None:
     text = " ".join(parts)
     snippet = choose(text, " ".join(query), " ".join(query))
-    assert snippet.text == text[snippet.start : snippet.end]
-    ends = [snippet.start]
+    assert 0 <= snippet.start <= snippet.end <= len(text)
+    ends = [(snippet.start, 0)]
     for match in snippet.matches:
-        assert ends[-1] <= match.start < match.end <= snippet.end
-        ends.append(match.end)
+        assert ends[-1] <= (match.start, match.text_start) < (match.end, match.text_end)
+        assert (match.end, match.text_end) <= (snippet.end, len(snippet.text))
+        assert snippet.text[match.text_start : match.text_end] == text[match.start : match.end]
+        ends.append((match.end, match.text_end))
+    raw = choose(text, " ".join(query), " ".join(query), markdown=False)
+    assert (raw.text, raw.start, raw.end) == (text[raw.start : raw.end], snippet.start, snippet.end)
     has_match = any(snippets.lexemes_of(span, {}) or lexemes(span.text) for span in word_spans.of(text))
     assert has_match or not snippet.matches

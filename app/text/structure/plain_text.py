@@ -1,0 +1,148 @@
+"""Shows a part of a Markdown text as plain text: without marks of headings, lists, tables, emphasis, code and links.
+
+Offsets into the text can be mapped to those in the plain text. Takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from app.text.structure import structure
+
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+")
+_CLOSING = re.compile(r"[ \t]+#+[ \t]*$")
+_FENCE_LINE = re.compile(r" {0,3}(?:`{3,}|~{3,})[^\n]*\n?")
+_LAST_FENCE = re.compile(r"\n {0,3}(?:`{3,}|~{3,})[ \t]*$")
+_UNDERLINE = re.compile(r"\n {0,3}(?:=+|-+)[ \t]*$")
+_RULE_ROW = re.compile(r"^[ \t]*+\|?[ \t]*+:?-[-:| \t]*+(?:\n|$)", re.MULTILINE)
+_EDGE = re.compile(r"^[ \t]*+\|[ \t|]*+|(?<![\\ \t|])(?:[ \t]*+\|)++[ \t]*+$", re.MULTILINE)
+_CELLS = re.compile(r"(?<![\\ \t|])(?:[ \t]*+\|)++[ \t]*+")
+_LINE_MARK = re.compile(
+    r"^(?:[ \t]*+(?:[-*+]|\d{1,9}[.)])[ \t]++(?:\[[ xX]\][ \t]++)?| {0,3}>(?:[ \t]?>)*+[ \t]?)++", re.MULTILINE
+)
+_INLINE = re.compile(
+    r"\\[!-/:-@\[-`{-~]|(?P<code>`+)|(?P<link>!?\[)(?P<label>[^\[\]]*)\]\([^()\n]*\)|\*{1,3}|_{1,3}|~~"
+)
+
+Mark = tuple[int, int, str]
+"""The offsets of a mark, and what is shown in its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainPart:
+    """A part of a text without marks; `offsets` has where each kept piece begins in the text and in the part."""
+
+    text: str
+    offsets: Sequence[tuple[int, int, int]]
+
+    def place(self, offset: int) -> int:
+        """Returns the offset in the part of an offset in the text; of one in a mark, that of what follows it."""
+        begin, at, length = self.offsets[max(0, bisect_right(self.offsets, offset, key=lambda one: one[0]) - 1)]
+        return at + min(max(0, offset - begin), length)
+
+
+def part(text: str, marks: Sequence[Mark], start: int, end: int) -> PlainPart:
+    """Returns `text[start:end]` without the marks in it, as it is if nothing else is in it."""
+    pieces: list[str] = []
+    offsets: list[tuple[int, int, int]] = []
+    position, length = start, 0
+    inside = ((max(one[0], start), min(one[1], end), one[2]) for one in marks if one[0] < end and one[1] > start)
+    for begin, finish, shown in (*inside, (end, end, "")):
+        pieces += (text[position:begin], shown)
+        offsets.append((position, length, begin - position))
+        length += begin - position + len(shown)
+        position = finish
+    plain = "".join(pieces)
+    return PlainPart(plain, offsets) if plain.strip() else PlainPart(text[start:end], [(start, 0, end - start)])
+
+
+def marks(text: str) -> list[Mark]:
+    """Returns the marks of a Markdown text in order, without overlaps."""
+    found: list[Mark] = []
+    for block in structure.blocks(text):
+        outer = list(_of_block(text, block))
+        inner = _of_inline(text, block.start, block.end) if block.kind != "fence" else ()
+        found += _joined(outer, inner)
+    return found
+
+
+def _of_block(text: str, block: structure.Block) -> Iterator[Mark]:
+    """The marks that a block has because of its kind."""
+    whole = block.start, block.end
+    if block.kind == "heading":
+        opening = _HEADING.match(text, *whole)
+        found = [opening, _CLOSING.search(text, *whole)] if opening else [_UNDERLINE.search(text, *whole)]
+    elif block.kind == "fence":
+        opening = _FENCE_LINE.match(text, *whole)
+        found = [opening, _LAST_FENCE.search(text, opening.end() - 1 if opening else block.start, block.end)]
+    elif block.kind == "table":
+        yield from _of_table(text, block)
+        return
+    else:
+        found = [*_LINE_MARK.finditer(text, *whole)]
+    yield from ((one.start(), one.end(), "") for one in found if one)
+
+
+def _of_table(text: str, block: structure.Block) -> Iterator[Mark]:
+    """The rule below the header, the bars at the ends of rows, and those between cells, for which commas are shown."""
+    rules = [(one.start(), one.end(), "") for one in _RULE_ROW.finditer(text, block.start, block.end)]
+    edges = [(one.start(), one.end(), "") for one in _EDGE.finditer(text, block.start, block.end)]
+    cells = [(one.start(), one.end(), ", ") for one in _CELLS.finditer(text, block.start, block.end)]
+    yield from _joined(rules, _joined(edges, cells))
+
+
+def _of_inline(text: str, start: int, end: int) -> list[Mark]:
+    """The marks of emphasis, code, links and escapes, in order."""
+    found: list[Mark] = []
+    runs = Counter(one["code"] for one in _INLINE.finditer(text, start, end) if one["code"])
+    code: tuple[str, int] | None = None
+    emphasis: dict[str, int] = {}
+    for one in _INLINE.finditer(text, start, end):
+        run = one[0]
+        if one["code"]:
+            runs[run] -= 1
+            if code and run == code[0]:
+                found += [(code[1], code[1] + len(run), ""), (one.start(), one.end(), "")]
+                code = None
+            elif code is None and runs[run]:
+                code = run, one.start()
+        elif code:
+            continue
+        elif one["link"]:
+            label = one.span("label")
+            found += [(one.start(), label[0], ""), *_of_inline(text, *label), (label[1], one.end(), "")]
+        elif run[0] == "\\":
+            found.append((one.start(), one.start() + 1, ""))
+        else:
+            found += _of_emphasis(text, one, emphasis)
+    return sorted(found)
+
+
+def _of_emphasis(text: str, one: re.Match[str], opened: dict[str, int]) -> list[Mark]:
+    """The marks that a run closes, with those that opened them; notes the run if it may open something."""
+    run = one[0]
+    before, after = text[one.start() - 1 : one.start()] or " ", text[one.end() : one.end() + 1] or " "
+    if not before.isspace() and not (after.isalnum() or after == "_"):
+        for closed in ((run,), (run[:2], run[:1]) if len(run) == 3 else ()):
+            if closed and all(each in opened for each in closed):
+                begins = [(opened.pop(each), len(each)) for each in closed]
+                if run == "__" and text[begins[0][0] + 2 : one.start()].isidentifier():  # such as __init__
+                    return []
+                return [*((begin, begin + length, "") for begin, length in begins), (one.start(), one.end(), "")]
+    if not after.isspace() and not (before.isalnum() or before == "_"):
+        opened[run] = one.start()
+    return []
+
+
+def _joined(first: Sequence[Mark], second: Sequence[Mark]) -> list[Mark]:
+    """Marks of both in order, without those that overlap an earlier one; the first ones go before the second."""
+    taken = sorted([(one, 0) for one in first] + [(one, 1) for one in second], key=lambda each: (each[0][0], each[1]))
+    kept: list[Mark] = []
+    for mark, _rank in taken:
+        if not kept or mark[0] >= kept[-1][1]:
+            kept.append(mark)
+    return kept
