@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.shapes import Fusion, FusionUsed, Mode, QueryType, Weights
+from app.shapes import Fusion, FusionUsed, Mode, QueryType, Weights, rrf
 
 EVEN = Weights(1.0, 1.0)
 ONE_LEG = {"semantic": Weights(1.0, 0.0), "lexical": Weights(0.0, 1.0)}
@@ -47,3 +47,8 @@ def choose(mode: Mode, fusion: Fusion, weights: Weights | None, query_type: Quer
     if chosen == "rrf":
         return FusionPlan(EVEN, chosen)
     return FusionPlan(BY_QUERY_TYPE[query_type] if mode == "auto" else CONVEX, chosen)
+
+
+def rrf_sum(score: float | None, weights: Weights) -> float:
+    """Returns the sum of weight / (k + rank) from an RRF score, whose weights are scaled; 0 for None."""
+    return (score or 0.0) * (weights.vector + weights.text) / rrf.TOTAL_WEIGHT

@@ -102,7 +102,8 @@ async def corpus(owner: asyncpg.Connection, user_id: str) -> Corpus:
 
 
 def rrf(vector: Leg, text: Leg, *, k: float = 60, weights: tuple[float, float] = (1.0, 1.0)) -> dict[UUID, float]:
-    """Sum of weight / (k + rank); a leg that does not hold the chunk adds nothing."""
+    """Sum of weight / (k + rank), with weights scaled to the sum 2; a leg that does not hold the chunk adds nothing."""
+    weights = (2 * weights[0] / sum(weights), 2 * weights[1] / sum(weights))
     found = vector.ranks.keys() | text.ranks.keys()
     return {
         chunk: sum(

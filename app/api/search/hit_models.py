@@ -20,13 +20,16 @@ RELEVANCE = (
     "model is not calibrated."
 )
 RRF_SCORE = (
-    "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that average 1. "
-    "Computed whichever fusion orders the results; null for a passage that only a later hop has found."
+    "Score of reciprocal rank fusion: the sum over the legs of weight / (k + rank), with weights that are scaled to "
+    "the sum 2: at most 2 / (k + 1), .0328 with k = 60, in every mode. Computed whichever fusion orders the results; "
+    "null for a passage that neither leg has found, but an entity or a later hop."
 )
 CONVEX_SCORE = (
     "Score of the convex combination: the weighted mean of the legs' scaled scores, 0 to 1. Computed whichever fusion "
-    "orders the results; null for a passage that only a later hop has found."
+    "orders the results; null for a passage that neither leg has found, but an entity or a later hop."
 )
+
+
 VECTOR_SCORE = (
     "Cosine similarity to the query; null for a passage that only the text leg has found, and without a query vector."
 )

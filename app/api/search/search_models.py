@@ -149,7 +149,9 @@ class SearchRequest(AnswerOptions):
     min_vector_score: Annotated[wire.Number, Field(ge=-1, le=1)] | None = Field(
         None, description="Minimum cosine similarity; hits without a vector score are dropped."
     )
-    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(None, description="Minimum RRF score.")
+    min_rrf_score: Annotated[wire.Number, Field(ge=0)] | None = Field(
+        None, description="Minimum `rrf_score`, which is at most 2 / (k + 1) in every mode."
+    )
     min_confidence: Confidence | None = Field(None, description="Minimum confidence.")
     min_relevance: Share | None = Field(
         None, description="Minimum relevance; only with an embedding model that is calibrated."

@@ -11,6 +11,7 @@ from app.pipelines.multihop.hop_terms import HopTerms
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import stale_chunks
 from app.pipelines.search.candidates import Candidates
+from app.ranking import fusion_plan
 from app.shapes import Candidate, ChunkLink, Hit, Hop, Json, signals
 from app.store.connection.transactions import SearchTransaction
 from app.text.names import names
@@ -20,17 +21,17 @@ from app.text.names import names
 class HopChunk:
     """One chunk as the hops found it.
 
-    `hop` is the hop that brought it (None: it is only compared), `rrf_score` and `similarity` its scores against the
-    original question, `signals` the values of its signals, `link` the link to it that is shown, `followed` whether its
-    own links were followed already, `lexemes` those of the question that it contains, and `guided` the hit of hop 1
-    with what entities added to it.
+    `hop` is the hop that brought it (None: it is only compared), `rrf_sum` (of weight / (k + rank)) and `similarity`
+    its scores against the original question, `signals` the values of its signals, `link` the link to it that is shown,
+    `followed` whether its own links were followed already, `lexemes` those of the question that it contains, and
+    `guided` the hit of hop 1 with what entities added to it.
     """
 
     chunk_id: UUID
     document_id: UUID
     hop: int | None = None
     candidate: Candidate | None = None
-    rrf_score: float | None = None
+    rrf_sum: float | None = None
     similarity: float | None = None
     signals: dict[str, float] = field(default_factory=dict)
     link: ChunkLink | None = None
@@ -91,7 +92,8 @@ class HopState:
         for rank, hit in enumerate(first.hits, 1):
             candidate = hit.candidate
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
-            chunk.candidate, chunk.rrf_score, chunk.guided = candidate, candidate.rrf_score or 0.0, hit
+            chunk.candidate, chunk.guided = candidate, hit
+            chunk.rrf_sum = fusion_plan.rrf_sum(candidate.rrf_score, first.recalled.plan.weights)
             chunk.raise_signal("fused", min(1.0, candidate.score))
             chunk.compare(candidate.vector_score)
             if rank <= width:

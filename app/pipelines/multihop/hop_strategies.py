@@ -12,7 +12,7 @@ from uuid import UUID
 
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.search import understanding
-from app.ranking import merge, relevance, signal_sum
+from app.ranking import fusion_plan, merge, relevance, signal_sum
 from app.ranking.merge import HopHit, Scored
 from app.shapes import (
     Candidate,
@@ -220,8 +220,8 @@ def _link_sources(chunk_ids: Sequence[UUID], decay: float, state: HopState) -> l
 def _source_weight(chunk: HopChunk, state: HopState) -> float:
     """How much links from a chunk count: its RRF score in hop 1, scaled to 0–1, or for a later one its sum."""
     request = state.first.recalled.request
-    if chunk.rrf_score is not None:
-        return SOURCE_WEIGHT * chunk.rrf_score * (request.k + 1) / (request.weights.vector + request.weights.text)
+    if chunk.rrf_sum is not None:
+        return SOURCE_WEIGHT * chunk.rrf_sum * (request.k + 1) / (request.weights.vector + request.weights.text)
     return SOURCE_WEIGHT * min(1.0, signal_sum.of(chunk.signals).score / signal_sum.LARGEST_SUM)
 
 
@@ -269,14 +269,17 @@ class ClassicStrategy:
         A chunk that several of them find keeps its scores from the first.
         """
         found: dict[UUID, Candidate] = {}
+        sums: dict[UUID, float] = {}
         for search in searches:
+            weights = recall.effective_weights(search.request)
             for candidate in (await recall.hybrid(db, search.request)).candidates:
                 found.setdefault(candidate.chunk_id, candidate)
+                sums.setdefault(candidate.chunk_id, fusion_plan.rrf_sum(candidate.rrf_score, weights))
         read = await chunks.by_id(db, list(found), vector=state.first.recalled.request.vector)
         for candidate in found.values():
             _, similarity = read.get(candidate.chunk_id, (candidate, None))
             chunk = state.chunk(candidate.chunk_id, candidate.document_id)
-            chunk.candidate, chunk.rrf_score = candidate, candidate.rrf_score or 0.0
+            chunk.candidate, chunk.rrf_sum = candidate, sums[candidate.chunk_id]
             if chunk.similarity is None:
                 chunk.similarity = similarity
         return state.bring(found, hop)
@@ -284,7 +287,7 @@ class ClassicStrategy:
     def scores(self, state: HopState) -> HopScores:
         """RRF within the chunk's own hop, with the bonuses; largest for the first in both legs of hop 1 with both."""
         hits = (
-            HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_score or 0.0)
+            HopHit(chunk.chunk_id, chunk.document_id, chunk.hop, chunk.rrf_sum or 0.0)
             for chunk in state.chunks.values()
             if chunk.hop is not None
         )

@@ -15,7 +15,7 @@ from app.pipelines.search import snippets
 from app.pipelines.search.candidates import Candidates, Page, Ranking, Recalled
 from app.ranking import confidence, relevance
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import Answer, Candidate, Detail, EntityMatch, Filters, Hit, HybridResult, Json, Query
+from app.shapes import Answer, Candidate, Detail, EntityMatch, Filters, Hit, HybridResult, Json, Query, rrf
 from app.text.queries import literal_matches
 
 log = logging.getLogger(__name__)
@@ -206,8 +206,9 @@ def _hit_explained(candidate: Candidate, plan: FusionPlan, k: int) -> dict[str, 
     }
     fused = 0.0
     for leg, weight in (("vector", weights.vector), ("text", weights.text)):
-        rrf_share = weight / (k + legs[leg]["rank"]) if legs[leg]["rank"] else 0.0
-        share = (weight * legs[leg]["scaled"] if plan.fusion == "convex" else rrf_share * (k + 1)) / total
+        rrf_share = rrf.TOTAL_WEIGHT * weight / total / (k + legs[leg]["rank"]) if legs[leg]["rank"] else 0.0
+        convex_share = weight * legs[leg]["scaled"] / total
+        share = convex_share if plan.fusion == "convex" else rrf_share * (k + 1) / rrf.TOTAL_WEIGHT
         legs[leg] |= {"weight": weight, "rrf_share": rrf_share, "share": share}
         fused += share
     return {"fusion": plan.fusion, "k": k, "legs": legs, "fused": fused}

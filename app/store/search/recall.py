@@ -22,6 +22,7 @@ from app.shapes import (
     VectorPlan,
     Weights,
     bm25,
+    rrf,
 )
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading
@@ -152,6 +153,7 @@ def _binds(request: HybridRequest, stored: int) -> dict[str, Any]:
         "norm_fixed": float(bm25.K1 * (1 - bm25.B)),
         "norm_by_length": float(bm25.K1 * bm25.B),
         "k": request.k,
+        "rrf_total": rrf.TOTAL_WEIGHT,
         "limit": request.limit,
         "convex": request.fusion == "convex",
         "exclude_chunk_ids": list(request.exclude_chunk_ids),

@@ -14,7 +14,7 @@ from app.pipelines.documents import documents
 from app.pipelines.multihop import multihop
 from app.pipelines.running.budget import Budget
 from app.providers.base import Proposal
-from app.shapes import Answer, Filters, Guidance, Query, Vector
+from app.shapes import Answer, Filters, Guidance, Query, Vector, Weights
 from app.store.connection import transactions
 from benchmarks.fake_embedder import FakeEmbedder
 
@@ -131,6 +131,17 @@ async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_ot
     assert director.vector_score == pytest.approx(cosine, abs=1e-3)
     others = ("rrf_score", "convex_score", "text_score", "vector_rank", "text_rank")
     assert [getattr(director, name) for name in others] == [None] * 5
+
+
+@pytest.mark.parametrize("how", [{"weights": Weights(0.3, 0.7)}, {"mode": "lexical"}, {}])
+async def test_classic_adds_its_bonuses_to_the_sum_of_the_given_weights_over_ranks(library: Tenant, how: Any) -> None:
+    answer = await _ask(library, merge="classic", limit=5, explain=True, **how)
+    weights = {"weights": (0.3, 0.7), "mode": (0.0, 1.0)}.get(next(iter(how), ""), (1.0, 1.0))
+    first = next(hit for hit in answer.hits if hit.hop == 1 and hit.explain)
+    ranks = first.candidate.vector_rank, first.candidate.text_rank
+    expected = sum(weight / (60 + rank) for weight, rank in zip(weights, ranks, strict=True) if rank)
+    assert first.explain is not None
+    assert first.explain["parts"]["rrf"] == pytest.approx(expected)
 
 
 async def test_classic_never_returns_a_chunk_of_hop_1_again(library: Tenant) -> None:

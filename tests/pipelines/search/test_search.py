@@ -132,9 +132,21 @@ async def test_scores_are_the_published_arithmetic(shelf: Tenant) -> None:
         expected = (2.0 / (10 + found.vector_rank) if found.vector_rank else 0) + (
             0.5 / (10 + found.text_rank) if found.text_rank else 0
         )
-        assert found.rrf_score == pytest.approx(expected)
+        assert found.rrf_score == pytest.approx(2 / 2.5 * expected)
         assert found.score == pytest.approx(expected / (2.5 / 11))
         assert 0 <= found.score <= 1
+
+
+HOW: list[dict[str, Any]] = [{}, *({"mode": mode} for mode in ("hybrid", "semantic", "lexical"))]
+
+
+@pytest.mark.parametrize("how", [*HOW, {"fusion": "rrf"}, {"mode": "hybrid", "weights": Weights(0.2, 0.1)}])
+async def test_the_rrf_score_has_one_scale_in_every_mode(shelf: Tenant, how: dict[str, Any]) -> None:
+    everything = (await shelf.ask("lime mortar", **how)).hits
+    assert max(hit.candidate.rrf_score or 0.0 for hit in everything) == pytest.approx(2 / 61)
+    found = await shelf.ask("lime mortar", min_rrf_score=0.032, **how)
+    assert uris(found) == [hit.candidate.uri for hit in everything if (hit.candidate.rrf_score or 0.0) >= 0.032]
+    assert found.hits
 
 
 async def test_weights_move_the_order(shelf: Tenant) -> None:

@@ -24,11 +24,11 @@ async def test_rrf_adds_weight_over_k_plus_rank_and_nothing_for_an_absent_leg(pu
     assert (text_only.vector_score, vector_only.text_score) == (None, None)
 
 
-async def test_weights_and_k_of_the_request_are_used(put, find) -> None:
+async def test_weights_and_k_of_the_request_are_used_scaled_to_the_sum_two(put, find) -> None:
     await put("copper copper", "copper river", embedded=[angled(0.5), angled(0.9)])
     found = await find("copper", at(1), weights=(0.7, 1.6), k=5)
-    assert one(found, "copper copper").rrf_score == pytest.approx(0.7 / (5 + 2) + 1.6 / (5 + 1), rel=1e-12)
-    assert one(found, "copper river").rrf_score == pytest.approx(0.7 / (5 + 1) + 1.6 / (5 + 2), rel=1e-12)
+    assert one(found, "copper copper").rrf_score == pytest.approx(2 / 2.3 * (0.7 / (5 + 2) + 1.6 / (5 + 1)), rel=1e-12)
+    assert one(found, "copper river").rrf_score == pytest.approx(2 / 2.3 * (0.7 / (5 + 1) + 1.6 / (5 + 2)), rel=1e-12)
     best = (0.7 + 1.6) / (5 + 1)
     assert found.candidates[0].score == pytest.approx((0.7 / 7 + 1.6 / 6) / best, rel=1e-12)
     assert hybrid.contents(found) == ["copper copper", "copper river"]
@@ -87,7 +87,7 @@ async def test_convex_scales_the_vector_to_the_legs_range_and_the_text_to_its_be
         assert one(found, content).convex_score == pytest.approx(score, abs=5e-4), "vectors have 16 bits a number"
         assert one(found, content).score == pytest.approx(score / (0.3 + 0.7), abs=5e-4)
     assert hybrid.contents(found) == sorted(expected, key=lambda content: -expected[content])
-    assert one(found, "meadow stone").rrf_score == pytest.approx(0.3 / (60 + 2), rel=1e-9)
+    assert one(found, "meadow stone").rrf_score == pytest.approx(2 * 0.3 / (60 + 2), rel=1e-9)
 
 
 async def test_a_zero_range_counts_as_one_in_convex(put, find) -> None:

@@ -4,6 +4,7 @@
 -- :weight_vector float8  weight of the vector leg, 0 if it does not run
 -- :weight_text float8  weight of the text leg, 0 if it does not run
 -- :k float8  constant of RRF
+-- :rrf_total float8  sum of the scaled weights of RRF
 -- :convex boolean  true: order by the convex score; false: by RRF
 -- :min_vector_score float8  minimum cosine similarity; null: none
 -- :min_rrf_score float8  minimum RRF score; null: none
@@ -12,8 +13,8 @@ top_rows AS MATERIALIZED (
     SELECT f.*, s.score, round(s.score * 1e12) AS sort_key, least(f.vector_rank, f.text_rank) AS better_rank
     FROM fused AS f
     CROSS JOIN LATERAL (
-        SELECT CASE WHEN :convex THEN f.convex_score ELSE f.rrf_score * (:k + 1) END
-               / (:weight_vector + :weight_text) AS score
+        SELECT CASE WHEN :convex THEN f.convex_score / (:weight_vector + :weight_text)
+                    ELSE f.rrf_score * (:k + 1) / :rrf_total END AS score
     ) AS s
     WHERE (:min_vector_score IS NULL OR f.vector_score >= :min_vector_score)
       AND (:min_rrf_score IS NULL OR f.rrf_score >= :min_rrf_score)

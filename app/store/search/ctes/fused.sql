@@ -1,6 +1,7 @@
 -- Fuses the legs.
 --
--- RRF is the sum of weight / (k + rank), ranks from 1; an absent leg adds nothing (Cormack et al. 2009). The convex
+-- RRF is the sum of weight / (k + rank), ranks from 1; an absent leg adds nothing (Cormack et al. 2009). Its weights are
+-- scaled to a fixed sum, so that scores of all modes have one scale. The convex
 -- score is the weighted sum of the legs' scaled scores (Bruch et al. 2023). The CTE is materialised, so that chunk_no is a
 -- plain column and the join after it can use an index under row-level security.
 -- Columns: fused: chunk_no, vector_score, vector_rank, text_score, text_rank, vector_scaled, text_scaled, rrf_score,
@@ -8,8 +9,11 @@
 -- :weight_vector float8  weight of the vector leg, 0 if it does not run
 -- :weight_text float8  weight of the text leg, 0 if it does not run
 -- :k float8  constant of RRF
+-- :rrf_total float8  sum of the scaled weights of RRF
 fused AS MATERIALIZED (
-    SELECT l.*, coalesce(:weight_vector / (:k + l.vector_rank), 0) + coalesce(:weight_text / (:k + l.text_rank), 0) AS rrf_score,
+    SELECT l.*,
+           (coalesce(:weight_vector / (:k + l.vector_rank), 0) + coalesce(:weight_text / (:k + l.text_rank), 0))
+               * :rrf_total / (:weight_vector + :weight_text) AS rrf_score,
            :weight_vector * l.vector_scaled + :weight_text * l.text_scaled AS convex_score
     FROM (
         SELECT coalesce(v.chunk_no, t.chunk_no) AS chunk_no,
