@@ -127,12 +127,24 @@ class IndexText:
 
 
 @dataclass(frozen=True, slots=True)
+class Correction:
+    """A word of a query that no chunk contains, and stored lexemes of words that differ by one typing error."""
+
+    word: str
+    lexemes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """The query of the text leg: words of which any may match, and phrases that a chunk must or must not contain."""
+    """The query of the text leg: words of which any may match, and phrases that a chunk must or must not contain.
+
+    The lexemes of `corrections` may match too, with a smaller weight.
+    """
 
     words: IndexText
     strict: tuple[IndexText, ...] = ()
     excluded: tuple[IndexText, ...] = ()
+    corrections: tuple[Correction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +211,15 @@ _values_of = attrgetter(*_CANDIDATE_FIELDS)
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query."""
+    """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
+
+    Those of a lexeme that only corrects a word are less than 1.
+    """
 
     lexeme: str
     df: int
     idf: float
-    times: int = 1
+    times: float = 1
 
 
 @dataclass(frozen=True, slots=True)

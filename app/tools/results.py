@@ -77,6 +77,11 @@ class PassageList(ToolResult):
     depth_reason: DepthReason | None = Field(None, description="Why this depth was used.")
     no_results_because: str | None = Field(None, description="Why there are no results.")
     degraded: list[str] | None = Field(None, description="Parts of the search that failed and were left out.")
+    relaxed: list[str] | None = Field(
+        None,
+        description="What was not searched as written: constraints_dropped (no passage meets the quotes and required "
+        "words), similar_words (typing errors were corrected), nearest_vectors (no word was found).",
+    )
 
     @classmethod
     def of(cls, answer: Answer, *, max_tokens: int) -> Self:
@@ -92,6 +97,7 @@ class PassageList(ToolResult):
             depth_reason=answer.depth_reason,
             no_results_because=None if passages else (answer.fallback_reason or "no passage matches the query"),
             degraded=list(answer.degraded) or None,
+            relaxed=list(answer.relaxed) or None,
         )
 
 

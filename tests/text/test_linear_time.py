@@ -23,7 +23,7 @@ from app.parsing.files import InputFile
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
 from app.text.passages import chunking, tokens
-from app.text.queries import analysis, identifiers, literal_matches, snippets, terms
+from app.text.queries import analysis, identifiers, literal_matches, snippets, spelling, terms
 from app.text.queries.snippets import Sought
 from app.text.structure import markdown, pages, restructured, sentences, structure
 from app.text.words import cleaning, lexical, word_spans
@@ -167,6 +167,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "pieces of identifiers": identifiers.pieces,
     "tokens": tokens.starts,
     "words": word_spans.of,
+    "words that may be misspelt": spelling.may_be_misspelt,
     "snippets": lambda text: snippets.choose(text, SOUGHT, {"a": frozenset("a"), "b": frozenset("b")}),
 }
 

@@ -12,7 +12,7 @@ from app.api.contract.enums import PlacementVerdict, SearchLeg, SearchStep
 from app.api.contract.responses import Response
 from app.api.documents.document_models import Uri
 from app.api.search import placement_fields, placement_sentences
-from app.api.search.hit_models import RELEVANCE
+from app.api.search.hit_models import RELAXED, RELEVANCE
 from app.api.search.search_models import SearchRequest
 from app.shapes import PassageKey, Placement
 
@@ -112,7 +112,7 @@ class PlacementAnswer(BaseModel):
         None, description="Its rank in the search with all changes; beyond the limit if only further pages reach it."
     )
     degraded: list[str] = Field(description="Codes of what failed and was left out of the search.")
-    relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    relaxed: list[str] = Field(description=RELAXED)
     timings: dict[str, float] = Field(description="Milliseconds per stage.")
 
     @classmethod

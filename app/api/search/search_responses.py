@@ -22,7 +22,7 @@ from app.api.contract.enums import (
     SearchMode,
 )
 from app.api.contract.responses import Response, RoundedScore, is_none
-from app.api.search.hit_models import CompactHit, ScoredId, SearchHit
+from app.api.search.hit_models import RELAXED, CompactHit, ScoredId, SearchHit
 from app.shapes import Answer
 
 DEPTH = "One search, or several hops; absent from endpoints that offer no choice."
@@ -93,7 +93,7 @@ class SearchResponse(Response):
         "answer."
     )
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    relaxed: list[str] = Field(description=RELAXED)
     depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
     depth_reason: DepthReason | None = Field(None, description="Why this depth was used.", exclude_if=is_none)
     hops: list[HopSummary] | None = Field(
@@ -117,7 +117,7 @@ class CompactSearchResponse(Response):
     answerable: RoundedScore | None = Field(None, description=ANSWERABLE)
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    relaxed: list[str] = Field(description=RELAXED)
     depth: DepthUsed | None = Field(None, description=DEPTH, exclude_if=is_none)
     next_cursor: str | None = Field(None, description=NEXT_CURSOR)
 
@@ -129,7 +129,7 @@ class IdsSearchResponse(Response):
     results: list[ScoredId] = Field(validation_alias="hits", description="Hits, best first.")
     fallback_reason: str | None = Field(None, description="Why there are no results, or why entities were not used.")
     degraded: list[str] = Field(description="Codes of what failed and was left out, such as `embedding_failed`.")
-    relaxed: list[str] = Field(description="Parts of the query that were dropped because nothing matched them.")
+    relaxed: list[str] = Field(description=RELAXED)
     next_cursor: str | None = Field(None, description=NEXT_CURSOR)
 
 

@@ -87,8 +87,8 @@ def chain(answer: Answer) -> Tree:
                 branch.add(_line(place, hit, first.query))
     if not answer.hits:
         tree.add(f"Nothing found ({answer.fallback_reason}).")
-    for code in answer.degraded:
-        tree.add(f"[yellow]degraded: {code}[/]")
+    for note in (*(f"degraded: {code}" for code in answer.degraded), *(f"relaxed: {name}" for name in answer.relaxed)):
+        tree.add(f"[yellow]{note}[/]")
     return tree
 
 

@@ -111,9 +111,7 @@ class HopAnswer:
         first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
         linked = first.guidance.hit_links.of(chunk.guided)
-        hit = completion.hit_of(
-            candidate, self.query, first.recalled, relaxed=bool(self.context.relaxed), linked=linked
-        )
+        hit = completion.hit_of(candidate, self.query, first.recalled, relaxed=first.relaxed, linked=linked)
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:

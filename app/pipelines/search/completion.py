@@ -223,11 +223,12 @@ def capped(score: float) -> dict[str, Any]:
 
 def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
     """The query's terms, weights and operators, the plan of the vector leg, and the size of the corpus."""
-    parsed, plan, result = recalled.parsed, recalled.plan, recalled.result
+    parsed, plan, result, lexical = recalled.parsed, recalled.plan, recalled.result, recalled.request.lexical
     terms = [{"lexeme": term.lexeme, "df": term.df, "idf": term.idf, "times": term.times} for term in result.terms]
     return {
         "weights": {"vector": plan.weights.vector, "text": plan.weights.text},
         "terms": terms,
+        "corrections": {one.word: list(one.lexemes) for one in lexical.corrections} if lexical else {},
         "required": list(parsed.required),
         "phrases": list(parsed.phrases),
         "excluded": list(parsed.excluded),

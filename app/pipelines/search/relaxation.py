@@ -2,7 +2,8 @@
 
 First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
 spelling, and last the nearest chunks by vector are returned. If only the vector leg found something, because no chunk
-meets what the query requires, quotes and required words are dropped.
+meets what the query requires, quotes and required words are dropped. A search without the text leg, which would apply
+them, notes the same.
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ async def run(
     request = understood.request
     if understood.plan.weights.text > 0 and not result.terms:
         context.degraded.append("no_text_terms")
+    if result.candidates and request.lexical and request.lexical.strict and not understood.plan.weights.text:
+        context.relaxed.append(DROP_REQUIRED.name)
     if result.candidates:
         steps: tuple[Step, ...] = (DROP_REQUIRED,) if _is_unmet(request, result) else ()
     else:

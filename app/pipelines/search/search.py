@@ -12,7 +12,7 @@ from app.pipelines.running import model_switch, turns
 from app.pipelines.running.context import SearchContext
 from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
-from app.pipelines.search import completion, ordering, pages, relaxation, understanding
+from app.pipelines.search import completion, corrections, ordering, pages, relaxation, understanding
 from app.pipelines.search.candidates import Candidates, Ranking, Recalled
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
@@ -72,18 +72,23 @@ async def candidates(query: Query, context: SearchContext, *, ahead: int = 0) ->
     `ahead` is the number of candidates beyond those that the answer needs. Raises DatabaseUnavailable.
     """
     understood = await understanding.run(query, context, ahead=ahead)
-    matches, result, applied = await _recalled(query, understood, context)
+    understood, matches, result, applied = await _recalled(query, understood, context)
+    if understood.request.lexical and understood.request.lexical.corrections:
+        context.relaxed.append(corrections.NAME)
     request, result = await relaxation.run(understood, result, context)
     recalled = Recalled.of(understood, request, result, model=context.services.embedder.model.name)
     hits = guidance.ordered(completion.unranked(result), applied, query.guidance)
-    return Candidates(query, recalled, matches, applied, hits, relaxed=bool(context.relaxed))
+    return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
 
 
 @retry_read
 async def _recalled(
     query: Query, understood: Understanding, context: SearchContext
-) -> tuple[EntityMatches, HybridResult, AppliedGuidance]:
-    """Match the query's entities, run the hybrid statement and apply the entities to it, in one transaction."""
+) -> tuple[Understanding, EntityMatches, HybridResult, AppliedGuidance]:
+    """Match the query's entities, run the hybrid statement and apply the entities to it, in one transaction.
+
+    The statement is run again with corrections of misspelt words, if there are any.
+    """
     services, request = context.services, understood.request
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
         context.version = reading.version
@@ -93,6 +98,10 @@ async def _recalled(
             matches = await matching.run(reading, query, understood.parsed, vector, cache=services.entity_cache)
         with context.timed("recall"):
             result = await recall.hybrid(reading, guidance.widened(request, query, matches))
+            if corrected := await corrections.corrected(reading, request, understood.parsed, result):
+                request = corrected
+                result = await recall.hybrid(reading, guidance.widened(request, query, matches))
             unguided = Unguided(query, understood.parsed, request, result)
             applied = await guidance.run(reading, unguided, matches, cache=services.entity_cache)
-    return matches, replace(result, candidates=(*result.candidates, *applied.added)), applied
+    found = replace(understood, request=request)
+    return found, matches, replace(result, candidates=(*result.candidates, *applied.added)), applied

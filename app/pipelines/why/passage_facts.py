@@ -112,7 +112,7 @@ def _within(request: HybridRequest, document_id: UUID, excluded: set[UUID]) -> H
     lexical = request.lexical
     return replace(
         request,
-        lexical=lexical and LexicalQuery(lexical.words),
+        lexical=lexical and replace(lexical, strict=(), excluded=()),
         limit=1,
         filters=Filters(document_ids=(document_id,)),
         exclude_chunk_ids=tuple(excluded),

@@ -40,6 +40,9 @@ EXACT_FACTOR_FILTERED = 10.0
 CANDIDATE_POSTINGS = 20_000
 """Number of postings that may generate candidates of the text leg (docs/decisions/0001)."""
 
+CORRECTION_TIMES = 0.5
+"""Number of occurrences in the query that a lexeme counts as that corrects an unknown word: it may not be meant."""
+
 LEGS = (
     "query_vector",
     "corpus",
@@ -58,7 +61,7 @@ LEGS = (
 HYBRID = (*LEGS, "fused", "best", "hybrid")
 """The files of the statement: its CTEs in their order, and its own."""
 
-PLAIN = frozenset({"vector", "text"})
+PLAIN = frozenset({"vector", "text", "corrections"})
 """Parts with a plan that does not depend on the binds, so that one plan serves every query."""
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Candidate))
@@ -124,6 +127,7 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
         "vector": request.vector is not None and request.weights.vector > 0,
         "text": lexical is not None and bool(lexical.words.folded) and request.weights.text > 0,
         "filtered": bool(request.filters),
+        "corrections": lexical is not None and bool(lexical.corrections),
         "strict": lexical is not None and bool(lexical.strict),
         "excluding": lexical is not None and bool(lexical.excluded),
         "exclusions": bool(request.exclude_chunk_ids),
@@ -171,6 +175,8 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     return {
         "words_folded": lexical.words.folded,
         "words_plain": lexical.words.plain,
+        "corrections": [lexeme for one in lexical.corrections for lexeme in one.lexemes],
+        "correction_times": CORRECTION_TIMES,
         "strict_folded": [text.folded for text in lexical.strict],
         "strict_plain": [text.plain for text in lexical.strict],
         "excluded_folded": [text.folded for text in lexical.excluded],

@@ -1,9 +1,11 @@
-"""Finds the stored lexemes that begin like given words."""
+"""Finds the stored lexemes that begin like given words, or that are one typing error away from them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
+from app.shapes import IndexText
 from app.store.connection import sql
 from app.store.connection.transactions import Reading
 
@@ -21,6 +23,32 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
     binds = {"user_id": db.user_id, "firsts": firsts, "ends": [_after(first) for first in firsts], "limit": MAX_LEXEMES}
     lexemes = {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
     return {word: lexemes.get(word[:PREFIX], []) for word in words}
+
+
+@dataclass(frozen=True, slots=True)
+class EditedWord:
+    """A word, and the words that one typing error turns into it, as one text."""
+
+    word: IndexText
+    edits: IndexText
+
+
+async def corrections(db: Reading, words: Mapping[str, EditedWord], *, limit: int) -> dict[str, list[str]]:
+    """For each word that no visible chunk contains, the lexemes of its edits that are stored, the most frequent first.
+
+    Words without a lexeme of their own, such as stop words, have none.
+    """
+    given = list(words.values())
+    binds = {
+        "user_id": db.user_id,
+        "words": list(words),
+        "words_folded": [one.word.folded for one in given],
+        "words_plain": [one.word.plain for one in given],
+        "edits_folded": [one.edits.folded for one in given],
+        "edits_plain": [one.edits.plain for one in given],
+        "limit": limit,
+    }
+    return {row.word: row.lexemes for row in await db.execute(sql.statement("corrections_of_words"), binds)}
 
 
 def _after(start: str) -> str:

@@ -1,4 +1,4 @@
-"""Finds stored words that resemble a misspelled or shortened word.
+"""Finds stored words that resemble a misspelled or shortened word, and the words that a typing error may have changed.
 
 The stored words are stems: "timetable" is stored as "timet". A word is therefore compared as a whole, and its prefixes
 with stems that are shorter than the word.
@@ -6,15 +6,28 @@ with stems that are shorter than the word.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 from rapidfuzz import fuzz, process
+
+from app.text.queries import analysis
 
 MAX_RESULTS = 5
 MIN_RATIO = 75
 MAX_WORD_LENGTH = 64
 MIN_STEM_LENGTH = 4
 MIN_STEM_RATIO = 80
+SHORTEST, LONGEST = 5, 24
+"""Letters of a word in which a typing error is looked for: a shorter one has too many neighbours by chance."""
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_ALPHABETS = (
+    f"{_LATIN}äöüßàâçèéêëîïôùûñáíóúãõåøæ",
+    "абвгдеёжзийклмнопрстуфхцчшщъыьэюя",
+    "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώ",
+)
+_WORD = re.compile(r"[^\W\d_]+")
+_EDGES = ".,;:!?…()[]{}\"“”„«»'’‘"
 
 
 def nearest(word: str, stored: Sequence[str]) -> list[str]:
@@ -37,3 +50,44 @@ def _stems(word: str, stored: Sequence[str]) -> list[str]:
     scores = {candidate: fuzz.ratio(word[: len(candidate)], candidate) for candidate in shorter}
     close = [candidate for candidate in shorter if scores[candidate] >= MIN_STEM_RATIO]
     return sorted(close, key=lambda candidate: (-scores[candidate], -len(candidate), candidate))
+
+
+def may_be_misspelt(query: str, literal: Iterable[str] = ()) -> list[str]:
+    """Returns the words of a query in which a typing error may be, each once, the longest first.
+
+    Words in `literal`, identifiers, file names, numbers, acronyms and words of other scripts than Latin, Cyrillic and
+    Greek are none: they are meant as they are written.
+    """
+    kept = {word.casefold() for text in literal for word in _WORD.findall(text)}
+    kept |= {word.casefold() for word in analysis.identifiers(query)}
+    all_capitals = query.isupper()
+    words = [bare for word in query.split() if _is_plain(bare := word.strip(_EDGES), all_capitals=all_capitals)]
+    found = dict.fromkeys(word.casefold() for word in words)
+    return sorted((word for word in found if word not in kept), key=len, reverse=True)
+
+
+def _is_plain(word: str, *, all_capitals: bool) -> bool:
+    """Returns whether a word is written like any other, in letters of one of the alphabets."""
+    usual = word[1:].islower() or (all_capitals and word.isupper())
+    return usual and SHORTEST <= len(word) <= LONGEST and bool(_WORD.fullmatch(word)) and _alphabet(word) is not None
+
+
+def edits(word: str) -> list[str]:
+    """Returns the words that one typing error turns into `word`: a letter is missing, added or wrong, or two swapped.
+
+    These are the words at a distance of 1 (optimal string alignment), in the letters of its alphabet.
+    """
+    letters = _alphabet(word) or ""
+    splits = [(word[:place], word[place:]) for place in range(len(word) + 1)]
+    found = [before + after[1:] for before, after in splits if after]
+    found += [before + after[1] + after[0] + after[2:] for before, after in splits if len(after) > 1]
+    found += [before + letter + after[1:] for before, after in splits if after for letter in letters]
+    found += [before + letter + after for before, after in splits for letter in letters]
+    return [one for one in dict.fromkeys(found) if one != word]
+
+
+def _alphabet(word: str) -> str | None:
+    """Returns the letters of the alphabet of a word; None if it has others. Without accents, those of English."""
+    if word.isascii():
+        return _LATIN
+    return next((letters for letters in _ALPHABETS if set(word.casefold()) <= set(letters)), None)

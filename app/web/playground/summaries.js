@@ -17,6 +17,12 @@ const STAGES = {
   mmr: "MMR",
   snippets: "snippets",
 };
+const RELAXED = {
+  constraints_dropped: "quotes and required words were not applied.",
+  similar_words: "words of similar spelling were searched for words that no passage contains.",
+  nearest_vectors: "no word was found; these are the nearest passages.",
+};
+
 const DEGRADED = {
   embedding_failed: "the query could not be embedded.",
   no_query_vector: "only the text leg ran.",
@@ -115,7 +121,7 @@ function entityName(entity) {
 function notices(answer) {
   const texts = [
     ...answer.degraded.map((code) => `Degraded: ${DEGRADED[code] ?? inWords(code)}`),
-    ...answer.relaxed.map((part) => `Relaxed: nothing matched, so this was dropped: ${inWords(part)}`),
+    ...answer.relaxed.map((part) => `Relaxed: ${RELAXED[part] ?? inWords(part)}`),
     ...(answer.approximate ? ["Approximate: matching passages may be missing."] : []),
   ];
   if (!texts.length) return null;

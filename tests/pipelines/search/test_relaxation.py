@@ -75,6 +75,82 @@ async def test_a_condition_that_no_chunk_meets_is_reported_in_every_mode_with_a_
     assert "boat" not in uris(answer), "excluded words stay excluded"
 
 
+async def test_a_search_without_the_text_leg_says_that_it_cannot_apply_a_condition(words: Tenant) -> None:
+    for query in ('"green lever" mortar', "+mortar +ferry"):
+        assert (await words.ask(query, mode="semantic")).relaxed == ("constraints_dropped",)
+    assert (await words.ask("green lever mortar -ferry", mode="semantic")).relaxed == ()
+
+
+@pytest.fixture
+async def bakery(tenant: Tenant) -> Tenant:
+    await tenant.add_all(
+        {
+            "contract": "The croissant delivery contract.",
+            "boiler": "Cormorant boiler price list.",
+            "codes": "Part KX-4471 replaces part KX-4417; see delivery_plan.py and version 1.20.3.",
+            "other": "Price of the plan, by part and version.",
+        }
+    )
+    return tenant
+
+
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical"])
+@pytest.mark.parametrize(
+    ("query", "uri", "corrections"),
+    [
+        ("croissnat delivry contract", "contract", {"croissnat": ["croissant"], "delivry": ["deliveri"]}),
+        ("Cormorannt boyler price", "boiler", {"cormorannt": ["cormor"], "boyler": ["boiler"]}),
+    ],
+)
+async def test_typing_errors_are_corrected_although_something_is_found(
+    bakery: Tenant, mode: Any, query: str, uri: str, corrections: dict[str, list[str]]
+) -> None:
+    answer = await bakery.ask(query, mode=mode, explain=True)
+    assert (uris(answer)[0], answer.relaxed) == (uri, ("similar_words",))
+    assert answer.explain is not None
+    assert answer.explain["corrections"] == corrections
+    counted = {term["lexeme"]: term["times"] for term in answer.explain["terms"]}
+    assert {counted[lexeme] for lexemes in corrections.values() for lexeme in lexemes} == {0.5}
+    assert answer.confidence != "low", "the query itself was searched"
+    again = await bakery.ask(query, mode=mode, limit=1)
+    assert uris(await bakery.ask(query, mode=mode, limit=1, cursor=again.next_cursor)) == [uris(answer)[1]] or not (
+        again.next_cursor
+    )
+
+
+@pytest.mark.parametrize(
+    "query", ["KX-4472 part", "1.20.4 version", "delivry_plan.py plan", '"croissnat" contract', "+croissnat contract"]
+)
+async def test_identifiers_and_what_is_required_are_not_corrected(bakery: Tenant, query: str) -> None:
+    answer = await bakery.ask(query, explain=True)
+    assert "similar_words" not in answer.relaxed
+    assert answer.explain is not None
+    assert answer.explain["corrections"] == {}
+
+
+async def test_a_word_with_many_neighbours_is_not_corrected(bakery: Tenant) -> None:
+    await bakery.add("infect inject insert inspect", "neighbours")
+    answer = await bakery.ask("insect contract", explain=True)
+    assert answer.explain is not None
+    assert answer.explain["corrections"] == {}
+
+
+async def test_a_query_of_known_words_runs_no_further_statement(bakery: Tenant) -> None:
+    counts = []
+    for query in ("croissant delivery contract", "price of the boiler", "croissnat contract"):
+        with counted_statements(bakery) as statements:
+            await bakery.ask(query)
+        counts.append(len(statements))
+    assert counts[0] == counts[1] == counts[2] - 2
+
+
+async def test_a_word_that_one_of_the_languages_knows_is_not_corrected(bakery: Tenant) -> None:
+    await bakery.add("Die Preise der Boote.", "de", language="de")
+    with counted_statements(bakery) as statements:
+        assert (await bakery.ask("contracts for deliveries of prices")).relaxed == ()
+    assert not any("edits_folded" in statement for statement in statements), "and not looked up either"
+
+
 async def test_a_relaxation_keeps_filters_and_exclusions(words: Tenant) -> None:
     boat = await words.ask("ferry", mode="lexical")
     only_boat = Filters(document_ids=(boat.hits[0].candidate.document_id,))

@@ -34,3 +34,28 @@ def test_a_stem_too_short_for_the_word_does_not_match() -> None:
     assert spelling.nearest("timekeepers", ["time"]) == []
     assert spelling.nearest("timer", ["tim"]) == ["tim"]
     assert spelling.nearest("timely", ["tim"]) == []
+
+
+def test_identifiers_names_of_files_numbers_and_quoted_words_are_meant_as_they_are_written() -> None:
+    query = 'Which croissnat, "literl" KX-4471 v1.20.3 delivry.py getUserNmae err_tide_4012 NASDAQ 20255 hous Brandaur?'
+    assert spelling.may_be_misspelt(query, ("literl",)) == ["croissnat", "brandaur", "which"]
+    assert spelling.may_be_misspelt("CROISSNAT DELIVRY") == ["croissnat", "delivry"]
+    assert spelling.may_be_misspelt("東京都漆喰石工職人 известко мо\u0301ртер") == ["известко"]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        *(("croissnat", "croissant"), ("delivry", "delivery"), ("cormorannt", "cormorant"), ("boyler", "boiler")),
+        *(("известко", "известка"), ("mörtl", "mörtel"), ("oiler", "boiler")),
+    ],
+)
+def test_a_word_is_among_the_edits_of_a_word_that_differs_by_one_typing_error(written: str, meant: str) -> None:
+    edits = spelling.edits(written)
+    assert meant in edits
+    assert written not in edits
+    assert len(edits) == len(set(edits)) < 120 * (len(written) + 1)
+
+
+def test_words_that_differ_by_two_typing_errors_are_no_edits() -> None:
+    assert "croissant" not in spelling.edits("croisnat")

@@ -8,24 +8,37 @@
 -- part text  the text leg
 -- part filtered  filters on documents
 -- part strict  phrases and required words
+-- part corrections  lexemes that correct unknown words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- part hidden  postings of chunks that are not visible
 -- :user_id text  owner of the rows
 -- :words_folded text  words scored by BM25, accents folded
 -- :words_plain text  words scored by BM25, accents kept
+-- :corrections text[]  lexemes that correct unknown words
+-- :correction_times float8  number of occurrences in the query that each of them counts as
 -- :candidate_postings bigint  postings that may generate candidates of the text leg
 -- :k1_plus_1 numeric  k1 + 1
 -- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 query_words AS MATERIALIZED (
+-- if corrections
+    SELECT w.lexeme, max(w.times) AS times
+    FROM (
+-- end
     SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
     FROM corpus AS u
     CROSS JOIN LATERAL unnest(u.configs) AS g (config)
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(g.config AS regconfig),
         {{text_for g.config, :words_folded, :words_plain}})) AS t
     GROUP BY t.lexeme
+-- if corrections
+    UNION ALL
+    SELECT DISTINCT r.lexeme COLLATE "C", :correction_times FROM unnest(:corrections) AS r (lexeme)
+    ) AS w
+    GROUP BY w.lexeme
+-- end
 ),
 terms AS MATERIALIZED (
     SELECT q.*, CAST(:k1_plus_1 * q.times * q.idf AS real) AS weight,

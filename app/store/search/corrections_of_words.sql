@@ -1,0 +1,44 @@
+-- Finds the stored lexemes of words that differ from an unknown word by one typing error. A word is unknown if none of the
+-- lexemes that the user's text-search configurations make of it is stored. Only the edits of unknown words are analysed.
+-- Columns: word, lexemes (by descending document frequency).
+-- :user_id text  owner of the rows
+-- :words text[]  the words
+-- :words_folded text[]  the same with accents folded
+-- :words_plain text[]  the same with accents kept
+-- :edits_folded text[]  the edits of each word as one text, accents folded
+-- :edits_plain text[]  the same with accents kept
+-- :limit bigint  maximum number of lexemes of a word
+WITH configs AS MATERIALIZED (
+    SELECT s.config FROM stepwell.text_statistics AS s WHERE s.user_id = :user_id AND s.chunks > 0
+),
+given AS MATERIALIZED (
+    SELECT g.*
+    FROM unnest(:words, :words_folded, :words_plain, :edits_folded, :edits_plain)
+        AS g (word, word_folded, word_plain, edits_folded, edits_plain)
+),
+own AS MATERIALIZED (
+    SELECT g.word, coalesce(l.df, 0) > 0 AS stored
+    FROM given AS g
+    CROSS JOIN configs AS c
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.word_folded, g.word_plain}})) AS t
+    LEFT JOIN LATERAL (
+        {{document_frequency t.lexeme COLLATE "C"}}
+    ) AS l ON true
+),
+edited AS MATERIALIZED (
+    SELECT DISTINCT g.word, t.lexeme COLLATE "C" AS lexeme
+    FROM given AS g
+    CROSS JOIN configs AS c
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(c.config AS regconfig), {{text_for c.config, g.edits_folded, g.edits_plain}})) AS t
+    WHERE g.word IN (SELECT o.word FROM own AS o GROUP BY o.word HAVING NOT bool_or(o.stored))
+)
+SELECT f.word, array_agg(f.lexeme ORDER BY f.df DESC, f.lexeme) AS lexemes
+FROM (
+    SELECT e.word, e.lexeme, l.df, row_number() OVER (PARTITION BY e.word ORDER BY l.df DESC, e.lexeme) AS place
+    FROM edited AS e
+    CROSS JOIN LATERAL (
+        {{document_frequency e.lexeme}}
+    ) AS l
+) AS f
+WHERE f.df > 0 AND f.place <= :limit
+GROUP BY f.word
