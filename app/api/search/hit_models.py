@@ -16,9 +16,9 @@ PAGE = "Page of a PDF or slide on which the passage begins, from 1; null for doc
 MORE = "With `group_by`: further hits of the same document, best first; absent if there are none."
 SNIPPET = "The sentences that match best, as plain text, if `snippets` is set; absent otherwise."
 RELAXED = (
-    "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets, or that "
-    "`semantic` cannot apply), `similar_words` (stored words that differ by a typing error from unknown ones were "
-    "searched too, or similar ones instead), `nearest_vectors`."
+    "What was not searched as written: `constraints_dropped` (quotes and required words that no passage meets), "
+    "`similar_words` (stored words that differ by a typing error from unknown ones were searched too, or similar ones "
+    "instead), `nearest_vectors`."
 )
 RELEVANCE = (
     "Probability, 0 to 1, that the passage is relevant, comparable between queries and corpora; null if the embedding "

@@ -90,7 +90,7 @@ def _excluded_word(step: StepResult, _: Placement) -> str:
 
 def _required_word(step: StepResult, _: Placement) -> str:
     contains = "contains" if step.passed else "does not contain"
-    return f"It {contains} {_shown(step.needed)}, which the text leg requires."
+    return f"It {contains} {_shown(step.needed)}, which the query requires."
 
 
 def _candidates(_: StepResult, placement: Placement) -> str:

@@ -176,11 +176,10 @@ async def _guided(
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     weight = blending.weight(chosen, alpha=search.query.guidance.alpha) * evidence.agreement(applied.matches)
-    strict = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
-    linkable = [one for one in candidates if one.text_rank is not None or not strict]
-    linked = blending.links(chosen, guides.strengths, {one.document_id for one in linkable})
-    links = {one.chunk_id: linked[one.document_id] for one in linkable if one.document_id in linked}
-    missing = {} if strict else _missing(chosen, guides.strengths, search)
+    bound = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
+    linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
+    links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
+    missing = {} if bound else _missing(chosen, guides.strengths, search)
     added: list[Candidate] = []
     weighted = replace(applied, weight=weight)
     if missing and _could_enter(missing, links, search, weighted):

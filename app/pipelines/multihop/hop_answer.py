@@ -13,11 +13,11 @@ from app.pipelines.multihop import hop_strategies
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.multihop.hop_strategies import HopStrategy
 from app.pipelines.running.context import SearchContext
-from app.pipelines.search import completion, ordering, pages, rerank, snippets, understanding
+from app.pipelines.search import completion, ordering, pages, rerank, snippets
 from app.pipelines.search.pages import PageRequest
 from app.ranking import merge, relevance
 from app.ranking.merge import Scored
-from app.shapes import Answer, Candidate, ChunkLink, Hit, Query, signals
+from app.shapes import Answer, Candidate, ChunkLink, Hit, IndexText, LexicalQuery, Query, signals
 from app.store.documents import chunks
 from app.store.search import recall
 
@@ -75,17 +75,17 @@ class HopAnswer:
         return hits if self.state.only_first_hop else self._assessed(hits)
 
     async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
-        """The best stored chunks without those that contain what the query excludes."""
-        # Chunks to which links lead were not checked for excluded words, so any number of chunks may be left out.
-        needs_all = wanted.group_size is not None or bool(self.state.first.recalled.parsed.excluded)
+        """The best stored chunks without those of later hops that fail the conditions of the query."""
+        # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
+        needs_all = wanted.group_size is not None or bool(recall.condition_parts(self._conditions))
         needed = wanted.end + 1
         if rerank.is_wanted(self.query):
             needed = max(needed, rerank.pool_size(self.query.limit))
         leading = [self.state.chunks[chunk_id] for chunk_id in (order if needs_all else order[:needed])]
         await self._read_missing(leading)
-        excluded = await self._containing_excluded(leading)
+        failing = await self._failing(leading)
         stored = [chunk for chunk in leading if chunk.candidate and chunk.chunk_id in self.state.chunks]
-        return [chunk for chunk in stored if chunk.chunk_id not in excluded]
+        return [chunk for chunk in stored if chunk.chunk_id not in failing]
 
     async def _read_missing(self, leading: Sequence[HopChunk]) -> None:
         """Read the text of the chunks to which only links led."""
@@ -97,14 +97,18 @@ class HopAnswer:
         for chunk in missing:
             chunk.candidate, _similarity = read.get(chunk.chunk_id, (None, None))
 
-    async def _containing_excluded(self, leading: Sequence[HopChunk]) -> set[UUID]:
-        """The chunks of later hops that contain what the query excludes."""
-        lexical = understanding.lexical_query(self.state.first.recalled.parsed)
+    @property
+    def _conditions(self) -> LexicalQuery:
+        """What hop 1 required and excluded; nothing that it had to drop."""
+        return self.state.first.recalled.request.lexical or LexicalQuery(IndexText("", ""))
+
+    async def _failing(self, leading: Sequence[HopChunk]) -> set[UUID]:
+        """The chunks of later hops that fail the conditions."""
         later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
-        if not later or not lexical.excluded:
+        if not later or not recall.condition_parts(self._conditions):
             return set()
         async with self.state.reading(self.context) as reading:
-            return await recall.containing_excluded(reading, later, lexical)
+            return await recall.failing_conditions(reading, later, self._conditions)
 
     def _hit(self, ranked: Hit, scored: Scored, largest: float) -> Hit:
         """A hit with what its hop found, and what entities added to it in hop 1."""

@@ -23,7 +23,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import pages, search, understanding
 from app.ranking import fusion_plan, merge
-from app.shapes import Answer, Hop, HybridRequest, ParsedQuery, Query, TermMethod, Weights
+from app.shapes import Answer, Hop, HybridRequest, LexicalQuery, ParsedQuery, Query, TermMethod, Weights
 from app.store.connection import failures
 from app.store.connection.transactions import repeat_on_primary
 from app.text.names import names
@@ -159,7 +159,7 @@ class _FurtherHops:
         parsed = self.state.first.recalled.parsed
         searches = [HopSearch(await self._request(_with_terms(parsed, found.terms)))] if found.terms else []
         for question in found.questions:
-            asked = ParsedQuery(text=question, words=" ".join(names.words(question)), excluded=parsed.excluded)
+            asked = ParsedQuery(text=question, words=" ".join(names.words(question)))
             searches.append(HopSearch(await self._request(asked), question))
         return searches
 
@@ -174,7 +174,7 @@ class _FurtherHops:
         request = HybridRequest(
             user_id=query.user_id,
             vector=vector,
-            lexical=understanding.lexical_query(parsed),
+            lexical=_with_conditions(understanding.lexical_query(parsed), first.lexical),
             weights=_rrf_weights(first),
             fusion="rrf",
             limit=query.candidates,
@@ -191,9 +191,14 @@ class _FurtherHops:
 
 
 def _with_terms(parsed: ParsedQuery, terms: Sequence[str]) -> ParsedQuery:
-    """The question with the terms appended, any of which may match; words required in hop 1 are not required."""
+    """The question with the terms appended, any of which may match."""
     words = " ".join([parsed.words, *(" ".join(names.words(term)) for term in terms)])
-    return ParsedQuery(text=" ".join((parsed.text, *terms)), words=words, excluded=parsed.excluded)
+    return ParsedQuery(text=" ".join((parsed.text, *terms)), words=words)
+
+
+def _with_conditions(lexical: LexicalQuery, first: LexicalQuery | None) -> LexicalQuery:
+    """The words of a later hop with the conditions under which hop 1 found its hits."""
+    return lexical if first is None else replace(first, words=lexical.words)
 
 
 def _rrf_weights(request: HybridRequest) -> Weights:

@@ -1,9 +1,7 @@
 """Runs looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
 
-First quotes, required and excluded words are dropped, then unknown words are replaced by stored ones of similar
-spelling, and last the nearest chunks by vector are returned. If only the vector leg found something, because no chunk
-meets what the query requires, quotes and required words are dropped. A search without the text leg, which would apply
-them, notes the same.
+First quotes and required words are dropped, then excluded words as well, then unknown words are replaced by stored ones
+of similar spelling, and last the nearest chunks by vector are returned.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ DROP_CONSTRAINTS = Step("constraints_dropped")
 DROP_REQUIRED = Step("constraints_dropped")
 SIMILAR_WORDS = Step("similar_words")
 NEAREST = Step("nearest_vectors", needs_vector=True)
-STEPS = (DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
+STEPS = (DROP_REQUIRED, DROP_CONSTRAINTS, SIMILAR_WORDS, NEAREST)
 
 MAX_UNKNOWN_WORDS = 16
 """Unknown words of a query that are replaced, the longest: these have the fewest neighbours by chance."""
@@ -50,13 +48,7 @@ async def run(
     request = understood.request
     if understood.plan.weights.text > 0 and not result.terms:
         context.degraded.append("no_text_terms")
-    if result.candidates and request.lexical and request.lexical.strict and not understood.plan.weights.text:
-        context.relaxed.append(DROP_REQUIRED.name)
-    if result.candidates:
-        steps: tuple[Step, ...] = (DROP_REQUIRED,) if _is_unmet(request, result) else ()
-    else:
-        steps = STEPS if result.scope_chunks else ()
-    for step in steps:
+    for step in STEPS if result.scope_chunks and not result.candidates else ():
         if step.needs_vector and request.vector is None and "embedding_failed" not in context.degraded:
             request = replace(request, vector=await query_vector.embed(understood.parsed.text, context))
         with context.timed("relax"):
@@ -65,12 +57,6 @@ async def run(
             context.relaxed.append(step.name)
             return relaxed
     return request, result
-
-
-def _is_unmet(request: HybridRequest, result: HybridResult) -> bool:
-    """Whether the text leg ran and no chunk meets what the query requires."""
-    has_required = request.lexical is not None and bool(request.lexical.strict)
-    return has_required and request.weights.text > 0 and not result.text_found
 
 
 @retry_read
@@ -94,10 +80,9 @@ async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: 
     if request.lexical is None:
         return None
     if step is DROP_REQUIRED:
-        return replace(request, lexical=replace(request.lexical, strict=()))
+        return replace(request, lexical=replace(request.lexical, strict=())) if request.lexical.strict else None
     if step is DROP_CONSTRAINTS:
-        bound = request.lexical.strict or request.lexical.excluded
-        return replace(request, lexical=LexicalQuery(request.lexical.words)) if bound else None
+        return replace(request, lexical=LexicalQuery(request.lexical.words)) if request.lexical.excluded else None
     return await _respelled(request, result, db)
 
 

@@ -94,9 +94,8 @@ async def _best_of_document(db: Reading, request: HybridRequest, chunk_ids: Sequ
     if len(chunk_ids) == 1:
         return chunk_ids[0]
     excluded = set(request.exclude_chunk_ids).intersection(chunk_ids)
-    lexical = request.lexical
-    if lexical and lexical.excluded:
-        excluded |= await recall.containing_excluded(db, chunk_ids, lexical)
+    if request.lexical:
+        excluded |= await recall.failing_conditions(db, chunk_ids, request.lexical)
     left = [one for one in chunk_ids if one not in excluded] or list(chunk_ids)
     first = (await chunks.by_id(db, left[:1], vector=None)).get(left[0])
     if first is None:

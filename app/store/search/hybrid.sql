@@ -2,13 +2,14 @@
 --
 -- One statement computes two legs, their fusion and the content; `recall.HYBRID` lists its CTEs. The vector leg ranks by
 -- cosine distance, through the HNSW index, or exactly if the scope is small enough that this is cheaper. The text leg
--- ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids and excluded words apply to
--- both legs before they are cut to `candidates`. Order: score, better single rank, id.
+-- ranks by BM25 over the posting blocks of `index_documents.sql`. Filters, exclude_chunk_ids, required and excluded words
+-- apply to both legs before they are cut to `candidates`. Order: score, better single rank, id.
 --
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
 --   (corpus_chunks, scope_chunks, exact, vector_found, text_found), and the first row has the terms.
 -- part vector  the vector leg
+-- part strict  phrases and required words
 -- :user_id text  owner of the rows
 -- :with_content boolean  false returns empty content
 SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
@@ -24,7 +25,12 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
 -- unless vector
        CAST(NULL AS float8) AS cosine,
 -- end
+-- if strict
+       u.chunks AS corpus_chunks, s.chunks AS scope_chunks, (s.small OR (SELECT few FROM strict_size)) AS exact,
+-- end
+-- unless strict
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
+-- end
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')

@@ -4,6 +4,7 @@
 -- part vector  the vector leg
 -- part text  the text leg
 -- part filtered  filters on documents
+-- part strict  phrases and required words
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- :most_compared bigint  maximum number of vectors that are compared
@@ -20,6 +21,9 @@ SELECT
 -- end
 -- if filtered
           AND ((SELECT small FROM scope) OR {{document_passes n}})
+-- end
+-- if strict
+          AND {{passes_strict n}}
 -- end
 -- if excluding
           AND NOT {{contains_excluded n}}

@@ -112,12 +112,19 @@ async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
     return [float(number) for number in json.loads(row.embedding)]
 
 
-async def containing_excluded(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
-    """The chunks among these that contain an excluded word or phrase."""
-    names = ("excluded_folded", "excluded_plain")
-    excluded = {name: value for name, value in _lexical_binds(lexical).items() if name in names}
-    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **excluded}
-    return set(await db.scalars(sql.statement("chunks_containing_excluded"), binds))
+async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
+    """The chunks among these that lack what the query requires, or contain what it excludes."""
+    parts = condition_parts(lexical)
+    if not chunk_ids or not parts:
+        return set()
+    binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **_lexical_binds(lexical)}
+    return set(await db.scalars(sql.statement("chunks_failing_conditions", *parts), binds))
+
+
+def condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
+    """The parts of a statement that the conditions of a query need."""
+    parts = {"strict": bool(lexical.strict), "excluding": bool(lexical.excluded)}
+    return tuple(part for part, wanted in parts.items() if wanted)
 
 
 def needed_parts(request: HybridRequest) -> tuple[str, ...]:
@@ -128,11 +135,10 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
         "text": lexical is not None and bool(lexical.words.folded) and request.weights.text > 0,
         "filtered": bool(request.filters),
         "corrections": lexical is not None and bool(lexical.corrections),
-        "strict": lexical is not None and bool(lexical.strict),
-        "excluding": lexical is not None and bool(lexical.excluded),
         "exclusions": bool(request.exclude_chunk_ids),
     }
-    return tuple(part for part, wanted in parts.items() if wanted)
+    conditions = condition_parts(lexical) if lexical is not None else ()
+    return tuple(part for part, wanted in parts.items() if wanted) + conditions
 
 
 def effective_weights(request: HybridRequest) -> Weights:

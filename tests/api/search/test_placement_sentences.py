@@ -159,7 +159,7 @@ def test_the_summary_names_the_cause_and_the_remedy(placement: Placement, senten
         (
             StepResult("required_word", True, needed="lime"),
             "query",
-            'It contains "lime", which the text leg requires.',
+            'It contains "lime", which the query requires.',
         ),
         (FUSED, "limit", "Fusion of the legs places it at 4."),
         (

@@ -186,6 +186,13 @@ async def test_an_excluded_word_keeps_a_linked_chunk_out(library: Tenant) -> Non
     assert "director" not in uris(await _ask(library, f"{QUESTION} -painter", limit=12))
 
 
+@pytest.mark.parametrize("merge", ["linked", "classic"])
+async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, merge: Any) -> None:
+    answer = await _ask(library, f"{QUESTION} +director", limit=12, merge=merge)
+    assert answer.relaxed == ()
+    assert set(uris(answer)) == {"film", "noise0", "noise1", "noise3", "noise5", "noise6"}
+
+
 async def test_an_excluded_stop_word_removes_nothing(library: Tenant) -> None:
     title, text = LIBRARY["director"]
     await library.add(f"Once {text}", "director", title=title)

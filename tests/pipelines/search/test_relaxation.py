@@ -65,20 +65,21 @@ async def test_what_found_something_is_not_relaxed(words: Tenant) -> None:
         assert (await words.ask(query)).relaxed == ()
 
 
-@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical"])
-async def test_a_condition_that_no_chunk_meets_is_reported_in_every_mode_with_a_text_leg(
-    words: Tenant, mode: Any
-) -> None:
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical", "semantic"])
+async def test_a_condition_that_no_chunk_meets_is_dropped_and_reported_in_every_mode(words: Tenant, mode: Any) -> None:
     answer = await words.ask('"green lever" mortar -ferry', mode=mode)
     assert answer.relaxed == ("constraints_dropped",)
     assert uris(answer)[0] == "lime", "the other words are searched as if the phrase were not there"
     assert "boat" not in uris(answer), "excluded words stay excluded"
 
 
-async def test_a_search_without_the_text_leg_says_that_it_cannot_apply_a_condition(words: Tenant) -> None:
-    for query in ('"green lever" mortar', "+mortar +ferry"):
-        assert (await words.ask(query, mode="semantic")).relaxed == ("constraints_dropped",)
-    assert (await words.ask("green lever mortar -ferry", mode="semantic")).relaxed == ()
+@pytest.mark.parametrize("mode", ["auto", "hybrid", "lexical", "semantic"])
+@pytest.mark.parametrize("query", ["mortar +harbour", 'mortar "ferry timetable"', "timetables AND ferry"])
+async def test_a_condition_that_a_chunk_meets_is_required_of_every_hit_in_every_mode(
+    words: Tenant, mode: Any, query: str
+) -> None:
+    answer = await words.ask(query, mode=mode)
+    assert (uris(answer), answer.relaxed) == (["boat"], ())
 
 
 @pytest.fixture

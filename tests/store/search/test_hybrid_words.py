@@ -8,6 +8,7 @@ import pytest
 from query_vectors import WORDS, angled, at, one
 
 from app.shapes import Filters
+from app.store.search import recall
 
 
 async def test_a_phrase_must_occur_in_hits_of_the_text_leg(put, find) -> None:
@@ -68,6 +69,29 @@ async def test_excluded_words_and_phrases_are_removed_from_both_legs_before_the_
     found = await find("copper", at(1), excluded=["meadows", "old lantern"], candidates=4, limit=10, filters=filters)
     assert hybrid.contents(found) == kept
     assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(n, n) for n in range(1, 5)]
+
+
+@pytest.mark.parametrize("few", [True, False], ids=["few", "many"])
+@pytest.mark.parametrize("graph", [False, True], ids=["exact", "graph"])
+@pytest.mark.parametrize("filtered", [False, True], ids=["all", "filtered"])
+async def test_both_legs_hold_only_chunks_with_the_required_words_and_phrases(
+    request, put, find, monkeypatch, graph, filtered, few
+) -> None:
+    if graph:
+        request.getfixturevalue("by_graph")
+    if few:
+        monkeypatch.setattr(recall, "EXACT_FLOOR", 4)
+    near = [f"copper meadow lantern {'river ' * n}".strip() for n in range(12)]
+    kept = [f"copper old lantern {'river ' * (n + 12)}".strip() for n in range(4)]
+    document = await put(*near, *kept, embedded=[angled(0.99 - n / 40) for n in range(16)])
+    filters = Filters(document_ids=(document,)) if filtered else None
+    options = {"strict": ["old lantern", "rivers"], "candidates": 4, "limit": 10, "filters": filters}
+    found = await find("copper", at(1), **options)
+    assert hybrid.contents(found) == kept
+    assert [(c.vector_rank, c.text_rank) for c in found.candidates] == [(n, n) for n in range(1, 5)]
+    semantic = await find("copper", at(1), weights=(1.0, 0.0), **options)
+    assert hybrid.contents(semantic) == kept
+    assert (await find("copper", at(1), strict=["violin"], filters=filters)).candidates == ()
 
 
 async def test_stop_words_alone_leave_the_vector_leg(put, find) -> None:

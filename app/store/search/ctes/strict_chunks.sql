@@ -1,7 +1,7 @@
--- Selects the chunks that have all of the words of the phrases and required words by the user's postings. The text leg
--- tests the phrases themselves in the order of the scores. An index of the tsvectors would hold those of all users.
+-- Selects the chunks that have all of the words of the phrases and required words by the user's postings. The legs test
+-- the phrases themselves in the order of their scores.
 -- Columns: strict_queries: config, query; strict_scope: nominated (false: strict_chunks does not apply); strict_chunks:
---   chunk_no.
+--   chunk_no; strict_size: few (true: the vectors of strict_chunks are scanned exactly).
 -- part strict  phrases and required words
 -- :user_id text  owner of the rows
 -- :strict_folded text[]  phrases and required words, accents folded
@@ -56,5 +56,9 @@ strict_chunks AS MATERIALIZED (
     WHERE (o.config, o.chunk_no) IN (SELECT r.config, r.chunk_no FROM rarest_chunks AS r)
     GROUP BY o.config, o.needed, o.chunk_no
     HAVING count(*) = o.needed - 1
+),
+strict_size AS MATERIALIZED (
+    SELECT s.nominated AND (SELECT count(*) FROM strict_chunks) <= c.most AS few
+    FROM strict_scope AS s CROSS JOIN costs AS c
 )
 -- end
