@@ -84,8 +84,14 @@ def scale(terms: Iterable[Term], *, model: str, has_vector: bool) -> Scale | Non
 
 
 def upper_bound(terms: Iterable[Term]) -> float:
-    """Returns the BM25 score that no chunk exceeds for a query with these terms; 1 without terms."""
-    return sum(term.idf * term.times for term in terms) * float(bm25.K1 + 1) or 1.0
+    """Returns the BM25 score that no chunk exceeds for a query with these terms; 1 without terms.
+
+    The words that begin with a prefix count as one.
+    """
+    terms = list(terms)
+    words = sum(term.idf * term.times for term in terms if not term.is_expansion)
+    prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
+    return (words + prefixed) * float(bm25.K1 + 1) or 1.0
 
 
 def is_calibrated(model: str) -> bool:

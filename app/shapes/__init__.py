@@ -4,6 +4,7 @@ Reading: Query → Candidate → Hit → Answer. Writing: ExtractedDocument → 
 Passage → Chunk. All are frozen dataclasses, each constructed in one package.
 """
 
+from app.shapes.conditions import Combination, Condition, ConditionPlan, Field, IndexText, Negation, TextCondition
 from app.shapes.entities import (
     Entity,
     EntityDraft,
@@ -25,6 +26,7 @@ from app.shapes.kinds import (
     DepthReason,
     DepthUsed,
     Detail,
+    ExpressionError,
     Fusion,
     FusionUsed,
     GuidanceMode,
@@ -70,7 +72,6 @@ from app.shapes.reading import (
     Hop,
     HybridRequest,
     HybridResult,
-    IndexText,
     LexicalQuery,
     ParsedQuery,
     Query,
@@ -108,6 +109,9 @@ __all__ = [
     "ChunkDraft",
     "ChunkLink",
     "ChunkName",
+    "Combination",
+    "Condition",
+    "ConditionPlan",
     "Confidence",
     "ConfidenceBasis",
     "Correction",
@@ -122,7 +126,9 @@ __all__ = [
     "EntityDraft",
     "EntityFilter",
     "EntityMatch",
+    "ExpressionError",
     "ExtractedDocument",
+    "Field",
     "FileFailure",
     "FilterPart",
     "Filters",
@@ -159,6 +165,7 @@ __all__ = [
     "NameCase",
     "NameForm",
     "NameUse",
+    "Negation",
     "Origin",
     "ParsedQuery",
     "Passage",
@@ -185,6 +192,7 @@ __all__ = [
     "Term",
     "TermMethod",
     "TermMethodUsed",
+    "TextCondition",
     "Upload",
     "Vector",
     "VectorPlan",

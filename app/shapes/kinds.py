@@ -23,7 +23,16 @@ Vector = list[float]
 Json = Mapping[str, Any]
 SearchMode = Literal["flat", "two_pass", "multihop"]
 Degraded = Literal[
-    "no_query_vector", "no_text_terms", "embedding_failed", "llm_failed", "reranker_failed", "hop2_failed"
+    "no_query_vector",
+    "no_text_terms",
+    "embedding_failed",
+    "llm_failed",
+    "reranker_failed",
+    "hop2_failed",
+    "invalid_expression",
+]
+ExpressionError = Literal[
+    "unclosed_group", "unopened_group", "empty_group", "missing_operand", "too_deep", "too_many_operands"
 ]
 GuidanceMode = Literal["auto", "off", "force"]
 Rerank = Literal["none", "cosine", "provider"]

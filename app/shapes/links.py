@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from app.shapes.conditions import IndexText
 from app.shapes.filters import Filters
 from app.shapes.kinds import Vector
-from app.shapes.reading import ChunkLink, IndexText
+from app.shapes.reading import ChunkLink
 
 
 @dataclass(frozen=True, slots=True)

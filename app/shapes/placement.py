@@ -31,6 +31,7 @@ Step = Literal[
     "exclude_chunk_ids",
     "excluded_word",
     "required_word",
+    "condition",
     "candidates",
     "min_vector_score",
     "min_rrf_score",

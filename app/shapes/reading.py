@@ -8,6 +8,7 @@ from operator import attrgetter
 from uuid import UUID
 
 from app.shapes import signals
+from app.shapes.conditions import Condition, ConditionPlan, IndexText
 from app.shapes.filters import Filters
 from app.shapes.kinds import (
     Confidence,
@@ -16,6 +17,7 @@ from app.shapes.kinds import (
     DepthReason,
     DepthUsed,
     Detail,
+    ExpressionError,
     Fusion,
     FusionUsed,
     GuidanceMode,
@@ -38,6 +40,8 @@ class ParsedQuery:
 
     `text` is embedded: no operators, no excluded words. `words` are scored by BM25, and any of them may match.
     `required`, `phrases` and `excluded` are conditions: words or phrases as written, without operators or quotes.
+    `groups` are the conditions of an expression that are not of these forms. `expression_error` says why an expression
+    was read as words.
     """
 
     text: str
@@ -46,6 +50,8 @@ class ParsedQuery:
     phrases: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
     query_type: QueryType = "keyword"
+    groups: tuple[Condition, ...] = ()
+    expression_error: ExpressionError | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +125,6 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexText:
-    """Text for the analysis of Postgres, with accents folded and with accents kept; see `text.lexical`."""
-
-    folded: str
-    plain: str
-
-
-@dataclass(frozen=True, slots=True)
 class Correction:
     """A word of a query that no chunk contains, and stored lexemes of words that differ by one typing error."""
 
@@ -136,15 +134,22 @@ class Correction:
 
 @dataclass(frozen=True, slots=True)
 class LexicalQuery:
-    """The query of the text leg: words of which any may match, and phrases that a chunk must or must not contain.
+    """Words of which any may match in the text leg, and conditions of both legs.
 
-    The lexemes of `corrections` may match too, with a smaller weight.
+    The lexemes of `corrections` may match too, with a smaller weight. A chunk must contain the words and phrases of
+    `strict` and none of `excluded`, and meet each of `groups`.
     """
 
     words: IndexText
     strict: tuple[IndexText, ...] = ()
     excluded: tuple[IndexText, ...] = ()
+    groups: tuple[Condition, ...] = ()
     corrections: tuple[Correction, ...] = ()
+
+    @property
+    def has_conditions(self) -> bool:
+        """Whether a hit must or must not contain anything."""
+        return bool(self.strict or self.excluded or self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +218,14 @@ _values_of = attrgetter(*_CANDIDATE_FIELDS)
 class Term:
     """A lexeme of the query: df and idf in the user's chunks, and number of occurrences in the query.
 
-    Those of a lexeme that only corrects a word are less than 1.
+    Those of a lexeme that only corrects a word are less than 1. `is_expansion`: it begins with a prefix of the query.
     """
 
     lexeme: str
     df: int
     idf: float
     times: float = 1
+    is_expansion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +240,7 @@ class HybridResult:
     vector_found: int
     text_found: int
     approximate: bool
+    condition_plan: ConditionPlan = "none"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Question(ToolArguments):
 
     query: fields.QueryText = Field(
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
-        "-word excludes one."
+        "-word excludes one; AND, OR, NOT, (groups), prefix* and title:word make conditions."
     )
     limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
 

@@ -116,7 +116,6 @@ async def run(
     """
     async with owning(owner_dsn) as owner:
         stored = await ensure_corpus(parameters, owner, services, folder, progress=progress)
-        await owner.index_for_textbook()
         asked = await held_out_vectors(parameters, services)
         questions = await corpus.questions(
             owner, asked, chunks=parameters.chunks, count=parameters.questions, seed=SEED

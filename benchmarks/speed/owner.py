@@ -34,7 +34,10 @@ FOLDER = Path(__file__).parent / "sql"
 Plan = Literal["default", "serial", "no sequential scan"]
 Vectors = npt.NDArray[np.float32]
 
-_GRAPH = next(index for index in tables.embeddings.indexes if index.name == "ix_embeddings_embedding")
+_HEAVY = (
+    next(index for index in tables.chunks.indexes if index.name == "ix_chunks_tsv"),
+    next(index for index in tables.embeddings.indexes if index.name == "ix_embeddings_embedding"),
+)
 _LOADED = ("tenants", "documents", "chunks", "embeddings", "text_statistics", "lexemes", "postings", "entities")
 _SETTINGS = {"jit": "off", "plan_cache_mode": "force_custom_plan", "hnsw.ef_search": "100"}
 _PLANS: dict[Plan, dict[str, str]] = {
@@ -95,7 +98,7 @@ class Owner:
         self._connection = connection
 
     async def begin_load(self, users: Sequence[str]) -> None:
-        """Deletes these users' rows and drops the HNSW index, which is cheaper to build afterwards.
+        """Deletes these users' rows and drops the two indexes that are cheaper to build afterwards.
 
         Raises Conflict if the database holds rows of other users.
         """
@@ -104,7 +107,8 @@ class Owner:
             raise errors.Conflict("The database holds other documents; a benchmark needs an empty one.")
         for name in _LOADED:
             await self._run(f"TRUNCATE stepwell.{name} CASCADE")
-        await self._connection.execute(sa.schema.DropIndex(_GRAPH, if_exists=True))
+        for index in _HEAVY:
+            await self._connection.execute(sa.schema.DropIndex(index, if_exists=True))
 
     async def add(self, user_id: str, batch: Batch, *, first_no: int) -> None:
         """Stores a batch whose chunks are numbered from `first_no`, without postings and statistics; see `derive`."""
@@ -171,14 +175,11 @@ class Owner:
         megabytes = min(64 + chunks * dimension * _BYTES_A_VECTOR // 2**20, 8192)
         await self._run(f"SET maintenance_work_mem = '{megabytes}MB'")
         await self._run("SET max_parallel_maintenance_workers = 2")
-        await self._connection.execute(sa.schema.CreateIndex(_GRAPH))
+        for index in _HEAVY:
+            await self._connection.execute(sa.schema.CreateIndex(index))
         await self._run("RESET maintenance_work_mem")
         await self._run("VACUUM (ANALYZE)")
         await self._run("CHECKPOINT")
-
-    async def index_for_textbook(self) -> None:
-        """Creates the index of tsvectors that the textbook's query needs and the service does not."""
-        await self._run("CREATE INDEX IF NOT EXISTS ix_textbook_tsv ON stepwell.chunks USING gin (tsv)")
 
     async def use(self, plan: Plan) -> None:
         """Applies the planner settings for the textbook statement."""
@@ -250,7 +251,7 @@ class Owner:
         """Returns the corpus's size on disk."""
         sizes = sa.text(
             "SELECT pg_total_relation_size('stepwell.postings'), pg_relation_size('stepwell.ix_embeddings_embedding'), "
-            "pg_relation_size('stepwell.ix_textbook_tsv'), pg_database_size(current_database())"
+            "pg_relation_size('stepwell.ix_chunks_tsv'), pg_database_size(current_database())"
         )
         return Disk(*(round(size / 2**20, 1) for size in (await self._connection.execute(sizes)).one()))
 

@@ -91,8 +91,11 @@ async def test_a_second_run_uses_the_corpus_of_the_first(report, address, databa
     assert not set(again.documents) & set(passages.mixed(PASSAGES))
 
 
-async def test_the_graph_is_recreated_as_the_schema_defines_it(report, owner: asyncpg.Connection):
-    hnsw = await owner.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_embeddings_embedding'")
+async def test_the_indexes_are_recreated_as_the_schema_defines_them(report, owner: asyncpg.Connection):
+    query = "SELECT indexdef FROM pg_indexes WHERE indexname = ANY ($1) ORDER BY indexname"
+    names = ["ix_chunks_tsv", "ix_embeddings_embedding"]
+    gin, hnsw = [row["indexdef"] for row in await owner.fetch(query, names)]
+    assert "USING gin (tsv)" in gin
     assert "USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')" in hnsw
 
 

@@ -152,6 +152,57 @@ async def test_documents_of_text_files_count_as_plain_text_from_revision_0007_on
         await owner.close()
 
 
+async def test_the_words_of_titles_and_headings_are_labelled_from_revision_0027_on(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0023")
+    owner = await empty.connect()
+    try:
+        await owner.execute(ROWS["0001"])
+        await owner.execute(UNLABELLED)
+        before = await owner.fetch(LABELLED)
+        assert {row["config"]: row["labels"] for row in before} == {"english": "D", "simple": "D"}
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        after = {row["title"]: row for row in await owner.fetch(LABELLED)}
+        assert [row["lexemes"] for row in after.values()] == [row["lexemes"] for row in before]
+        found = {title: (row["in_title"], row["in_heading"], row["labels"]) for title, row in after.items()}
+        assert found == {
+            "Silent Harbour": (["harbour", "silent"], ["top"], "ABD"),
+            "Top of it": (["top"], ["top"], "CD"),
+            "猫の本": (["の", "の本", "本", "猫", "猫の"], ["top"], "ABD"),
+            "": ([], ["top"], "BD"),
+        }
+        assert await owner.fetchval("SELECT count(*) FROM pg_indexes WHERE indexname = 'ix_chunks_tsv'") == 1
+    finally:
+        await owner.close()
+
+
+UNLABELLED = f"""
+UPDATE stepwell.documents SET title = '猫の本', config = 'simple' WHERE user_id = 'bob';
+UPDATE stepwell.documents SET title = 'Top of it' WHERE document_id = '{BRANDT}';
+INSERT INTO stepwell.documents (user_id, document_id, identity, title, config, metadata, content, content_hash,
+                                attributes_hash, chunk_count)
+VALUES ('ana', '{UUID(int=3)}', 'c', '', 'english', '{{}}', 'a keel', 'h', 'a', 1);
+INSERT INTO stepwell.chunks (user_id, chunk_id, chunk_no, document_id, chunk_index, content, start_offset, end_offset,
+                             heading_path, config, tsv, length, embedding_key)
+VALUES ('ana', '{UUID(int=3)}', 3, '{UUID(int=3)}', 0, 'a keel', 0, 6, '{{Top}}', 'english', '', 2, '{UUID(int=3)}');
+UPDATE stepwell.chunks AS c
+SET config = d.config, heading_path = CASE WHEN d.title = 'Top of it' THEN ARRAY[d.title] ELSE '{{Top}}' END,
+    tsv = stepwell.with_characters(to_tsvector(CAST(d.config AS regconfig), concat_ws(' ',
+        CASE WHEN d.user_id = 'bob' THEN '猫の の本' ELSE d.title END,
+        CASE WHEN d.title <> 'Top of it' THEN 'Top' END, c.content)))
+FROM stepwell.documents AS d
+WHERE d.user_id = c.user_id AND d.document_id = c.document_id;
+"""
+LABELLED = """
+SELECT d.title, d.config, array(SELECT unnest(tsvector_to_array(c.tsv)) ORDER BY 1) AS lexemes,
+       array(SELECT t.lexeme FROM unnest(c.tsv) AS t WHERE t.weights && '{A,C}' ORDER BY 1) AS in_title,
+       array(SELECT t.lexeme FROM unnest(c.tsv) AS t WHERE t.weights && '{B,C}' ORDER BY 1) AS in_heading,
+       (SELECT string_agg(DISTINCT w.label, '' ORDER BY w.label)
+        FROM unnest(c.tsv) AS t CROSS JOIN LATERAL unnest(t.weights) AS w (label)) AS labels
+FROM stepwell.chunks AS c JOIN stepwell.documents AS d USING (user_id, document_id)
+ORDER BY d.user_id, c.chunk_no
+"""
+
+
 async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(empty) -> None:
     await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-1])
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)

@@ -15,6 +15,10 @@ from app.shapes import Candidate, Term
 MINILM = "all-MiniLM-L6-v2"
 TERMS = (Term("lime", 3, 2.0), Term("mortar", 0, 4.0, times=2))
 BOUND = (2.0 + 2 * 4.0) * 2.2
+PREFIXED = (
+    *TERMS,
+    *(Term(*term, is_expansion=True) for term in (("config", 4, 3.0), ("confer", 9, 1.0), ("conf", 0, 5.0))),
+)
 
 
 def candidate(**fields: Any) -> Candidate:
@@ -34,6 +38,7 @@ def logistic(value: float) -> float:
         (TERMS, True, -6.2 + 7.4 * 0.5 + 5.2 * (11 / BOUND)),
         (TERMS, False, -4.1 + 9.9 * (11 / BOUND)),
         ((), True, -6.0 + 9.5 * 0.5),
+        (PREFIXED, False, -4.1 + 9.9 * (11 / (BOUND + 3.0 * 2.2))),
     ],
 )
 def test_relevance_is_the_logistic_function_of_cosine_and_coverage(

@@ -199,11 +199,11 @@ PlacementVerdict = TypeAliasType(
         shapes.Verdict,
         Field(
             description="returned: it is in the answer; not_found: it is not stored; filtered: its document fails a "
-            "filter; excluded: by its id or a word; missing_words: it lacks a required word or phrase; "
-            "not_a_candidate: no leg has it among its candidates; below_threshold: of a score, confidence or "
-            "relevance; outranked: it is beyond the limit; guided_out, reranked_out, diversified_out: entities, "
-            "re-ranking or MMR moved it beyond the limit; grouped_out: other chunks of its document are shown; "
-            "hops_out: one search returns it, several hops do not."
+            "filter; excluded: by its id or a word; missing_words: it lacks a required word or phrase, or fails "
+            "another condition; not_a_candidate: no leg has it among its candidates; below_threshold: of a score, "
+            "confidence or relevance; outranked: it is beyond the limit; guided_out, reranked_out, "
+            "diversified_out: entities, re-ranking or MMR moved it beyond the limit; grouped_out: other chunks of "
+            "its document are shown; hops_out: one search returns it, several hops do not."
         ),
     ],
 )

@@ -13,7 +13,7 @@ GROUPS = {"any_of": "any", "all_of": "all", "negated": "not"}
 MOST_REPEATED = 20
 """Ids of a filter that are repeated in an explanation; more are only counted."""
 _BY_STEP = {
-    **dict.fromkeys(("excluded_word", "required_word"), "query"),
+    **dict.fromkeys(("excluded_word", "required_word", "condition"), "query"),
     **dict.fromkeys(("fusion", "entities", "rerank", "mmr"), "limit"),
     "group": "group_size",
 }

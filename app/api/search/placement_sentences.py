@@ -93,6 +93,10 @@ def _required_word(step: StepResult, _: Placement) -> str:
     return f"It {contains} {_shown(step.needed)}, which the query requires."
 
 
+def _condition(step: StepResult, _: Placement) -> str:
+    return f"It {'meets' if step.passed else 'does not meet'} the condition {step.needed} of the query."
+
+
 def _candidates(_: StepResult, placement: Placement) -> str:
     added = f" It was added because {_ADDED_BY[placement.added_by]}." if placement.added_by else ""
     return " ".join(map(_leg, placement.legs)) + added
@@ -136,6 +140,7 @@ _DETAILS: dict[Step, Callable[[StepResult, Placement], str]] = {
     "exclude_chunk_ids": _excluded,
     "excluded_word": _excluded_word,
     "required_word": _required_word,
+    "condition": _condition,
     "candidates": _candidates,
     "group": _group,
     "limit": _limit,

@@ -83,7 +83,8 @@ async def find(
 ) -> Response:
     """Search by vectors and by BM25, fused in one SQL statement.
 
-    A passage may match any word of the query; quotes, `+` and `-` are strict. `degraded` lists what was left out.
+    A passage may match any word of the query, but must meet its conditions, unless `relaxed` says that they were
+    dropped. `degraded` lists what was left out.
     """
     query = _query(body, user_id, use)
     return await _respond(request, user_id, partial(depth.run, query, body.depth, use), omit_nulls=body.omit_nulls)

@@ -112,8 +112,9 @@ class LegWeights(wire.WireModel):
 class SearchRequest(AnswerOptions):
     """A search by a question or keywords.
 
-    `"quotes"` match a phrase, `+word` or `AND` requires a word, `-word` or `NOT` excludes one. With `vector`, the query
-    is not embedded, and may be left out.
+    Every hit has the `"phrases"` and the words required by `+word` or `AND`, and none excluded by `-word` or `NOT`.
+    Groups in parentheses, prefixes (`conf*`) and fields (`title:lime`, `heading:mortar`) are required too. With
+    `vector`, the query is not embedded, and may be left out.
     """
 
     vector: wire.Vector | None = Field(

@@ -23,7 +23,12 @@ SNIPPET = 320
 
 
 def search(
-    query: Annotated[str, typer.Argument(help='The query; "phrase", +required and -excluded are operators.')],
+    query: Annotated[
+        str,
+        typer.Argument(
+            help='The query; "phrase", +required, -excluded, AND, OR, NOT, (groups), prefix* and title:word count.'
+        ),
+    ],
     limit: Annotated[int, typer.Option(min=1, max=limits.MAX_HITS, help="Maximum number of hits.")] = 5,
     mode: options.Legs = options.Mode.auto,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score was made, as a tree.")] = False,

@@ -22,6 +22,8 @@ from app.text.structure.pages import CleanedPages
 from app.text.words import cleaning, languages, lexical
 
 DEFAULT_CONFIG = "english"
+FIELD_SEPARATOR = "\x1f"
+"""Separates the fields of a text to index."""
 RESERVED_TOKENS = 21
 """Tokens of the model's input that content leaves free: special ones, a prefix, and the error of an estimate."""
 
@@ -142,9 +144,9 @@ def chunk(passage: Passage, draft: DocumentDraft, *, model: EmbeddingModel) -> C
     title = embedded_title(draft.title, draft.metadata.get("filename"))
     content = passage.content if passage.end else ""
     text = text_below(title, passage.heading_path, content) or draft.title
-    whole = text if title == draft.title else text_below(draft.title, passage.heading_path, content)
     key = UUID(bytes=hashlib.sha256(f"{model.key_name}\n{text}".encode()).digest()[:16])
-    return ChunkDraft(passage, embedded=text, indexed=lexical.index_text(whole, draft.config), embedding_key=key)
+    indexed = indexed_text(draft.title, passage.heading_path, content, draft.config)
+    return ChunkDraft(passage, embedded=text, indexed=indexed, embedding_key=key)
 
 
 def uri_identity(uri: str) -> bytes:
@@ -196,12 +198,20 @@ def embedded_text(title: str, filename: object, heading_path: Sequence[str], con
 
 
 def text_below(title: str, heading_path: Sequence[str], content: str) -> str:
-    """The text of a chunk below the document's title and the heading path, as it is indexed.
+    """The text of a chunk below the document's title and the heading path.
 
     `content` is empty if the chunk is the title.
     """
     headings = [heading for heading in heading_path if heading != title]
     return "\n".join(part for part in (title, " › ".join(headings), content) if part)
+
+
+def indexed_text(title: str, heading_path: Sequence[str], content: str, config: str) -> str:
+    """The text to index of a chunk: the content, the title or the title that is a heading as well, and the headings."""
+    headings = [heading for heading in heading_path if heading != title]
+    titles = (title, "") if len(headings) == len(heading_path) else ("", title)
+    fields = (lexical.index_text(field, config) if field else "" for field in (content, *titles, " ".join(headings)))
+    return FIELD_SEPARATOR.join(fields).rstrip(FIELD_SEPARATOR)
 
 
 def _config(upload: Upload, parsed: markdown.ParsedMarkdown) -> tuple[str, tuple[str, ...]]:

@@ -176,7 +176,7 @@ async def _guided(
     if not chosen:
         return replace(applied, fallback_reason="not_entity_centric")
     weight = blending.weight(chosen, alpha=search.query.guidance.alpha) * evidence.agreement(applied.matches)
-    bound = request.lexical is not None and bool(request.lexical.strict or request.lexical.excluded)
+    bound = request.lexical is not None and request.lexical.has_conditions
     linked = blending.links(chosen, guides.strengths, {one.document_id for one in candidates})
     links = {one.chunk_id: linked[one.document_id] for one in candidates if one.document_id in linked}
     missing = {} if bound else _missing(chosen, guides.strengths, search)

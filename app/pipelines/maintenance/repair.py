@@ -28,7 +28,6 @@ from app.store.entities import mentions, name_changes
 from app.store.jobs import jobs
 from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Postings, Text
-from app.text.words import lexical
 
 T = TypeVar("T")
 TEXTS_PER_SLICE = 500
@@ -168,7 +167,7 @@ async def _texts(user_id: str, *, db: Database, rewrite: bool) -> int:
 
 
 def _indexed(text: Text) -> str:
-    return lexical.index_text(document_drafts.text_below(text.title, text.heading_path, text.content), text.config)
+    return document_drafts.indexed_text(text.title, text.heading_path, text.content, text.config)
 
 
 async def _postings(user_id: str, *, db: Database, rewrite: bool) -> int:

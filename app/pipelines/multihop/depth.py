@@ -106,7 +106,7 @@ async def _reason(query: Query, services: Services) -> DepthReason:
     if _only_of_a_search(query):
         return "options"
     parsed = analysis.parse(query.text)
-    if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required:
+    if query.mode != "auto" or parsed.query_type in DIRECT_TYPES or parsed.required or parsed.groups:
         return "literal"
     matches = await _entities(query, parsed, services)
     if any(not entity_scores.is_automatic(match.origin, match.type) for match in matches):

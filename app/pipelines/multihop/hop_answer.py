@@ -77,7 +77,7 @@ class HopAnswer:
     async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
         """The best stored chunks without those of later hops that fail the conditions of the query."""
         # Chunks to which links lead were not checked for conditions, so any number of chunks may be left out.
-        needs_all = wanted.group_size is not None or bool(recall.condition_parts(self._conditions))
+        needs_all = wanted.group_size is not None or self._conditions.has_conditions
         needed = wanted.end + 1
         if rerank.is_wanted(self.query):
             needed = max(needed, rerank.pool_size(self.query.limit))
@@ -105,7 +105,7 @@ class HopAnswer:
     async def _failing(self, leading: Sequence[HopChunk]) -> set[UUID]:
         """The chunks of later hops that fail the conditions."""
         later = [chunk.chunk_id for chunk in leading if chunk.hop not in (None, 1)]
-        if not later or not recall.condition_parts(self._conditions):
+        if not later or not self._conditions.has_conditions:
             return set()
         async with self.state.reading(self.context) as reading:
             return await recall.failing_conditions(reading, later, self._conditions)

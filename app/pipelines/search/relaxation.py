@@ -1,6 +1,6 @@
 """Runs looser requests for a query that found nothing: no operators, similar words, then nearest vectors.
 
-First quotes and required words are dropped, then excluded words as well, then unknown words are replaced by stored ones
+First what is required is dropped, then what is excluded as well, then unknown words are replaced by stored ones
 of similar spelling, and last the nearest chunks by vector are returned.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from app.pipelines.running import offload, query_vector
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
-from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Weights
+from app.shapes import HybridRequest, HybridResult, IndexText, LexicalQuery, Negation, Weights
 from app.store.connection.transactions import Database, Reading, retry_read
 from app.store.search import recall, vocabulary
 from app.text.queries import spelling
@@ -79,10 +79,14 @@ async def _looser(step: Step, request: HybridRequest, result: HybridResult, db: 
         return None if request.vector is None else replace(request, lexical=None, weights=Weights(1.0, 0.0))
     if request.lexical is None:
         return None
+    lexical = request.lexical
     if step is DROP_REQUIRED:
-        return replace(request, lexical=replace(request.lexical, strict=())) if request.lexical.strict else None
+        excluding = tuple(group for group in lexical.groups if isinstance(group, Negation))
+        looser = replace(lexical, strict=(), groups=excluding)
+        return None if looser == lexical else replace(request, lexical=looser)
     if step is DROP_CONSTRAINTS:
-        return replace(request, lexical=LexicalQuery(request.lexical.words)) if request.lexical.excluded else None
+        is_bound = lexical.excluded or lexical.groups
+        return replace(request, lexical=LexicalQuery(lexical.words)) if is_bound else None
     return await _respelled(request, result, db)
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search.candidates import Recalled
-from app.shapes import Hit, ParsedQuery, Snippet
+from app.shapes import Hit, ParsedQuery, Snippet, conditions
 from app.store.connection.transactions import retry_read
 from app.store.documents import chunks
 from app.store.documents.chunks import TextKind
@@ -70,7 +70,13 @@ async def _of_passages(
 
 
 def _sought_texts(passages: Mapping[UUID, HitText], parsed: ParsedQuery) -> list[str]:
-    return [parsed.words, *parsed.phrases, *{passage.name for passage in passages.values()}]
+    return [parsed.words, *_phrases(parsed), *{passage.name for passage in passages.values()}]
+
+
+def _phrases(parsed: ParsedQuery) -> list[str]:
+    """The phrases that a query wants, those in groups included."""
+    operands = (one for group in parsed.groups for one in conditions.operands(group, wanted=True))
+    return [*parsed.phrases, *(one.text for one in operands if one.is_phrase)]
 
 
 def _words(texts: Iterable[str]) -> list[str]:
@@ -123,6 +129,6 @@ def _sought(passage: HitText, found: Recalled, lexemes: Lexemes) -> snippets.Sou
     return snippets.Sought(
         weights=weights,
         names=dict.fromkeys(names, highest),
-        phrases=[snippets.phrase(text, lexemes) for text in found.parsed.phrases],
+        phrases=[snippets.phrase(text, lexemes) for text in _phrases(found.parsed)],
         written=frozenset(span.text.casefold() for span in word_spans.of(found.parsed.words)),
     )

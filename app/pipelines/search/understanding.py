@@ -10,7 +10,7 @@ from app.pipelines.search import rerank
 from app.providers import base
 from app.ranking import fusion_plan
 from app.ranking.fusion_plan import FusionPlan
-from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, Vector
+from app.shapes import HybridRequest, IndexText, LexicalQuery, ParsedQuery, Query, TextCondition, Vector, conditions
 from app.text.queries import analysis
 from app.text.words import lexical
 
@@ -33,6 +33,8 @@ async def run(query: Query, context: SearchContext, *, ahead: int = 0) -> Unders
     The request is for `ahead` candidates more than the answer needs.
     """
     parsed = analysis.parse(query.text)
+    if parsed.expression_error:
+        context.degraded.append("invalid_expression")
     plan = fusion_plan.choose(query.mode, query.fusion, query.weights, parsed.query_type)
     if not parsed.text:
         plan = fusion_plan.BY_VECTOR
@@ -82,7 +84,12 @@ def lexical_query(parsed: ParsedQuery) -> LexicalQuery:
         words=index_text(parsed.words),
         strict=tuple(index_text(text) for text in (*parsed.required, *parsed.phrases)),
         excluded=tuple(index_text(text) for text in parsed.excluded),
+        groups=tuple(conditions.mapped(group, _indexed) for group in parsed.groups),
     )
+
+
+def _indexed(operand: TextCondition) -> TextCondition:
+    return replace(operand, indexed=index_text(operand.text))
 
 
 def index_text(text: str) -> IndexText:

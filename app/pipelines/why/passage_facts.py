@@ -15,6 +15,7 @@ from app.store.documents import chunks, filters
 from app.store.documents.filters import NamedCondition
 from app.store.search import passages, recall
 from app.store.search.passages import LegRanks, TestedConditions
+from app.text.queries import expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,25 @@ async def read(trial: Trial, chunk_ids: Sequence[UUID], context: SearchContext) 
             strict = (*parsed.required, *parsed.phrases)
             contains = await passages.contained(db, chosen, (*lexical.strict, *lexical.excluded))
             required, excluded = contains[: len(lexical.strict)], contains[len(lexical.strict) :]
+            groups = [written for written, is_met in await _groups(db, trial, chosen) if not is_met]
             facts = PassageFacts(
                 chunk=chunk,
                 conditions=conditions,
                 is_excluded=chosen in request.exclude_chunk_ids,
                 excluded_words=_where(parsed.excluded, excluded, True),
-                missing_words=_where(strict, required, False),
+                missing_words=(*_where(strict, required, False), *groups),
                 legs=(),
             )
             return replace(facts, legs=await _legs(db, trial, facts))
+
+
+async def _groups(db: Reading, trial: Trial, chunk_id: UUID) -> list[tuple[str, bool]]:
+    """Each condition of an expression that was not dropped, as it is written, and whether the chunk meets it."""
+    lexical, found = trial.request.lexical, []
+    for group in lexical.groups if lexical else ():
+        alone = LexicalQuery(IndexText("", ""), groups=(group,))
+        found.append((expressions.written(group), not await recall.failing_conditions(db, [chunk_id], alone)))
+    return found
 
 
 def _where(words: Sequence[str], contains: Sequence[bool | None], wanted: bool) -> tuple[str, ...]:
@@ -180,7 +191,7 @@ def _in_scope(request: HybridRequest, facts: PassageFacts) -> HybridRequest:
     if lexical and facts.excluded_words:
         lexical = replace(lexical, excluded=())
     if lexical and facts.missing_words:
-        lexical = replace(lexical, strict=())
+        lexical = replace(lexical, strict=(), groups=())
     return replace(
         request,
         lexical=lexical,

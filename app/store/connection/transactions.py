@@ -172,7 +172,7 @@ class Reading(Transaction):
         """A cache key for data about the database of the transaction."""
         return self._connection.sync_engine
 
-    async def use_custom_plans(self) -> None:
+    async def use_custom_plans(self, *, always: bool = False) -> None:
         """Plan every further statement of a search for its own binds; no effect on transactions that plan anyway."""
 
 
@@ -185,9 +185,12 @@ class SearchTransaction(Reading):
         super().__init__(entered, user_id)
         self._plans_each = False
 
-    async def use_custom_plans(self) -> None:
-        """Plan every further statement for its own binds, unless that costs more than it saves for so few chunks."""
-        if not self._plans_each and self._entered.chunks > PLANNED_ABOVE:
+    async def use_custom_plans(self, *, always: bool = False) -> None:
+        """Plan every further statement for its own binds, unless that costs more than it saves for so few chunks.
+
+        `always`: even then, because the plan reads what other users have stored if it does not know the binds.
+        """
+        if not self._plans_each and (always or self._entered.chunks > PLANNED_ABOVE):
             await self.execute(_USE_CUSTOM_PLANS)
             self._plans_each = True
 

@@ -10,12 +10,12 @@
 -- :starts integer[]  start offsets in the document
 -- :ends integer[]  end offsets in the document
 -- :headings text[]  heading paths as JSON arrays
--- :indexed text[]  text to index of each chunk
+-- :indexed text[]  text to index of each chunk, see `labelled_words`
 -- :embedding_keys uuid[]  keys of the embedded texts
 -- :user_id text  owner of the rows
 -- :first_no bigint  number of the first chunk
 WITH input_chunks AS MATERIALIZED (
-    SELECT i.*, to_tsvector(CAST(i.config AS regconfig), i.indexed) AS words
+    SELECT i.*, {{labelled_words i.config, i.indexed}} AS words
     FROM unnest(
         :configs, :document_ids, :indexes, :chunk_ids, :contents, :starts, :ends,
         :headings, :indexed, :embedding_keys

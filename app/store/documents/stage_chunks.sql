@@ -9,10 +9,10 @@
 -- :starts integer[]  start offsets in the document
 -- :ends integer[]  end offsets in the document
 -- :headings text[]  heading paths as JSON arrays
--- :indexed text[]  text to index of each chunk
+-- :indexed text[]  text to index of each chunk, see `labelled_words`
 -- :embedding_keys uuid[]  keys of the embedded texts
 WITH input_chunks AS MATERIALIZED (
-    SELECT i.*, to_tsvector(CAST(:config AS regconfig), i.indexed) AS words
+    SELECT i.*, {{labelled_words :config, i.indexed}} AS words
     FROM unnest(
         :chunk_ids, :contents, :starts, :ends,
         :headings, :indexed, :embedding_keys

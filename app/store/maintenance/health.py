@@ -46,7 +46,9 @@ _LEAKPROOF = sql.inline(
     """
     SELECT CAST(CAST(p.oid AS regprocedure) AS text) AS name, p.proleakproof AS leakproof
     FROM pg_proc AS p
-    WHERE p.oid = CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure)
+    WHERE p.oid IN (CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
+                    CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))
+    ORDER BY name
     """,
 )
 

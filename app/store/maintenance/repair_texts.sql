@@ -4,7 +4,7 @@
 -- :chunk_nos bigint[]  numbers of the chunks
 -- :indexed text[]  the text to index of each chunk
 WITH analysed AS MATERIALIZED (
-    SELECT c.chunk_no, to_tsvector(CAST(c.config AS regconfig), g.indexed) AS words
+    SELECT c.chunk_no, {{labelled_words c.config, g.indexed}} AS words
     FROM unnest(:chunk_nos, :indexed) AS g (chunk_no, indexed)
     JOIN stepwell.chunks AS c ON c.user_id = :user_id AND c.chunk_no = g.chunk_no
 )

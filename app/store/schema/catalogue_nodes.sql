@@ -9,7 +9,9 @@ FROM run_command_on_all_nodes(
         'bytes', pg_database_size(current_database()),
         'unmarked', (
             SELECT coalesce(json_agg(CAST(CAST(p.oid AS regprocedure) AS text)), '[]') FROM pg_proc AS p
-            WHERE NOT p.proleakproof AND p.oid = CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure)))$$,
+            WHERE NOT p.proleakproof AND p.oid IN (
+                CAST('pg_catalog.jsonb_contains(jsonb, jsonb)' AS regprocedure),
+                CAST('pg_catalog.ts_match_vq(tsvector, tsquery)' AS regprocedure))))$$,
     true, true) AS r
 JOIN pg_dist_node AS n ON n.nodeid = r.nodeid
 ORDER BY n.groupid, name

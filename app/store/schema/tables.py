@@ -145,6 +145,7 @@ chunks = Table(
     ForeignKeyConstraint(
         ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
     ),
+    Index("ix_chunks_tsv", "tsv", postgresql_using="gin"),
     Index("uq_chunks_user_id_chunk_no", "user_id", "chunk_no", unique=True, postgresql_include=["chunk_id"]),
     Index(None, "user_id", "embedding_key"),
 )

@@ -1,6 +1,7 @@
 -- Finds which of some chunks lack a phrase or required word, or contain an excluded word or phrase.
 -- Columns: chunk_id.
--- part strict  phrases and required words
+-- part strict  conditions that every hit must meet: phrases and required words
+-- part indexed  conditions of an expression, by configuration
 -- part excluding  words and phrases that no hit may contain
 -- :user_id text  owner of the rows
 -- :chunk_ids uuid[]  ids of the chunks
@@ -8,6 +9,8 @@
 -- :strict_plain text[]  phrases and required words, accents kept
 -- :excluded_folded text[]  words and phrases that no hit may contain, accents folded
 -- :excluded_plain text[]  words and phrases that no hit may contain, accents kept
+-- :condition_configs text[]  configurations with conditions
+-- :condition_queries text[]  the conditions of each as a tsquery
 WITH corpus AS MATERIALIZED (
     SELECT coalesce(array_agg(s.config), '{}') AS configs
     FROM stepwell.text_statistics AS s
@@ -15,7 +18,12 @@ WITH corpus AS MATERIALIZED (
 ),
 -- if strict
 strict_queries AS MATERIALIZED (
+-- if indexed
+    SELECT p.config, CAST(p.query AS tsquery) AS query FROM unnest(:condition_configs, :condition_queries) AS p (config, query)
+-- end
+-- unless indexed
     {{phrase_queries :strict_folded, :strict_plain}}
+-- end
 ),
 -- end
 -- if excluding

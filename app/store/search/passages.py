@@ -67,8 +67,9 @@ async def chunk_ids(
 async def leg_ranks(db: Reading, request: HybridRequest, chunk_id: UUID) -> LegRanks:
     """The chunk's ranks among the chunks in the request's scope; the chunk itself need not be in it."""
     hidden = ("hidden",) if db.has_hidden else ()
-    statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=RANKS_OF_CHUNK)
-    await db.use_custom_plans()
+    compiled = await recall.compiled_conditions(db, request.lexical)
+    statement, binds = recall.prepared(request, *hidden, stored=db.graph_rows, names=RANKS_OF_CHUNK, compiled=compiled)
+    await db.use_custom_plans(always=compiled is not None)
     row = (await db.execute(statement, {**binds, "chunk_id": chunk_id, "most_compared": MOST_COMPARED})).one()
     return LegRanks(
         vector_score=row.vector_score,

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from app import errors
 from app.shapes import (
     Candidate,
+    ConditionPlan,
     HybridRequest,
     HybridResult,
     IndexText,
@@ -27,6 +28,8 @@ from app.shapes import (
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Reading
 from app.store.documents import filters
+from app.store.search import conditions
+from app.store.search.conditions import Compiled
 
 EXACT_FLOOR = 4_000
 """Chunks up to which an exact scan costs less than a search of the HNSW graph (docs/benchmarks.md)."""
@@ -74,22 +77,33 @@ async def hybrid(db: Reading, request: HybridRequest) -> HybridResult:
     Chunks that are not visible are skipped in a search transaction only.
     """
     hidden = ("hidden",) if db.has_hidden else ()
+    compiled = await compiled_conditions(db, request.lexical)
     if hidden or not PLAIN.issuperset(needed_parts(request)):
-        await db.use_custom_plans()
-    statement, binds = prepared(request, *hidden, stored=db.graph_rows)
-    return _result(list(await db.execute(statement, binds)), request)
+        await db.use_custom_plans(always=compiled is not None)
+    statement, binds = prepared(request, *hidden, stored=db.graph_rows, compiled=compiled)
+    return _result(list(await db.execute(statement, binds)), request, compiled)
+
+
+async def compiled_conditions(db: Reading, lexical: LexicalQuery | None) -> Compiled | None:
+    """The conditions of an expression for the user's configurations; None for a query without groups."""
+    return await conditions.compiled(db, lexical) if lexical and lexical.groups else None
 
 
 def prepared(
-    request: HybridRequest, *parts: str, stored: int = 0, names: tuple[str, ...] = HYBRID
+    request: HybridRequest,
+    *parts: str,
+    stored: int = 0,
+    names: tuple[str, ...] = HYBRID,
+    compiled: Compiled | None = None,
 ) -> tuple[sa.TextClause, dict[str, Any]]:
     """The statement with the parts that the request needs and the given ones, and its binds.
 
-    `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement.
+    `stored` is the number of rows in the HNSW graph; `names` are those of the files of the statement; `compiled` are
+    the conditions of a request with groups.
     """
     filtering = filters.binds(request.filters)
     statement = sql.statement(names, *needed_parts(request), *filtering, *parts)
-    return statement, {**_binds(request, stored), **filtering}
+    return statement, {**_binds(request, stored), **filtering, **(compiled.binds if compiled else {})}
 
 
 VECTOR_OF_CHUNK = sql.inline(
@@ -114,15 +128,18 @@ async def vector_of(db: Reading, chunk_id: UUID) -> Vector:
 
 async def failing_conditions(db: Reading, chunk_ids: Sequence[UUID], lexical: LexicalQuery) -> set[UUID]:
     """The chunks among these that lack what the query requires, or contain what it excludes."""
-    parts = condition_parts(lexical)
-    if not chunk_ids or not parts:
+    if not chunk_ids or not lexical.has_conditions:
         return set()
+    compiled = await compiled_conditions(db, lexical)
     binds = {"user_id": db.user_id, "chunk_ids": list(chunk_ids), **_lexical_binds(lexical)}
-    return set(await db.scalars(sql.statement("chunks_failing_conditions", *parts), binds))
+    binds |= compiled.binds if compiled else {}
+    return set(await db.scalars(sql.statement("chunks_failing_conditions", *_condition_parts(lexical)), binds))
 
 
-def condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
+def _condition_parts(lexical: LexicalQuery) -> tuple[str, ...]:
     """The parts of a statement that the conditions of a query need."""
+    if lexical.groups:
+        return ("strict", "indexed")
     parts = {"strict": bool(lexical.strict), "excluding": bool(lexical.excluded)}
     return tuple(part for part, wanted in parts.items() if wanted)
 
@@ -137,7 +154,7 @@ def needed_parts(request: HybridRequest) -> tuple[str, ...]:
         "corrections": lexical is not None and bool(lexical.corrections),
         "exclusions": bool(request.exclude_chunk_ids),
     }
-    conditions = condition_parts(lexical) if lexical is not None else ()
+    conditions = _condition_parts(lexical) if lexical is not None else ()
     return tuple(part for part, wanted in parts.items() if wanted) + conditions
 
 
@@ -190,21 +207,35 @@ def _lexical_binds(lexical: LexicalQuery) -> dict[str, Any]:
     }
 
 
-def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest) -> HybridResult:
+def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compiled | None) -> HybridResult:
     """The result with the hits of the rows and the report that each row repeats."""
     report = rows[0]
     ran = request.vector is not None and request.weights.vector > 0
     plan: VectorPlan = "none" if not ran else "exact" if report.exact else "hnsw"
     return HybridResult(
         candidates=tuple(_candidates(rows)) if report.chunk_id is not None else (),
-        terms=tuple(Term(*term) for term in report.terms),
+        terms=tuple(_term(*term, expansions=compiled.expansions if compiled else ()) for term in report.terms),
         corpus_chunks=int(report.corpus_chunks),
         scope_chunks=int(report.scope_chunks),
         vector_plan=plan,
         vector_found=report.vector_found,
         text_found=report.text_found,
         approximate=plan == "hnsw" and report.vector_found < request.candidates,
+        condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
     )
+
+
+def _term(lexeme: str, df: int, idf: float, times: float, *, expansions: Sequence[str]) -> Term:
+    """A term; one that no chunk contains is an expansion too if others begin with it."""
+    is_expansion = lexeme in expansions or (df == 0 and any(one.startswith(lexeme) for one in expansions))
+    return Term(lexeme, df, idf, times, is_expansion)
+
+
+def _condition_plan(lexical: LexicalQuery | None) -> ConditionPlan:
+    """How the chunks that meet the conditions of a query without groups are found."""
+    if lexical is None or not (lexical.strict or lexical.excluded):
+        return "none"
+    return "postings" if lexical.strict else "rows"
 
 
 def _candidates(rows: Sequence[sa.Row[Any]]) -> Iterator[Candidate]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.shapes import IndexText
@@ -19,10 +19,14 @@ async def starting_like(db: Reading, words: Collection[str]) -> dict[str, list[s
     The lexemes are ranges of the key, whose column has collation C: LIKE would not use the index under row-level
     security.
     """
-    firsts = list(dict.fromkeys(word[:PREFIX] for word in words))
-    binds = {"user_id": db.user_id, "firsts": firsts, "ends": [_after(first) for first in firsts], "limit": MAX_LEXEMES}
-    lexemes = {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
+    lexemes = await beginning_with(db, list(dict.fromkeys(word[:PREFIX] for word in words)), limit=MAX_LEXEMES)
     return {word: lexemes.get(word[:PREFIX], []) for word in words}
+
+
+async def beginning_with(db: Reading, prefixes: Sequence[str], *, limit: int) -> dict[str, list[str]]:
+    """For each prefix up to `limit` stored lexemes that begin with it, by descending document frequency."""
+    binds = {"user_id": db.user_id, "firsts": prefixes, "ends": [_after(first) for first in prefixes], "limit": limit}
+    return {row.first: row.lexemes for row in await db.execute(sql.statement("lexemes_by_prefix"), binds)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from app.shapes import ParsedQuery, QueryType
+from app.shapes import Condition, ParsedQuery, QueryType, TextCondition, conditions
+from app.text.queries import expressions, operators
+from app.text.queries.expressions import Clause, Expression
 from app.text.words import cleaning, stop_words
 
 MIN_SENTENCE_WORDS = 6  # a shorter query with a function word is not a sentence
@@ -16,7 +18,6 @@ MAX_WORDS_OUTSIDE_QUOTES = 3  # a question with more words outside its quotes do
 MAX_IDENTIFIER_LENGTH = 200  # code points; a longer word is data
 
 _Kind = Literal["word", "phrase", "excluded_word", "excluded_phrase", "operator"]
-_OPERATORS = ("AND", "OR", "NOT")
 _OPENERS = '"“”„«'
 _CLOSERS = '"“”»'
 _TOKEN = re.compile(
@@ -39,11 +40,12 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A token of the query; `required` marks a + or an AND."""
+    """A token of the query; `required` marks a + or an AND, `is_idle` an operator that lacks its neighbours."""
 
     kind: _Kind
     text: str
     required: bool = False
+    is_idle: bool = False
 
 
 def length(query: str) -> int:
@@ -62,13 +64,16 @@ def normalise(query: str) -> str:
 def parse(query: str) -> ParsedQuery:
     """Parses a query; anything that is not clearly an operator is plain text, so no query is rejected.
 
+    An expression (`expressions`) is parsed as such; one that cannot be read has words only, and an `expression_error`.
     "…" (straight or curly) is a phrase; +word and the neighbours of AND are required; -word, -"…" and the word
-    after NOT are excluded; OR is dropped. AND, OR and NOT count in capitals only, and not in a query that is all
-    capitals; a sign counts at the start of a word only, and not before a bare number. A query of exclusions alone
-    keeps the excluded words in `text` (something must be embedded) and has no `words`. Quotes in a question that
-    has more words outside than inside them are a title or saying that it is about, not a required phrase.
+    after NOT are excluded; OR is dropped. AND, OR and NOT count where `operators.places` finds them; a sign counts at
+    the start of a word only, and not before a bare number. A query of exclusions alone keeps the excluded words in
+    `text` (something must be embedded) and has no `words`. Quotes in a question that has more words outside than inside
+    them are a title or saying that it is about, not a required phrase.
     """
     query = normalise(query)
+    if (expression := expressions.read(query)) is not None:
+        return _of_expression(expression, query)
     tokens = _resolved(_tokens(query))
     wanted = [token for token in tokens if token.kind in ("word", "phrase")]
     phrases = tuple(token.text for token in wanted if token.kind == "phrase")
@@ -83,25 +88,81 @@ def parse(query: str) -> ParsedQuery:
         phrases=_distinct(phrases),
         excluded=_distinct(_bare(token.text) for token in tokens if token.kind.startswith("excluded")),
         query_type="phrase" if phrases else query_type(text),
+        expression_error="missing_operand" if any(token.is_idle for token in tokens) else None,
     )
+
+
+def _of_expression(expression: Expression, query: str) -> ParsedQuery:
+    clauses = [part for clause in expression.clauses for part in expressions.parts(clause)]
+    by_role: dict[str, list[TextCondition]] = {"optional": [], "required": [], "excluded": [], "phrase": []}
+    groups: list[Condition] = []
+    for clause in clauses:
+        one = clause.condition
+        if clause.role != "optional" and not expressions.is_simple(one):
+            groups.append(one if clause.role == "required" else conditions.Negation(one))
+        elif isinstance(one, TextCondition):
+            by_role["phrase" if clause.role == "required" and one.is_phrase else clause.role].append(one)
+    words = " ".join(operand.text for clause in clauses for operand in _scored(clause))
+    text = words or " ".join(one.text for clause in clauses for one in conditions.operands(clause.condition)) or query
+    phrases = _distinct(one.text for one in by_role["phrase"])
+    return ParsedQuery(
+        text=text,
+        words=words,
+        required=_distinct(_bare(one.text) for one in by_role["required"]),
+        phrases=phrases,
+        excluded=_distinct(_bare(one.text) for one in by_role["excluded"]),
+        query_type="phrase" if phrases else query_type(text),
+        groups=tuple(dict.fromkeys(groups)),
+        expression_error=expression.error,
+    )
+
+
+def _scored(clause: Clause) -> Iterable[TextCondition]:
+    """The words and phrases of a clause that raise the score of a passage."""
+    return conditions.operands(clause.condition, wanted=True) if clause.role != "excluded" else ()
 
 
 def loosened(query: str, *, dropped: Container[str]) -> str:
     """Returns the query without those of its conditions that are among `dropped`.
 
     These are values of `required`, `phrases` and `excluded` of the parsed query: the quotes or the sign of the former
-    are removed, and excluded words altogether. A query of nothing else keeps them as words.
+    are removed, and excluded words altogether. So are conditions of `groups` as they are written, which leave their
+    words. A query of nothing else keeps them as words.
     """
+    expression = expressions.read(normalise(query))
+    if expression is not None:
+        return _written_expression(expression, dropped)
     tokens = _resolved(_tokens(normalise(query)))
     written = [_written(token, is_dropped=token.text in dropped or _bare(token.text) in dropped) for token in tokens]
     return " ".join(text for text in written if text) or " ".join(token.text for token in tokens)
+
+
+def _written_expression(expression: Expression, dropped: Container[str]) -> str:
+    clauses = [part for clause in expression.clauses for part in expressions.parts(clause)]
+    found = [_written_clause(clause, dropped) for clause in clauses]
+    words = (one.text for clause in clauses for one in conditions.operands(clause.condition))
+    return " ".join(text for text in found if text) or " ".join(words)
+
+
+def _written_clause(clause: Clause, dropped: Container[str]) -> str:
+    one, role = clause.condition, clause.role
+    text = expressions.written(one)
+    if role == "optional":
+        return text
+    if isinstance(one, TextCondition) and expressions.is_simple(one):
+        if one.text in dropped or _bare(one.text) in dropped:
+            return one.text if role == "required" else ""
+        sign = "-" if role == "excluded" else "" if one.is_phrase else "+"
+        return f"{sign}{text}"
+    whole = text if role == "required" else f"NOT {text}"
+    return " ".join(operand.text for operand in _scored(clause)) if whole in dropped else whole
 
 
 def _written(token: _Token, *, is_dropped: bool) -> str:
     quoted = f'"{token.text}"' if "phrase" in token.kind else token.text
     if token.kind.startswith("excluded"):
         return "" if is_dropped else f"-{quoted}"
-    if token.text in _OPERATORS:
+    if token.text in operators.OPERATORS:
         return token.text.lower()  # a word here, which may be an operator next to other words
     if is_dropped:
         return token.text
@@ -142,26 +203,20 @@ def _has_incidental_quotes(outside: Sequence[str], phrases: Sequence[str], words
 
 
 def _tokens(query: str) -> list[_Token]:
-    operators = not _is_all_capitals(query)
+    places = operators.places(query)
     found = []
     for match in _TOKEN.finditer(query):
         phrase, word = match["phrase"], match["word"]
         if word is None:
             kind: _Kind = "excluded_phrase" if match["sign"] == "-" else "phrase"
             found.append(_Token(kind if _CONTENT.search(phrase) else "word", phrase.strip()))
-        elif operators and word in _OPERATORS:
+        elif match.start() in places:
             found.append(_Token("operator", word))
         elif _SIGNED.match(word):
             found.append(_Token("word" if word[0] == "+" else "excluded_word", word[1:], required=word[0] == "+"))
         else:
             found.append(_Token("word", word.strip(_OPENERS + _CLOSERS)))
     return [token for token in found if token.text]
-
-
-def _is_all_capitals(query: str) -> bool:
-    """Returns whether the query is all capitals, apart from operators."""
-    rest = re.sub(r"\b(?:AND|OR|NOT)\b", "", query)
-    return rest.isupper()
 
 
 def _resolved(tokens: Sequence[_Token]) -> list[_Token]:
@@ -171,10 +226,14 @@ def _resolved(tokens: Sequence[_Token]) -> list[_Token]:
     for index, token in enumerate(tokens):
         following = next((later for later in tokens[index + 1 : index + 3] if later.text != "NOT"), None)
         if token.kind != "operator":
-            result.append(_negated(token) if excludes else replace(token, required=token.required or requires))
+            if excludes:
+                token = _negated(token)
+            elif requires and not token.required:
+                token = replace(token, required=True)
+            result.append(token)
             requires = excludes = False
         elif following is None or following.kind == "operator" or (token.text != "NOT" and not result):
-            result.append(_Token("word", token.text))
+            result.append(_Token("word", token.text, is_idle=True))
         elif token.text == "NOT":
             excludes = True
         elif token.text == "AND":
@@ -197,10 +256,9 @@ def _distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def _is_sentence(text: str, words: Sequence[str]) -> bool:
-    lowered = [word.lower() for word in words]
-    is_question = len(words) > 1 and lowered[0] in stop_words.QUESTION_WORDS
-    if is_question or text.rstrip().endswith(("?", "？")) or text.startswith("¿"):
+    if operators.is_question(text, words):
         return True
+    lowered = [word.lower() for word in words]
     return len(words) >= MIN_SENTENCE_WORDS and any(word in stop_words.SENTENCE_WORDS for word in lowered)
 
 

@@ -26,6 +26,7 @@ const RELAXED = {
 const DEGRADED = {
   embedding_failed: "the query could not be embedded.",
   no_query_vector: "only the text leg ran.",
+  invalid_expression: "the expression could not be read, so its words were searched.",
   no_text_terms: "the query has no words for the text leg, so only the vector leg ran.",
   llm_failed: "the language model failed, so names were found without it.",
   reranker_failed: "the re-ranker failed, so the order is that of the fusion.",

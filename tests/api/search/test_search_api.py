@@ -248,6 +248,15 @@ async def test_a_soup_of_operators_is_a_query_like_any_other(reader: Caller, sou
     assert len((await reader.search(soup))["results"]) == 3
 
 
+async def test_an_expression_binds_the_answer_and_a_broken_one_is_read_as_words(reader: Caller) -> None:
+    found = await reader.search("third AND (lime OR nothing) title:mor*", explain=True)
+    assert found["explain"]["condition_plan"] == "text_index"
+    assert [hit["uri"] for hit in found["results"]] == ["lime"]
+    broken = await reader.search("gannet AND (lime OR", explain=True)
+    assert (broken["degraded"], broken["explain"]["expression_error"]) == (["invalid_expression"], "missing_operand")
+    assert len(broken["results"]) == 3
+
+
 async def test_hundreds_of_distinct_words_and_one_endless_word_are_answered(reader: Caller) -> None:
     words = " ".join(f"{a}{b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "bcdfghjklmnpqrstvwxyz")
     assert len((await reader.search(words[:2000]))["results"]) == 3

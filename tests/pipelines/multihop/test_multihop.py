@@ -191,6 +191,9 @@ async def test_every_hit_of_every_hop_has_the_required_words(library: Tenant, me
     answer = await _ask(library, f"{QUESTION} +director", limit=12, merge=merge)
     assert answer.relaxed == ()
     assert set(uris(answer)) == {"film", "noise0", "noise1", "noise3", "noise5", "noise6"}
+    grouped = await _ask(library, f"{QUESTION} (director OR lighthouse*)", limit=12, merge=merge)
+    assert grouped.relaxed == ()
+    assert set(uris(grouped)) == {*uris(answer), "town"}
 
 
 async def test_an_excluded_stop_word_removes_nothing(library: Tenant) -> None:

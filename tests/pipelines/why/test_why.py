@@ -87,6 +87,18 @@ async def test_every_required_word_that_is_missing_is_a_step(shelf: Tenant) -> N
     assert [(change.field, change.value) for change in placement.changes] == [("text", 'cement landing "lime mortar"')]
 
 
+async def test_every_condition_of_an_expression_is_a_step(shelf: Tenant) -> None:
+    placement = await asked(shelf, "lime AND (cement OR landing)", "wall")
+    assert placement.verdict == "missing_words"
+    steps = [step for step in placement.steps if step.step in ("required_word", "condition")]
+    assert {step.needed: (step.step, step.passed) for step in steps} == {
+        "lime": ("required_word", True),
+        "(cement OR landing)": ("condition", False),
+    }
+    assert [(change.field, change.value) for change in placement.changes] == [("text", "+lime cement landing")]
+    assert placement.rank_after
+
+
 async def test_a_blank_query_and_a_cursor_are_rejected(shelf: Tenant) -> None:
     with pytest.raises(errors.BlankQuery):
         await asked(shelf, "  ", "dog")

@@ -1,12 +1,33 @@
--- Selects the chunks that have all of the words of the phrases and required words by the user's postings. The legs test
--- the phrases themselves in the order of their scores.
+-- Selects the chunks that may meet what the query requires: for phrases and required words those that have all of the
+-- words by the user's postings, for an expression those that the text index finds. The legs test the conditions
+-- themselves in the order of their scores.
 -- Columns: strict_queries: config, query; strict_scope: nominated (false: strict_chunks does not apply); strict_chunks:
 --   chunk_no; strict_size: few (true: the vectors of strict_chunks are scanned exactly).
--- part strict  phrases and required words
+-- part strict  conditions that every hit must meet: phrases and required words
+-- part indexed  conditions of an expression, by configuration
 -- :user_id text  owner of the rows
 -- :strict_folded text[]  phrases and required words, accents folded
 -- :strict_plain text[]  phrases and required words, accents kept
+-- :condition_configs text[]  configurations with conditions
+-- :condition_queries text[]  the conditions of each as a tsquery
+-- :condition_wanted text::tsquery  finds the chunks of all configurations that meet their conditions
+-- :condition_nominates boolean  whether it finds all of them
 -- if strict
+-- if indexed
+strict_queries AS MATERIALIZED (
+    SELECT p.config, CAST(p.query AS tsquery) AS query FROM unnest(:condition_configs, :condition_queries) AS p (config, query)
+),
+strict_scope AS MATERIALIZED (
+    SELECT :condition_nominates AS nominated
+),
+strict_chunks AS MATERIALIZED (
+    SELECT c.chunk_no
+    FROM stepwell.chunks AS c
+    WHERE c.user_id = :user_id AND :condition_nominates AND c.tsv @@ :condition_wanted
+      AND NOT EXISTS (SELECT FROM strict_queries AS b WHERE b.config = c.config AND NOT c.tsv @@ b.query)
+),
+-- end
+-- unless indexed
 strict_queries AS MATERIALIZED (
     SELECT p.config, CAST(string_agg('(' || CAST(p.query AS text) || ')', ' & ') AS tsquery) AS query
     FROM (
@@ -57,6 +78,7 @@ strict_chunks AS MATERIALIZED (
     GROUP BY o.config, o.needed, o.chunk_no
     HAVING count(*) = o.needed - 1
 ),
+-- end
 strict_size AS MATERIALIZED (
     SELECT s.nominated AND (SELECT count(*) FROM strict_chunks) <= c.most AS few
     FROM strict_scope AS s CROSS JOIN costs AS c

@@ -9,6 +9,7 @@
 -- part filtered  filters on documents
 -- part strict  phrases and required words
 -- part corrections  lexemes that correct unknown words
+-- part indexed  conditions of an expression
 -- part excluding  words and phrases that no hit may contain
 -- part exclusions  chunks that are excluded from the hits
 -- part hidden  postings of chunks that are not visible
@@ -17,15 +18,20 @@
 -- :words_plain text  words scored by BM25, accents kept
 -- :corrections text[]  lexemes that correct unknown words
 -- :correction_times float8  number of occurrences in the query that each of them counts as
+-- :expansions text[]  lexemes that begin with a prefix of the query
 -- :candidate_postings bigint  postings that may generate candidates of the text leg
 -- :k1_plus_1 numeric  k1 + 1
 -- :norm_by_length float8  k1 * b: what a chunk of average length adds to its norm
 -- :candidates bigint  maximum number of chunks that a leg passes to the fusion
 -- if text
 query_words AS MATERIALIZED (
--- if corrections
-    SELECT w.lexeme, max(w.times) AS times
+-- if corrections or indexed
+    SELECT a.lexeme, max(a.times) AS times
     FROM (
+-- end
+-- if indexed
+    SELECT x.lexeme COLLATE "C" AS lexeme, 1 AS times FROM unnest(:expansions) AS x (lexeme)
+    UNION ALL
 -- end
     SELECT t.lexeme COLLATE "C" AS lexeme, max(cardinality(t.positions)) AS times
     FROM corpus AS u
@@ -36,8 +42,10 @@ query_words AS MATERIALIZED (
 -- if corrections
     UNION ALL
     SELECT DISTINCT r.lexeme COLLATE "C", :correction_times FROM unnest(:corrections) AS r (lexeme)
-    ) AS w
-    GROUP BY w.lexeme
+-- end
+-- if corrections or indexed
+    ) AS a
+    GROUP BY a.lexeme
 -- end
 ),
 terms AS MATERIALIZED (
