@@ -226,6 +226,40 @@ async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_
         await owner.close()
 
 
+async def test_short_names_of_users_have_keys_with_their_symbols_from_revision_0025_on(empty) -> None:
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision="0023")
+    owner = await empty.connect()
+    try:
+        await owner.execute(ROWS["0001"])
+        for number, (name, key, origin) in enumerate(NAMES):
+            await owner.execute(
+                "INSERT INTO stepwell.entities (user_id, entity_id, type, name, origin) "
+                "VALUES ('ana', $1, 'team', $2, $3)",
+                UUID(int=100 + number), name, origin,
+            )  # fmt: skip
+            await owner.execute(
+                "INSERT INTO stepwell.entity_names (user_id, name_key, entity_id, name) VALUES ('ana', $1, $2, $3)",
+                key.encode(), UUID(int=100 + number), name,
+            )  # fmt: skip
+        await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION)
+        rows = await owner.fetch("SELECT name, name_key FROM stepwell.entity_names ORDER BY entity_id")
+        assert [(row["name"], row["name_key"].decode()) for row in rows] == [
+            ("Ilse Brandt", "ilse brandt"), ("C++", "c++"), ("C", "c"), ("K & V", "k&v"), ("Josh.ai", "josh ai"),
+            ("C#", "c"),
+        ]  # fmt: skip
+    finally:
+        await owner.close()
+
+
+NAMES = (
+    ("C++", "c", "user"),
+    ("C", "c", "user"),
+    ("K & V", "k v", "user"),
+    ("Josh.ai", "josh ai", "user"),
+    ("C#", "c", "metadata"),
+)
+
+
 TYPES = """
 SELECT string_agg(format_type(atttypid, atttypmod), ' ') FROM pg_attribute
 WHERE attname = 'embedding' AND attrelid IN ('stepwell.embeddings'::regclass, 'stepwell.entity_vectors'::regclass)

@@ -4,11 +4,12 @@ One pass from left to right, whatever the number of names. Of the names that beg
 matches do not overlap. Words are compared as `names.words` folds them, so case, accents and punctuation are ignored
 ("Josh.ai" equals "Josh AI"). A name of several words also matches its joined form ("cliffclarke"), and a name in mixed
 case its parts ("CliffClarke" equals "Cliff Clarke"). A name of function words or single letters only ("IT", "X") is
-matched only in the case in which it is stored.
+matched only in the case in which it is stored, and a short name with symbols ("C++", "K&V") only with these.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from itertools import chain
 from typing import Self
 from uuid import UUID
 
-from app.text.names import names
+from app.text.names import names, symbols
 
 MIN_JOINED_LENGTH = 8
 """Letters of the shortest joined form that is matched; shorter ones are often ordinary words."""
@@ -28,7 +29,6 @@ _HUMPS = re.compile(r"[^\W\d_a-z][^\W\d_A-Z]++(?:[A-Z][^\W\d_A-Z]++)*+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UP_TO_LAST_CAPITAL = re.compile(r".*[A-Z]")
 _UNCASED = re.compile(r"[^\W\d_A-Za-z]")
-_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[^\W\d_a-z])")
 
 Entry = tuple[str, UUID]
 
@@ -48,9 +48,28 @@ class NameMatch:
 
 
 def key(name: str) -> str | None:
-    """Returns the key by which a name is matched, or None without a letter or digit or above MAX_KEY_BYTES."""
-    found = " ".join(names.words(name))
+    """Returns the key by which a name is matched, or None without a letter or digit or above MAX_KEY_BYTES.
+
+    It consists of the words of the name, and of the symbols of a short one.
+    """
+    found = symbols.key(name) or " ".join(names.words(name))
     return found if found and len(found.encode("utf-8", "surrogatepass")) <= MAX_KEY_BYTES else None
+
+
+def forms(key: str, name: str) -> list[list[str]]:
+    """Returns the word sequences that match a name, given with its key: its words, these joined, and its parts.
+
+    Only a name in mixed case has parts.
+    """
+    words = names.words(key)
+    found = [words]
+    if symbols.key(key) is not None:
+        return found
+    if joined := _joined(words):
+        found.append([joined])
+    if parts := _parts(name):
+        found.append(parts)
+    return found
 
 
 class Gazetteer:
@@ -62,11 +81,13 @@ class Gazetteer:
         entries: dict[str, tuple[Entry, ...]],
         joined: dict[str, frozenset[str]],
         split_forms: dict[str, frozenset[str]],
+        with_symbols: dict[str, frozenset[str]],
     ) -> None:
         self._ids = ids
         self._entries = entries
         self._joined = joined
         self._split_forms = split_forms
+        self._with_symbols = with_symbols
 
     @classmethod
     def build(cls, entries: Iterable[Entry]) -> Self:
@@ -75,13 +96,14 @@ class Gazetteer:
         for entry in entries:
             if (folded := key(entry[0])) is not None:
                 by_key.setdefault(folded, []).append(entry)
-        made = cls({}, {}, {}, {})
+        made = cls({}, {}, {}, {}, {})
         made._add(by_key)
         return made
 
     def patched(self, changed: Mapping[str, Sequence[Entry]]) -> Self:
         """Returns a copy with other entries for some keys; an empty list removes the name."""
-        made = type(self)(dict(self._ids), dict(self._entries), dict(self._joined), dict(self._split_forms))
+        joined, split_forms, with_symbols = dict(self._joined), dict(self._split_forms), dict(self._with_symbols)
+        made = type(self)(dict(self._ids), dict(self._entries), joined, split_forms, with_symbols)
         made._add(changed)
         return made
 
@@ -119,15 +141,19 @@ class Gazetteer:
         for start in starts:
             if start < free:
                 continue
-            for end, keys in self._candidates(source.words, start):
+            for end, keys in self._candidates(source, start):
                 ids = [self._matching_ids(folded, partial(source.written, start, end)) for folded in keys]
                 if any(ids):
                     yield NameMatch(tuple(dict.fromkeys(chain(*ids))), keys[0], start, end, tuple(keys[1:]))
                     free = end
                     break
 
-    def _candidates(self, words: Sequence[str], start: int) -> list[tuple[int, list[str]]]:
-        """Returns the end (exclusive) and the keys of each name that may begin at a word, the longest first."""
+    def _candidates(self, source: _TextWords, start: int) -> list[tuple[int, list[str]]]:
+        """Returns the end (exclusive) and the keys of each name that may begin at a word, the longest first.
+
+        Of names with the same words, the one whose symbols the text has comes first.
+        """
+        words = source.words
         folded, end = words[start], start + 1
         found: list[tuple[int, list[str]]] = []
         joined = sorted(self._joined.get(folded, ()))
@@ -139,37 +165,50 @@ class Gazetteer:
                 found.append((end, [folded, *joined] if end == start + 1 else [folded, *split_forms]))
             elif split_forms:
                 found.append((end, split_forms))
+            if with_symbols := [one for one in self._with_symbols.get(folded, ()) if source.has(one, start, end)]:
+                found.append((end, sorted(with_symbols)))
             if end == len(words):
                 break
             folded, end = f"{folded} {words[end]}", end + 1
         return found[::-1]
 
-    def _matching_ids(self, folded: str, written: Callable[[], str]) -> tuple[UUID, ...]:
+    def _matching_ids(self, folded: str, written: Callable[[], str | None]) -> tuple[UUID, ...]:
         ids = self._ids.get(folded, ())
         if ids or folded not in self._entries:
             return ids
         exact = written()
+        if exact is None:
+            return ()
         return tuple(dict.fromkeys(entity for name, entity in self._entries[folded] if _written(name) == exact))
 
     def _add(self, changed: Mapping[str, Sequence[Entry]]) -> None:
         for folded, entries in changed.items():
-            words = folded.split(" ")
+            words = names.words(folded)
+            has_symbols = symbols.key(folded) is not None
+            for name, _entity in self._entries.get(folded, ()):
+                if (parts := _parts(name)) is not None:
+                    split = " ".join(parts)
+                    self._split_forms[split] = self._split_forms.get(split, frozenset()) - {folded}
             if not entries:
                 self._entries.pop(folded, None)
                 if folded in self._ids:
                     self._ids[folded] = ()
                 continue
             self._entries[folded] = tuple(entries)
-            distinctive = names.is_distinctive(words)
+            distinctive = has_symbols or names.is_distinctive(words)
             self._ids[folded] = tuple(dict.fromkeys(entity for _name, entity in entries)) if distinctive else ()
             self._add_prefixes(words)
+            if has_symbols:
+                bare = " ".join(words)
+                self._ids.setdefault(bare, ())
+                self._with_symbols[bare] = self._with_symbols.get(bare, frozenset()) | {folded}
+                continue
             for name, _entity in entries:
                 if (parts := _parts(name)) is not None:
                     self._add_prefixes(parts)
                     self._ids.setdefault(" ".join(parts), ())
                     self._split_forms[" ".join(parts)] = self._split_forms.get(" ".join(parts), frozenset()) | {folded}
-            joined = "".join(words)
-            if distinctive and len(words) > 1 and MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH:
+            if joined := _joined(words):
                 self._joined[joined] = self._joined.get(joined, frozenset()) | {folded}
 
     def _add_prefixes(self, words: Sequence[str]) -> None:
@@ -186,18 +225,36 @@ class _TextWords:
         self._text = text
         self._offsets: list[tuple[int, int]] | None = None
 
-    def written(self, start: int, end: int) -> str:
-        """Returns the words from `start` to `end` as written, separated by spaces."""
+    def written(self, start: int, end: int) -> str | None:
+        """Returns the words from `start` to `end` as written, separated by spaces; None for a part of another name."""
+        offsets = self._places(start, end)
+        if end == start + 1 and offsets[0][1] == offsets[0][0] + 1 and symbols.is_part(self._text, *offsets[0]):
+            return None
+        return " ".join(self._text[first:last] for first, last in offsets)
+
+    def has(self, key: str, start: int, end: int) -> bool:
+        """Returns whether the words from `start` to `end` are the short name with this key, with its symbols."""
+        return symbols.stands(key, self._text, self._places(start, end), self.words[start:end])
+
+    def _places(self, start: int, end: int) -> list[tuple[int, int]]:
         if self._offsets is None:
             self._offsets = names.word_offsets(self._text)
-        return " ".join(self._text[first:last] for first, last in self._offsets[start:end])
+        return self._offsets[start:end]
+
+
+def _joined(words: Sequence[str]) -> str | None:
+    """Returns the words of a name joined to one, or None if that is not matched."""
+    joined = "".join(words)
+    is_long = MIN_JOINED_LENGTH <= len(joined) <= names.MAX_WORD_LENGTH
+    return joined if len(words) > 1 and is_long and names.is_distinctive(words) else None
 
 
 def _parts(name: str) -> list[str] | None:
     """Returns the folded parts of a name in mixed case ("LiHua"), each of two letters or more, or None."""
-    if not _is_mixed(name):
+    humps = [place for place in range(1, len(name)) if name[place - 1].islower() and name[place].isupper()]
+    if not humps or not _is_mixed(name):
         return None
-    return names.words(_HUMP.sub(" ", name))
+    return names.words(" ".join(name[start:end] for start, end in itertools.pairwise((0, *humps, len(name)))))
 
 
 def _is_mixed(name: str) -> bool:

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from app.text.words import characters, cleaning, stop_words
 
-VERSION = 3
+VERSION = 4
 """Version of these rules and those for headings. Increased when they find other names, so that stored documents are
 processed again."""
 MAX_WORDS = 8
@@ -201,9 +201,9 @@ def find(text: str) -> list[Name]:
 
 
 def _is_joined(part: Sequence[_Word], text: str) -> bool:
-    """Returns whether a symbol beside a name, such as a circled letter, becomes a letter of its word in `words`."""
+    """Returns whether a symbol or mark beside a name, such as a circled letter, is part of its word in `words`."""
     around = text[max(0, part[0].start - 1) : part[0].start] + text[part[-1].end : part[-1].end + 1]
-    return any(not symbol.isalnum() and words(symbol) for symbol in around)
+    return any(_MARK.match(symbol) or (not symbol.isalnum() and words(symbol)) for symbol in around)
 
 
 def _tokens(text: str) -> Iterator[_Word]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import linking
 import pytest
 from harness import Tenant, uris
@@ -135,3 +137,12 @@ async def test_an_author_whose_texts_answer_the_query_guides_it(tenant: Tenant) 
     await tenant.add("The mortar for the pier is mixed with lime.", "pier")
     answer = await asked(tenant, "What did Clara Wendt write about lime mortar?")
     assert (answer.search_mode, uris(answer)[0]) == ("two_pass", "mortar")
+
+
+async def test_a_short_name_is_found_with_its_symbols_only(tenant: Tenant, owner: Any) -> None:
+    await tenant.add("class LruCache<K, V> in C++ and C, sold by K&V", "code")
+    for name, *aliases in (("C++",), ("C#",), ("Kestrel & Vane", "K&V")):
+        await linking.add_entity(tenant, name, *aliases, type="vendor")
+    await linking.refresh(tenant)
+    mentioned = {(m[3], m[6]) for m in await linking.of_tenant(owner, tenant) if m[4] == "user"}
+    assert mentioned == {("C++", 1), ("Kestrel & Vane", 1)}

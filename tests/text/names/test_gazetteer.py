@@ -146,6 +146,14 @@ def test_leftmost_longest_is_what_trying_everything_gives(known: list[list[str]]
     assert [(found.start, found.end) for found in telling.find(" ".join(told))] == expected
 
 
+def test_a_name_that_is_no_longer_written_in_mixed_case_does_not_match_its_parts() -> None:
+    old = _of("LiHua")
+    new = old.patched({"lihua": [("Lihua", _id("Lihua"))]})
+    assert _stands(old, "Li Hua") == ["lihua"]
+    assert _stands(new, "Li Hua, lihua") == ["lihua"]
+    assert _stands(new, "Li Hua") == []
+
+
 def test_a_joined_name_matches_its_parts() -> None:
     known = Gazetteer.build([("LiHua", _id("a")), ("ChaeSong-hwa", _id("b")), ("ANA", _id("c"))])
     assert [(f.entity_ids, f.key) for f in known.find("Hi Li Hua, did Chae Song-hwa call lihua? A N A")] == [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.text.names import names
@@ -85,6 +85,7 @@ def test_every_sequence_of_up_to_eight_words_is_looked_up() -> None:
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
+@example("0\U00011630A0")
 def test_every_name_that_is_found_is_one_of_the_texts_sequences(text: str) -> None:
     found = names.sequences(text)
     assert all(name.key in found for name in names.find(text))
