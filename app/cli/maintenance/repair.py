@@ -42,7 +42,7 @@ def repair(
 ) -> None:
     """Compare all derived rows with the stored texts and rebuild those that differ; the service may run."""
     chosen = [options.checked_user(one) for one in user or ()]
-    found = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
+    found, waiting = options.run(_repair(options.settings(data_dir), chosen, dry_run=dry_run))
     if as_json:
         typer.echo(json.dumps({one: dataclasses.asdict(damage) for one, damage in found.items()}))
         return
@@ -52,17 +52,22 @@ def repair(
     wrong = sum(bool(damage) for damage in found.values())
     done = "would be rebuilt" if dry_run else "were rebuilt"
     options.out.print(f"{len(found)} users compared; rows of {wrong} {done}." if wrong else _clean(len(found)))
+    if waiting:
+        options.out.print(f"Mentions of {waiting} users were not compared: jobs are linking their texts. Try again.")
 
 
-async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> dict[str, Damage]:
+async def _repair(settings: Settings, chosen: list[str], *, dry_run: bool) -> tuple[dict[str, Damage], int]:
+    """The damage by user, and of how many users the mentions could not be compared."""
     keys = runtime.entity_keys(settings)
     async with owner_at_revision(settings) as owner:
         users = chosen or await pipeline.users(db=owner)
         if dry_run:
-            return {one: (await pipeline.check(one, db=owner, keys=keys)).damage for one in users}
+            checked = {one: await pipeline.check(one, db=owner, keys=keys) for one in users}
+            waiting = sum(one.linked is None for one in checked.values())
+            return {user: one.damage for user, one in checked.items()}, waiting
         async with models.open_stored(settings, owner) as embedder:
             services = Services(owner, embedder, chunking_options=runtime.chunking_options(settings))
-            return {one: await pipeline.run(one, services) for one in users}
+            return {one: await pipeline.run(one, services) for one in users}, 0
 
 
 @asynccontextmanager

@@ -172,7 +172,7 @@ async def _store_attributes(
 ) -> IngestResult | None:
     document_id = source.document.document_id
     async with services.db.writing(user_id) as writing:
-        if not await documents.change(writing, source, draft, vectors_by_key=None):
+        if await documents.change(writing, source, draft, vectors_by_key=None) is None:
             return None
         keys = services.chunking_options.entity_keys
         await document_links.relink(writing, document_id, chunk_count=source.document.chunk_count, keys=keys)

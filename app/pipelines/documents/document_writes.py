@@ -5,6 +5,8 @@ Every function runs in the transaction of its caller, and takes the user's lock.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
@@ -19,6 +21,8 @@ from app.store.connection.transactions import Writing
 from app.store.documents import document_puts, documents
 from app.store.documents.document_puts import PutDocument
 from app.store.documents.documents import DocumentSource
+from app.store.entities import mentions
+from app.store.entities.mentions import LinkedNames
 from app.text.names import names
 
 
@@ -30,6 +34,7 @@ async def put(
     written = [mention_extraction.put_document(put) for put in stored if put.status != "unchanged"]
     if written:
         await _complete(db, written, vectors.target, options)
+        await mentions.prune(db, functools.reduce(operator.or_, (put.replaced for put in stored)))
     return stored
 
 
@@ -37,11 +42,11 @@ async def replace(
     db: Writing, document_id: UUID, draft: DocumentDraft, vectors: ChunkVectors, options: ChunkingOptions
 ) -> Literal["replaced", "unchanged"]:
     """Store a draft as the new content of a document. Raises NotFound, Conflict."""
-    status = await documents.replace(db, document_id, draft, vectors_by_key=vectors.by_key)
-    if status != "unchanged":
-        written = await mention_extraction.stored_document(db, document_id)
-        await _complete(db, [written], vectors.target, options)
-    return status
+    replaced = await documents.replace(db, document_id, draft, vectors_by_key=vectors.by_key)
+    if replaced is None:
+        return "unchanged"
+    await _complete_one(db, document_id, replaced, vectors.target, options)
+    return "replaced"
 
 
 async def change(
@@ -51,11 +56,19 @@ async def change(
 
     Raises NotFound, Conflict.
     """
-    if not await documents.change(db, source, draft, vectors_by_key=vectors.by_key):
+    replaced = await documents.change(db, source, draft, vectors_by_key=vectors.by_key)
+    if replaced is None:
         return False
-    written = await mention_extraction.stored_document(db, source.document.document_id)
-    await _complete(db, [written], vectors.target, options)
+    await _complete_one(db, source.document.document_id, replaced, vectors.target, options)
     return True
+
+
+async def _complete_one(
+    db: Writing, document_id: UUID, replaced: LinkedNames, target: TargetVectors, options: ChunkingOptions
+) -> None:
+    """Complete a document, and prune the names of the version that it has replaced."""
+    await _complete(db, [await mention_extraction.stored_document(db, document_id)], target, options)
+    await mentions.prune(db, replaced)
 
 
 async def _complete(

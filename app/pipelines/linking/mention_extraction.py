@@ -24,7 +24,7 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.documents.document_puts import PutDocument
 from app.store.entities import mentions
 from app.store.entities.headings import HeadingChunk
-from app.store.entities.mentions import ChunkText, DocumentHead, Mention, NameEntity
+from app.store.entities.mentions import ChunkText, DocumentHead, LinkedNames, Mention, NameEntity
 from app.text.names import names, tags
 from app.text.names.gazetteer import Gazetteer, NameMatch
 from app.text.names.names import Name
@@ -160,10 +160,10 @@ async def expected(
     }
 
 
-async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> list[UUID]:
+async def relink(db: Writing, document_id: UUID, *, keys: Sequence[str]) -> LinkedNames:
     """Replace the mentions and headings of a stored document, under the user's lock.
 
-    Returns the entities that it mentioned before, which the caller prunes.
+    Returns the names that were in it before, which the caller prunes.
     """
     await gazetteers.current(db)
     before = await mentions.of_document(db, document_id)

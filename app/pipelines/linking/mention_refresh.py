@@ -1,14 +1,15 @@
 """Updates the mentions in stored texts after names were added, changed or removed, as a background job per user.
 
-The chunks that may contain a changed name are matched again with the current names, a slice per transaction, under the
-user's lock. Documents that are stored meanwhile are matched with the names of their own transaction. Afterwards every
-chunk has the mentions that it would have if it were stored now. See `workers` for how a job survives its worker.
+Names are those of the user and of metadata, and also the titles and headings whose texts `name_links` has not linked
+completely, or that have ceased to be titles and headings. The chunks that may contain a changed name are matched again
+with the current names, a slice per transaction, under the user's lock. Documents that are stored meanwhile are matched
+with the names of their own transaction. Afterwards every chunk has the mentions that it would have if it were stored
+now. See `workers` for how a job survives its worker.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,19 +18,18 @@ from uuid import UUID
 
 from app.pipelines.linking import gazetteers, mention_extraction
 from app.pipelines.linking.mention_extraction import Excluded
-from app.pipelines.running import workers
+from app.pipelines.running import retries, workers
 from app.pipelines.running.services import Services
 from app.pipelines.running.workers import ClaimLost, JobKind, Run
 from app.store.connection.transactions import Database, Reading, Writing
 from app.store.entities import entities, headings, mentions, name_changes, stale_mentions
-from app.store.entities.mentions import ChunkText, Mention
+from app.store.entities.mentions import ChunkText, LinkedNames, Mention, NameEntity
 from app.store.entities.name_changes import NameChange
+from app.store.entities.stale_mentions import NameWords
 from app.store.jobs import jobs
-from app.text.names import headings as text_headings
-from app.text.names import names
+from app.text.names import name_probes, names
 from app.text.names.gazetteer import Gazetteer
 from app.text.names.names import Name
-from app.text.words import lexical
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,15 @@ async def drain(user_id: str, services: Services) -> int:
 
 
 async def settle(user_id: str, services: Services) -> int:
-    """Run the jobs of one user and wait for those of other processes; returns the chunks that were matched here."""
+    """Run the jobs of one user and wait for those of other processes; returns the chunks that were matched here.
+
+    Changes whose job has failed get another one.
+    """
     chunks = 0
+    async with services.db.writing(user_id) as writing:
+        await writing.lock()
+        if await name_changes.pending(writing, await name_changes.version(writing)):
+            await jobs.enqueue(writing, KIND.name)
     while True:
         chunks += await drain(user_id, services)
         async with services.db.shared() as shared:
@@ -64,21 +71,22 @@ async def settle(user_id: str, services: Services) -> int:
 class _Refresh:
     """Names that changed, up to a version, and the chunks to match again.
 
-    `no_metadata` are names that metadata has ceased to give, by the ids of the entities that are derived from them.
+    `automatic` are the names whose automatic entities are matched too, by the ids of these.
     """
 
     changed: Sequence[NameChange]
     version: int
     chunk_nos: Sequence[int]
-    no_metadata: Mapping[UUID, str]
+    automatic: Mapping[UUID, NameChange]
 
 
 @dataclass(frozen=True, slots=True)
 class _PlainName:
-    """An entity that no metadata names any more: only its capitalised name is matched, or its name in any case."""
+    """An entity that no metadata names: its name is matched where it is capitalised, or in any case."""
 
     entity_id: UUID
     key: str
+    text: str
     any_case: bool
 
 
@@ -89,20 +97,24 @@ async def _refresh(run: Run) -> int:
     waiting = [no for no in sorted(refresh.chunk_nos) if not resumed or no > job.progress["after"]]
     for start in range(0, len(waiting), SLICE):
         chunk_nos = waiting[start : start + SLICE]
-        await _refresh_slice(db, job.user_id, refresh.no_metadata, chunk_nos, keys)
+        await retries.while_busy(_refresh_slice, db, job.user_id, refresh.automatic, chunk_nos, keys)
         done = {"done": start + len(chunk_nos), "total": len(waiting), "unit": "chunks"}
         try:
             async with db.shared() as shared:
                 await run.advance(shared, version=refresh.version, after=chunk_nos[-1], **done)
         except ClaimLost:
             return start + len(chunk_nos)
-    async with db.writing(job.user_id) as writing:
-        await writing.lock()
-        await name_changes.mark_followed(writing, refresh.version)
-        await run.finish(writing)
+    await retries.while_busy(_finish, run, refresh.version)
     counts = {"chunks": len(waiting), "names": len(refresh.changed)}
     log.info("mentions refreshed", extra={"action": "mentions_refreshed", **counts})
     return len(waiting)
+
+
+async def _finish(run: Run, version: int) -> None:
+    async with run.db.writing(run.user_id) as writing:
+        await writing.lock()
+        await name_changes.mark_followed(writing, version)
+        await run.finish(writing)
 
 
 KIND = JobKind(name_changes.JOB, _refresh, queue="mentions", is_cancellable=False, kept=0)
@@ -113,40 +125,25 @@ async def _plan(db: Database, user_id: str) -> _Refresh:
     async with db.reading(user_id) as reading:
         version = await name_changes.version(reading)
         changed = await name_changes.pending(reading, version)
-        gazetteer = (await gazetteers.current(reading)).gazetteer
-        lowered = {_derived_id(change.key): change.key for change in changed if change.lowered}
-        lost = _without_metadata(lowered, gazetteer)
-        no_metadata = {entity: lost[entity] for entity in await entities.origins(reading, list(lost))}
         chunk_nos = await _chunks_to_match(reading, changed)
-    return _Refresh(changed, version, chunk_nos, no_metadata)
-
-
-def _without_metadata(keys: Mapping[UUID, str], gazetteer: Gazetteer) -> dict[UUID, str]:
-    """Those of the entities, by id with the key of their name, that no metadata names."""
-    return {
-        entity: key for entity, key in keys.items() if not mention_extraction.is_metadata_entity(key, entity, gazetteer)
-    }
+    automatic = {_derived_id(change.key): change for change in changed if change.automatic}
+    return _Refresh(changed, version, chunk_nos, automatic)
 
 
 async def _chunks_to_match(db: Reading, changed: Sequence[NameChange]) -> Sequence[int]:
     """The numbers of the chunks that may contain a changed name; all chunks if the index cannot tell."""
-    probes = [_probes(change.key) for change in changed[: MAX_NAMES + 1]]
-    found = None
-    if len(changed) <= MAX_NAMES and all(probes):
-        found = await stale_mentions.chunks_with_names(db, list(itertools.chain(*probes)))
+    if len(changed) > MAX_NAMES:
+        return await stale_mentions.chunks(db)
+    probes = [probe for change in changed for probe in name_probes.probes(change.key, change.name)]
+    indexed, others = [one for one in probes if one.indexed], [one for one in probes if not one.indexed]
+    words = NameWords(
+        [probe.indexed for probe in indexed], [probe.word for probe in indexed], [probe.word for probe in others]
+    )
+    found = await stale_mentions.chunks_with_names(db, words)
     if found is None:
         return await stale_mentions.chunks(db)
     linked = await stale_mentions.linked_chunks(db, [_derived_id(change.key) for change in changed])
     return [*{*found, *linked}]
-
-
-def _probes(key: str) -> list[str]:
-    """A name's words, and the words joined, as index text; none if the index may split the name differently."""
-    words = [word for word in key.split(" ") if word.isalpha() and 2 <= len(word) < names.MAX_WORD_LENGTH]
-    if not words:
-        return []
-    joined = key.replace(" ", "")
-    return [lexical.index_text(text, "english") for text in dict.fromkeys([" ".join(words), joined])]
 
 
 def _derived_id(key: str) -> UUID:
@@ -155,12 +152,12 @@ def _derived_id(key: str) -> UUID:
 
 
 async def _refresh_slice(
-    db: Database, user_id: str, no_metadata: Mapping[UUID, str], chunk_nos: Sequence[int], keys: Sequence[str]
+    db: Database, user_id: str, automatic: Mapping[UUID, NameChange], chunk_nos: Sequence[int], keys: Sequence[str]
 ) -> None:
     async with db.writing(user_id) as writing:
         await writing.lock()
         gazetteer = (await gazetteers.current(writing)).gazetteer
-        plain = await _plain_names(writing, _without_metadata(no_metadata, gazetteer))
+        plain = await _plain_names(writing, automatic, gazetteer)
         plain_ids = [name.entity_id for name in plain]
         chunks = await mentions.chunk_texts_of(writing, chunk_nos)
         documents = {chunk.document_id for chunk in chunks}
@@ -170,20 +167,29 @@ async def _refresh_slice(
         stored = await stale_mentions.stored_mentions(writing, chunk_nos, besides=plain_ids)
         old = [mention for mention in stored if mention not in wanted]
         new = sorted(wanted - stored.keys(), key=_order)
+        mentioned = {mention.entity_id for mention in new}
+        named = [NameEntity(name.entity_id, name.key, name.text) for name in plain if name.entity_id in mentioned]
+        await mentions.ensure(writing, named, origin="text")
         await stale_mentions.replace_mentions(writing, old=old, new=new)
         unsure = {mention.entity_id for mention in old if stored[mention] != "user"}
-        await mentions.prune(writing, sorted(unsure.union(plain_ids)))
+        await mentions.prune(writing, LinkedNames(frozenset(unsure.union(plain_ids))))
 
 
-async def _plain_names(db: Writing, lost: Mapping[UUID, str]) -> list[_PlainName]:
-    """The stored entities among `lost`, each with how its name is matched."""
-    if not lost:
+async def _plain_names(db: Writing, automatic: Mapping[UUID, NameChange], gazetteer: Gazetteer) -> list[_PlainName]:
+    """Those of the names that no metadata gives, each with how it is matched; not all of them have an entity."""
+    found = {
+        entity: change
+        for entity, change in automatic.items()
+        if not mention_extraction.is_metadata_entity(change.key, entity, gazetteer)
+    }
+    if not found:
         return []
-    several_words = [entity for entity, key in lost.items() if text_headings.matches_any_case(Name(key, key))]
+    several_words = [entity for entity, change in found.items() if " " in change.key]
     heading = await headings.heading_entities(db, several_words)
-    origins = await entities.origins(db, list(lost))
+    origins = await entities.origins(db, list(found))
     return [
-        _PlainName(entity, lost[entity], origin == "title" or entity in heading) for entity, origin in origins.items()
+        _PlainName(entity, change.key, change.name, origins.get(entity) == "title" or entity in heading)
+        for entity, change in found.items()
     ]
 
 
@@ -212,9 +218,15 @@ def _counts(chunk: ChunkText, plain: Sequence[_PlainName]) -> Counter[UUID]:
     """How often a chunk contains each name, in any case or capitalised."""
     if not plain:
         return Counter()
-    sequences = names.sequences(chunk.content)
-    capitalised = {name.key: name.count for name in names.find(chunk.content)}
-    counts = {name.entity_id: sequences[name.key] if name.any_case else capitalised.get(name.key, 0) for name in plain}
+    words = names.words(chunk.content)
+    counted = names.sequences_after({" ".join(name.key.split(" ")[:2]) for name in plain}, words)
+    occurring = [name for name in plain if counted[name.key]]
+    capitalised: dict[str, int] = {}
+    if not all(name.any_case for name in occurring):
+        capitalised = {name.key: name.count for name in names.find(chunk.content)}
+    counts = {
+        name.entity_id: counted[name.key] if name.any_case else capitalised.get(name.key, 0) for name in occurring
+    }
     return Counter({entity: count for entity, count in counts.items() if count})
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from app.pipelines.documents import documents
 from app.pipelines.maintenance import keys, reindex, repair
+from app.pipelines.maintenance.repair import Checked
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.shapes import CacheUse
 from app.store.connection.transactions import Database
@@ -229,11 +230,20 @@ async def _rows(db: Database, expected: Expected, owner: Database | None) -> Asy
         looked_at += ", a sample (--full compares all)"
     for kind, level, wrong, right in _ROWS:
         count = sum(getattr(one.damage, kind) for one in checked)
+        compared = _compared_mentions(checked, looked_at) if kind == "mentions" else looked_at
         if count:
-            message = f"{count} {wrong}; compared: {looked_at}."
+            message = f"{count} {wrong}; compared: {compared}."
             yield Finding(kind, level, message, "Run `stepwell repair`, which rebuilds them from the stored texts.")
         else:
-            yield Finding(kind, "ok", f"{right}: {looked_at}")
+            yield Finding(kind, "ok", f"{right}: {compared}")
+
+
+def _compared_mentions(checked: Sequence[Checked], looked_at: str) -> str:
+    """Of how many documents mentions were compared: of users whose texts jobs are linking, of none."""
+    compared = [one.linked for one in checked if one.linked is not None]
+    waiting = len(checked) - len(compared)
+    note = f"; not those of {waiting} users, whose texts jobs are linking" if waiting else ""
+    return f"{sum(compared)} documents in {looked_at}{note}"
 
 
 async def _chunking(db: Database, users: Sequence[str], options: ChunkingOptions) -> Finding:

@@ -25,6 +25,7 @@ from app.store.connection import vectors
 from app.store.connection.transactions import Database
 from app.store.documents import documents, hidden_chunks
 from app.store.entities import mentions, name_changes
+from app.store.entities.mentions import LinkedNames
 from app.store.jobs import jobs
 from app.store.maintenance import repairs
 from app.store.maintenance.repairs import Postings, Text
@@ -70,11 +71,15 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The result of a check, the number of chunks compared, and whether those were all."""
+    """The result of a check, the number of chunks compared, and whether those were all.
+
+    `linked` is the number of documents whose mentions were compared; None if jobs have not linked all texts yet.
+    """
 
     damage: Damage
     chunks: int
     complete: bool
+    linked: int | None
 
 
 async def users(*, db: Database) -> list[str]:
@@ -97,7 +102,7 @@ async def run(user_id: str, services: Services) -> Damage:
         statistics=await _statistics(user_id, db=db, rewrite=True),
         vectors=await _vectors(user_id, db=db, embedder=services.embedder),
         dangling=await _dangling(user_id, db=db, rewrite=True),
-        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=True),
+        mentions=(await _mentions(user_id, db=db, keys=keys, rewrite=True)).wrong,
     )
 
 
@@ -105,19 +110,23 @@ async def check(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
     """Compare all of a user's derived rows with the stored texts; writes nothing."""
     async with db.reading(user_id) as reading:
         chunks = await repairs.count_chunks(reading, most=2**31)
+    found = await _mentions(user_id, db=db, keys=keys, rewrite=False)
     damage = Damage(
         texts=await _texts(user_id, db=db, rewrite=False),
         postings=await _postings(user_id, db=db, rewrite=False),
         statistics=await _statistics(user_id, db=db, rewrite=False),
         vectors=await _vectors(user_id, db=db, embedder=None),
         dangling=await _dangling(user_id, db=db, rewrite=False),
-        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False),
+        mentions=found.wrong,
     )
-    return Checked(damage, chunks, complete=True)
+    return Checked(damage, chunks, complete=True, linked=found.documents)
 
 
 async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Checked:
-    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks."""
+    """Compare the derived rows of up to 200 chunks with their texts, and the statistics of up to 50,000 chunks.
+
+    The mentions of the documents of up to 20 of these chunks are compared, of all documents if those are all chunks.
+    """
     async with db.reading(user_id) as reading:
         chunks = await repairs.count_chunks(reading, most=COUNTED_CHUNKS + 1)
         found: dict[int, Text] = {}
@@ -130,16 +139,18 @@ async def check_sample(user_id: str, *, db: Database, keys: Sequence[str]) -> Ch
                 reading, list(found), most=SAMPLED_POSTINGS, limit=SAMPLED_LEXEMES
             )
         wrong = await repairs.wrong_texts(reading, {no: _indexed(text) for no, text in found.items()})
-        of_documents = await repairs.documents_of(reading, list(found)[:RUN_LENGTH])
+        complete = len(found) == chunks
+        of_documents = None if complete else await repairs.documents_of(reading, list(found)[::RUN_LENGTH])
+    linked = await _mentions(user_id, db=db, keys=keys, rewrite=False, among=of_documents)
     damage = Damage(
         texts=len(wrong),
         postings=max(sampled.postings, lexemes),
         statistics=await _statistics(user_id, db=db, rewrite=False) if chunks <= COUNTED_CHUNKS else 0,
         vectors=sampled.vectors,
         dangling=sampled.mentions,
-        mentions=await _mentions(user_id, db=db, keys=keys, rewrite=False, among=of_documents),
+        mentions=linked.wrong,
     )
-    return Checked(damage, len(found), complete=len(found) == chunks)
+    return Checked(damage, len(found), complete=complete, linked=linked.documents)
 
 
 def _starts(next_no: int) -> Iterator[int]:
@@ -245,36 +256,44 @@ async def _dangling(user_id: str, *, db: Database, rewrite: bool) -> int:
     return len(found)
 
 
+@dataclass(frozen=True, slots=True)
+class _Linked:
+    """How many documents have wrong mentions or headings, and of how many; None if none could be compared."""
+
+    wrong: int = 0
+    documents: int | None = None
+
+
 async def _mentions(
     user_id: str, *, db: Database, keys: Sequence[str], rewrite: bool, among: Sequence[UUID] | None = None
-) -> int:
-    """Count the documents with wrong mentions or headings; 0 while jobs have not linked all texts yet.
+) -> _Linked:
+    """Compare the mentions and headings of documents; not while jobs have not linked all texts yet.
 
     Entities without mentions are pruned only after every document is linked: a title that lost its mentions would
     otherwise be deleted, and the documents that contain it would be linked differently.
     """
     async with db.reading(user_id) as reading:
         if await name_changes.pending(reading, await name_changes.version(reading)):
-            return 0
+            return _Linked()
         if await jobs.count(reading, document_links.KIND.name):
-            return 0
+            return _Linked()
         wanted = await repairs.document_ids(reading) if among is None else among
     wrong: set[UUID] = set()
-    unsure: set[UUID] = set()
+    before = LinkedNames()
     for _pass in range(MENTION_PASSES if rewrite else 1):
         found = [
             document_id for document_id in wanted if await _is_linked_wrongly(user_id, document_id, db=db, keys=keys)
         ]
         for document_id in found if rewrite else ():
-            unsure.update(await _relink(user_id, document_id, db=db, keys=keys))
+            before |= await _relink(user_id, document_id, db=db, keys=keys)
         wrong.update(found)
         if not found:
             break
-    for some in _sliced(sorted(unsure), ROWS_PER_SLICE):
+    for some in _sliced(sorted(before.mentioned | before.headings), ROWS_PER_SLICE):
         async with db.writing(user_id) as writing:
             await writing.lock()
-            await mentions.prune(writing, some)
-    return len(wrong)
+            await mentions.prune(writing, LinkedNames(frozenset(some), before.headings.intersection(some)))
+    return _Linked(len(wrong), len(wanted))
 
 
 async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> bool:
@@ -283,11 +302,11 @@ async def _is_linked_wrongly(user_id: str, document_id: UUID, *, db: Database, k
         return expected is not None and expected != await repairs.stored_names(reading, document_id)
 
 
-async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> list[UUID]:
+async def _relink(user_id: str, document_id: UUID, *, db: Database, keys: Sequence[str]) -> LinkedNames:
     async with db.writing(user_id) as writing:
         await writing.lock()
         if not await documents.exists(writing, document_id):
-            return []
+            return LinkedNames()
         return await mention_extraction.relink(writing, document_id, keys=keys)
 
 

@@ -14,6 +14,7 @@ from app.store.connection.transactions import Reading, Writing
 from app.store.documents import document_rows, documents, pending_versions
 from app.store.documents.document_rows import DocumentWrite, VectorValue
 from app.store.documents.documents import StoredVersion
+from app.store.entities.mentions import LinkedNames
 from app.store.schema import tables
 
 _d = tables.documents.c
@@ -21,12 +22,16 @@ _d = tables.documents.c
 
 @dataclass(frozen=True, slots=True)
 class PutDocument:
-    """What storing a draft has done, with the number of its first chunk unless it is unchanged."""
+    """What storing a draft has done, with the number of its first chunk unless it is unchanged.
+
+    `replaced` are the names in the version that it has replaced, which the caller prunes when the new one is linked.
+    """
 
     draft: DocumentDraft
     document_id: UUID
     status: Literal["added", "replaced", "unchanged"]
     first_no: int
+    replaced: LinkedNames
 
 
 async def put(
@@ -48,8 +53,7 @@ async def put(
     await pending_versions.supersede(
         db, identities=[draft.identity for draft in changed], document_ids=list(old_ids.values())
     )
-    for document_id in old_ids.values():
-        await document_rows.clear(db, document_id)
+    replaced = {identity: await document_rows.clear(db, document_id) for identity, document_id in old_ids.items()}
     ids = old_ids | await unused_ids(db, [draft for draft in changed if draft.identity not in old_ids])
     writes: dict[bytes, DocumentWrite] = {}
     for draft in changed:
@@ -57,7 +61,10 @@ async def put(
         writes[draft.identity] = DocumentWrite(ids[draft.identity], draft, first_no, is_new)
         first_no += len(draft.chunks)
     await document_rows.write(db, list(writes.values()), vectors_by_key=vectors_by_key, names_version=names_version)
-    return [_put(draft, stored.get(draft.identity), writes.get(draft.identity)) for draft in drafts]
+    return [
+        _put(draft, stored.get(draft.identity), writes.get(draft.identity), replaced.get(draft.identity, LinkedNames()))
+        for draft in drafts
+    ]
 
 
 def _is_stored(draft: DocumentDraft, stored: Mapping[bytes, StoredVersion]) -> bool:
@@ -65,11 +72,13 @@ def _is_stored(draft: DocumentDraft, stored: Mapping[bytes, StoredVersion]) -> b
     return known is not None and known.same_as(draft)
 
 
-def _put(draft: DocumentDraft, known: StoredVersion | None, write: DocumentWrite | None) -> PutDocument:
+def _put(
+    draft: DocumentDraft, known: StoredVersion | None, write: DocumentWrite | None, replaced: LinkedNames
+) -> PutDocument:
     if write is not None:
-        return PutDocument(draft, write.document_id, "added" if write.is_new else "replaced", write.first_no)
+        return PutDocument(draft, write.document_id, "added" if write.is_new else "replaced", write.first_no, replaced)
     assert known is not None
-    return PutDocument(draft, known.document_id, "unchanged", 0)
+    return PutDocument(draft, known.document_id, "unchanged", 0, replaced)
 
 
 async def unused_ids(db: Reading, drafts: Sequence[DocumentDraft]) -> dict[bytes, UUID]:

@@ -18,6 +18,7 @@ from app.shapes import DocumentDraft
 from app.store.connection import sql, vectors
 from app.store.connection.transactions import Writing
 from app.store.entities import mentions
+from app.store.entities.mentions import LinkedNames
 from app.store.jobs import jobs
 from app.store.schema import tables
 
@@ -33,10 +34,11 @@ _d = tables.documents.c
 _c = tables.chunks.c
 
 
-async def clear(db: Writing, document_id: UUID) -> None:
+async def clear(db: Writing, document_id: UUID) -> LinkedNames:
     """Delete the chunks of a document with their vectors, postings and mentions.
 
-    The postings of a long document are hidden instead, and a job removes them.
+    Returns the names that were in it, which the caller prunes when another version is linked. The postings of a long
+    document are hidden instead, and a job removes them.
     """
     binds = {"user_id": db.user_id, "document_id": document_id}
     own = (_c.user_id == db.user_id, _c.document_id == document_id)
@@ -44,22 +46,22 @@ async def clear(db: Writing, document_id: UUID) -> None:
     count, first, last = (await db.execute(numbers)).one()
     if count > MOST_UNINDEXED or (count and last - first + 1 != count):
         await hide(db, document_id, before=last + 1)
-        return
-    mentioned = await mentions.of_document(db, document_id)
+        return LinkedNames()
+    linked = await mentions.of_document(db, document_id)
     await db.execute(sql.statement("unindex_document"), binds)
     counted = {"user_id": db.user_id, "document_ids": [document_id], "sign": -1}
     await db.execute(sql.statement("count_documents"), counted)
     await _delete_chunks(db, document_id, before=None)
-    await mentions.prune(db, mentioned)
+    return linked
 
 
 async def hide(db: Writing, document_id: UUID, *, before: int) -> None:
     """Delete the chunks of a document with numbers below `before`, and hide their postings, which a job removes."""
-    mentioned = await mentions.of_document(db, document_id)
+    linked = await mentions.of_document(db, document_id)
     binds = {"user_id": db.user_id, "document_id": document_id, "before": before}
     await db.execute(sql.statement("hide_document"), binds)
     await _delete_chunks(db, document_id, before=before)
-    await mentions.prune(db, mentioned)
+    await mentions.prune(db, linked)
     await jobs.enqueue(db, POSTING_REMOVAL)
 
 

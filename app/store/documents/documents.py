@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import sqlalchemy as sa
@@ -21,6 +21,8 @@ from app.store.connection import sql
 from app.store.connection.transactions import Reading, Writing
 from app.store.documents import document_rows, embedding_cache, pending_versions, selections
 from app.store.documents.document_rows import DocumentWrite, VectorValue
+from app.store.entities import mentions
+from app.store.entities.mentions import LinkedNames
 from app.store.schema import tables
 
 _d = tables.documents.c
@@ -103,10 +105,11 @@ async def known_vectors(db: Reading, *, keys: Sequence[UUID]) -> dict[UUID, str]
 
 async def replace(
     db: Writing, document_id: UUID, draft: DocumentDraft, *, vectors_by_key: Mapping[UUID, VectorValue]
-) -> Literal["replaced", "unchanged"]:
-    """Store `draft` as the new content of one document.
+) -> LinkedNames | None:
+    """Store `draft` as the new content of one document; None if it is stored already.
 
-    Raises NotFound, and Conflict if another document already has the draft's uri.
+    Returns the names that were in it, which the caller prunes when the new version is linked. Raises NotFound, and
+    Conflict if another document already has the draft's uri.
     """
     first_no = await db.lock(chunks=len(draft.chunks))
     query = sa.select(_d.document_id, _d.content_hash, _d.attributes_hash, _d.chunk_count)
@@ -117,12 +120,12 @@ async def replace(
     if other and other.document_id != document_id:
         raise errors.Conflict("Another document already has this uri or this content.", field="uri")
     if other and other.same_as(draft):
-        return "unchanged"
+        return None
     await pending_versions.supersede(db, identities=[draft.identity], document_ids=[document_id])
-    await document_rows.clear(db, document_id)
+    linked = await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
-    return "replaced"
+    return linked
 
 
 async def source(db: Reading, document_id: UUID) -> DocumentSource:
@@ -143,24 +146,25 @@ async def change(
     draft: DocumentDraft,
     *,
     vectors_by_key: Mapping[UUID, VectorValue] | None,
-) -> bool:
-    """Store `draft` as a new version of a document, unless it has changed since `source` was read: then false.
+) -> LinkedNames | None:
+    """Store `draft` as a new version of a document, unless it has changed since `source` was read: then None.
 
-    Without vectors only the attributes are stored, and the chunks stay as they are. Raises NotFound, and Conflict if
+    Returns the names that were in it, which the caller prunes when the new version is linked. Without vectors only the
+    attributes are stored, and the chunks and their names stay as they are. Raises NotFound, and Conflict if
     another document already has the draft's uri.
     """
     document_id = source.document.document_id
     first_no = await db.lock(chunks=0 if vectors_by_key is None else len(draft.chunks))
     if not await is_current(db, source):
-        return False
+        return None
     await check_change(db, source, draft)
     if vectors_by_key is None:
         await document_rows.update(db, document_id, draft, document_rows.attributes(draft))
-        return True
-    await document_rows.clear(db, document_id)
+        return LinkedNames()
+    linked = await document_rows.clear(db, document_id)
     write = DocumentWrite(document_id, draft, first_no, is_new=False)
     await document_rows.write(db, [write], vectors_by_key=vectors_by_key)
-    return True
+    return linked
 
 
 async def is_current(db: Reading, source: DocumentSource) -> bool:
@@ -194,7 +198,8 @@ async def delete(db: Writing, document_id: UUID) -> tuple[RowCounts, str]:
     found, numbers = await selections.count(db, [document_id])
     if not await pending_versions.supersede(db, document_ids=[document_id]) and not found.documents:
         raise not_found()
-    await document_rows.clear(db, document_id)
+    linked = await document_rows.clear(db, document_id)
+    await mentions.prune(db, linked)
     await db.execute(sa.delete(tables.documents).where(_d.user_id == db.user_id, _d.document_id == document_id))
     return found, numbers
 

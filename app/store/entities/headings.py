@@ -50,10 +50,10 @@ async def add(db: Writing, found: Iterable[HeadingChunk]) -> None:
         await db.execute(sa.insert(tables.headings), rows)
 
 
-async def of_document(db: Reading, document_id: UUID) -> set[UUID]:
+async def of_document(db: Reading, document_id: UUID) -> frozenset[UUID]:
     """The entities whose names are headings of a document."""
     query = sa.select(_h.entity_id).distinct().where(_h.user_id == db.user_id, _h.document_id == document_id)
-    return set(await db.scalars(query))
+    return frozenset(await db.scalars(query))
 
 
 async def heading_entities(db: Reading, entity_ids: Sequence[UUID]) -> set[UUID]:

@@ -5,7 +5,8 @@ Every change runs under the user's lock, in the transaction that stores or remov
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -24,7 +25,7 @@ _e = tables.entities.c
 _c = tables.chunks.c
 _d = tables.documents.c
 MAX_CHUNKS = 2_000
-"""Chunks that are searched for a new title; a name in more chunks is not specific enough to link them."""
+"""Chunks that are searched for a new title in the transaction that stores it."""
 _AUTOMATIC = ("metadata", "title", "text")
 
 
@@ -47,6 +48,28 @@ class Mention:
     document_id: UUID
     kind: str
     count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedNames:
+    """The entities that documents mention, and those whose names are their headings."""
+
+    mentioned: frozenset[UUID] = frozenset()
+    headings: frozenset[UUID] = frozenset()
+
+    def __or__(self, other: LinkedNames) -> LinkedNames:
+        return LinkedNames(self.mentioned | other.mentioned, self.headings | other.headings)
+
+
+@dataclass(frozen=True, slots=True)
+class PossibleChunks:
+    """Chunks that contain all words of some names, each with the place of the name, from 0 on.
+
+    The names at the places `incomplete` may also be in chunks that are not among them.
+    """
+
+    found: Sequence[tuple[int, ChunkText]]
+    incomplete: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,21 +167,48 @@ async def known_titles(db: Reading, keys: Iterable[str]) -> dict[str, list[UUID]
     return found
 
 
-async def chunks_with_phrases(
-    db: Reading, phrases: Sequence[IndexText], *, besides: Sequence[UUID]
-) -> list[tuple[int, ChunkText]]:
-    """Up to MAX_CHUNKS chunks with each phrase in the text index, with the phrase's place from 0 on.
+async def chunks_with_words(db: Reading, names: Sequence[IndexText], *, besides: Sequence[UUID]) -> PossibleChunks:
+    """Up to MAX_CHUNKS chunks with all words of each name in the text index.
 
-    Chunks of the documents `besides` are left out.
+    Chunks of the documents `besides` are left out. In languages whose index keeps accents, only chunks that write the
+    name with the accents of `plain` are found.
     """
     binds = {
-        "folded": [phrase.folded for phrase in phrases],
-        "plain": [phrase.plain for phrase in phrases],
+        "folded": [name.folded for name in names],
+        "plain": [name.plain for name in names],
         "document_ids": list(besides),
-        "limit": MAX_CHUNKS,
+        "limit": MAX_CHUNKS + 1,
     }
-    rows = await db.execute(sql.statement("chunks_containing_phrases"), {"user_id": db.user_id, **binds})
-    return [(row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content)) for row in rows]
+    rows = (await db.execute(sql.statement("chunks_containing_all_words"), {"user_id": db.user_id, **binds})).all()
+    found = [
+        (row.place - 1, ChunkText(row.chunk_no, row.document_id, row.content))
+        for row in rows
+        if row.chunk_no is not None
+    ]
+    counts = Counter(place for place, _chunk in found)
+    incomplete = {row.place - 1 for row in rows if row.chunk_no is None}
+    return PossibleChunks(found, frozenset(incomplete | {place for place in counts if counts[place] > MAX_CHUNKS}))
+
+
+async def dotted_numbers(db: Reading, numbers: Iterable[str]) -> set[str]:
+    """Those of the numbers that are parts of numbers with dots, such as versions, which the text index keeps whole."""
+    rows = await db.scalars(_DOTTED_NUMBERS, {"user_id": db.user_id, "numbers": sorted(set(numbers))})
+    return set(rows)
+
+
+# The collation "C" sorts the numbers together: they begin with 0 to 9, which the colon follows.
+_DOTTED_NUMBERS = sql.inline(
+    """
+    SELECT g.number
+    FROM unnest(:numbers) AS g (number)
+    WHERE EXISTS (
+        SELECT FROM stepwell.lexemes AS o
+        WHERE o.user_id = :user_id AND o.lexeme >= '0' AND o.lexeme < ':'
+          AND position('.' IN o.lexeme) > 0 AND position(g.number IN o.lexeme) > 0)
+    """,
+    user_id="text",
+    numbers="text[]",
+)
 
 
 # A mention that already exists keeps the larger count.
@@ -194,22 +244,24 @@ async def add(db: Writing, found: Sequence[Mention]) -> None:
     await db.execute(_INSERT_MENTIONS, {"user_id": db.user_id, **binds})
 
 
-async def of_document(db: Reading, document_id: UUID) -> list[UUID]:
-    """The entities that a document mentions, or whose names are its title or its headings."""
+async def of_document(db: Reading, document_id: UUID) -> LinkedNames:
+    """The entities that a document mentions, and those whose names are its headings."""
     query = sa.select(_m.entity_id).distinct().where(_m.user_id == db.user_id, _m.document_id == document_id)
-    return list({*await db.scalars(query), *await headings.of_document(db, document_id)})
+    return LinkedNames(frozenset(await db.scalars(query)), await headings.of_document(db, document_id))
 
 
-async def prune(db: Writing, entity_ids: Sequence[UUID]) -> None:
+async def prune(db: Writing, linked: LinkedNames) -> None:
     """Delete the automatic entities among these without mentions or headings, and lower the origin of the others.
 
-    An entity without mentions in metadata becomes a title; one that is no title either gets the origin `text`.
+    Call it when the documents that contained these names have their new mentions, or none. An entity without mentions
+    in metadata becomes a title; one that is no title either gets the origin `text`. Texts that contain its name in
+    lower case do not mention it any more: the change is recorded, and a job links them again.
     """
-    if not entity_ids:
+    if not (linked.mentioned or linked.headings):
         return
     ours = (
         _e.user_id == db.user_id,
-        _e.entity_id == sa.any_(sa.literal(list(entity_ids), sa.ARRAY(sa.Uuid))),
+        _e.entity_id == sa.any_(sa.literal(list(linked.mentioned | linked.headings), sa.ARRAY(sa.Uuid))),
         _e.origin.in_(_AUTOMATIC),
     )
     mentioned = sa.select(_m.entity_id).where(_m.user_id == db.user_id, _m.entity_id == _e.entity_id)
@@ -223,9 +275,25 @@ async def prune(db: Writing, entity_ids: Sequence[UUID]) -> None:
     await db.execute(sa.delete(tables.entities).where(*ours, *unsaid))
     titled = mentioned.where(_m.kind == "title")
     lowered = sa.update(tables.entities).where(*ours, _e.origin == "title", ~titled.exists())
-    await db.execute(lowered.values(origin="text"))
+    untitled = set(await db.scalars(lowered.values(origin="text").returning(_e.entity_id)))
+    names |= await _matched_by_case(db, untitled, linked.headings)
     gone = {key: name for known in names.values() for key, name in known.items()}
-    await name_changes.record(db, gone, lowered=True)
+    await name_changes.record(db, gone, automatic=True)
+
+
+async def _matched_by_case(db: Reading, untitled: Set[UUID], no_headings: Set[UUID]) -> dict[UUID, dict[str, str]]:
+    """The names of the entities that have ceased to match in any case, among former titles and former headings.
+
+    A heading of several words matches in any case, one of a single word does not.
+    """
+    if not (some := untitled | no_headings):
+        return {}
+    among = _e.entity_id == sa.any_(sa.literal(list(some), sa.ARRAY(sa.Uuid)))
+    query = sa.select(_e.entity_id).where(_e.user_id == db.user_id, among, _e.origin == "text")
+    names = await entities.names_of(db, list(await db.scalars(query)))
+    several_words = {entity for entity, known in names.items() if any(" " in key for key in known)}
+    lost = (untitled - several_words) | (several_words - await headings.heading_entities(db, list(several_words)))
+    return {entity: known for entity, known in names.items() if entity in lost}
 
 
 async def count_chunks(db: Reading, document_id: UUID) -> int:

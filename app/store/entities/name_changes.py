@@ -1,6 +1,7 @@
 """Records changes of entity names, and which of them the stored mentions already reflect.
 
-Every change of names that are matched in texts (origins `user` and `metadata`) increments the user's names_version in
+Every change of names that are matched in texts (origins `user` and `metadata`), and every one of the other names whose
+effect on stored texts a job has to follow, increments the user's names_version in
 the same transaction, under the user's lock, and stores one row per name. A row is pending until the stored texts have
 been relinked. It is kept for MAX_KEPT versions after that, so that a process can update its cache from the changes
 instead of reading all names.
@@ -30,12 +31,16 @@ MAX_KEPT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """A name that was added, changed or removed; `lowered` if metadata named it before."""
+    """A name that was added, changed or removed.
+
+    `automatic` if texts are linked again to the entity that is made from the name too, because it has become or ceased
+    to be a title, a heading or a name in metadata.
+    """
 
     key: str
     name: str
     version: int
-    lowered: bool
+    automatic: bool
 
 
 async def version(db: Reading) -> int:
@@ -47,7 +52,7 @@ async def version(db: Reading) -> int:
 _RECORD = sql.inline(
     """
     INSERT INTO stepwell.entity_changes AS c (user_id, name_key, name, version, lowered)
-    SELECT :user_id, g.name_key, g.name, :version, :lowered FROM unnest(:keys, :names) AS g (name_key, name)
+    SELECT :user_id, g.name_key, g.name, :version, :automatic FROM unnest(:keys, :names) AS g (name_key, name)
     ON CONFLICT (user_id, name_key) DO UPDATE
     SET name = excluded.name, version = excluded.version, pending = true,
         lowered = excluded.lowered OR (c.pending AND c.lowered)
@@ -56,14 +61,14 @@ _RECORD = sql.inline(
     keys="bytea[]",
     names="text[]",
     version="bigint",
-    lowered="boolean",
+    automatic="boolean",
 )
 
 
-async def record(db: Writing, names: Mapping[str, str], *, lowered: bool = False) -> None:
+async def record(db: Writing, names: Mapping[str, str], *, automatic: bool = False) -> None:
     """Record that these names (by key) changed, and enqueue relinking the stored texts. Under the user's lock.
 
-    `lowered` marks names that were removed from metadata.
+    `automatic` links the texts to the entities that are made from the names too.
     """
     if not names:
         return
@@ -73,7 +78,7 @@ async def record(db: Writing, names: Mapping[str, str], *, lowered: bool = False
     for start in range(0, len(changed), SLICE):
         some = changed[start : start + SLICE]
         binds = {"keys": [key.encode() for key, _name in some], "names": [name for _key, name in some], "version": new}
-        await db.execute(_RECORD, {"user_id": db.user_id, "lowered": lowered, **binds})
+        await db.execute(_RECORD, {"user_id": db.user_id, "automatic": automatic, **binds})
     await jobs.enqueue(db, JOB)
 
 
@@ -99,13 +104,13 @@ async def entries_of(db: Reading, keys: Iterable[str]) -> dict[str, list[tuple[s
 async def since(db: Reading, version: int, *, limit: int) -> list[NameChange]:
     """Up to `limit` changes after a version, pending or not."""
     rows = await db.execute(_changed(db.user_id).where(_c.version > version).order_by(_c.version).limit(limit))
-    return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
+    return [NameChange(row.name_key.decode(), row.name, row.version, row.automatic) for row in rows]
 
 
 async def pending(db: Reading, version: int) -> list[NameChange]:
     """The pending changes up to a version."""
     rows = await db.execute(_changed(db.user_id).where(_c.pending, _c.version <= version))
-    return [NameChange(row.name_key.decode(), row.name, row.version, row.lowered) for row in rows]
+    return [NameChange(row.name_key.decode(), row.name, row.version, row.automatic) for row in rows]
 
 
 async def mark_followed(db: Writing, version: int) -> None:
@@ -117,4 +122,4 @@ async def mark_followed(db: Writing, version: int) -> None:
 
 
 def _changed(user_id: str) -> sa.Select[tuple[bytes, str, int, bool]]:
-    return sa.select(_c.name_key, _c.name, _c.version, _c.lowered).where(_c.user_id == user_id)
+    return sa.select(_c.name_key, _c.name, _c.version, _c.automatic).where(_c.user_id == user_id)

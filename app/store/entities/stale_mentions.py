@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -18,23 +19,43 @@ _c = tables.chunks.c
 _m = tables.mentions.c
 
 
-async def chunks_with_names(db: Reading, names: Sequence[str]) -> list[int] | None:
-    """The chunks that may contain one of these names (words as indexed); None if any chunk may."""
-    if not names:
-        return []
-    rows = await db.execute(sql.statement("chunks_containing_words"), {"user_id": db.user_id, "names": list(names)})
-    chunk_nos = list(rows.scalars())
+@dataclass(frozen=True, slots=True)
+class NameWords:
+    """Words by which the chunks are found that may contain some names.
+
+    Attributes:
+        indexed: Words as indexed in English, of which a chunk with the name has all.
+        accented: Words to search for in the texts of languages whose index keeps accents.
+        anywhere: Words to search for in all texts.
+    """
+
+    indexed: Sequence[str]
+    accented: Sequence[str]
+    anywhere: Sequence[str]
+
+
+async def chunks_with_names(db: Reading, words: NameWords) -> list[int] | None:
+    """The chunks that may contain one of some names; None if any chunk may."""
+    searched = words.anywhere or await _has_accented_texts(db)
+    statement = sql.statement("chunks_containing_words", *(("elsewhere",) if searched else ()))
+    binds: dict[str, Any] = {"user_id": db.user_id, "names": list(words.indexed)}
+    if searched:
+        binds |= {"accented": list(words.accented), "anywhere": list(words.anywhere)}
+    chunk_nos = list((await db.execute(statement, binds)).scalars())
     return None if None in chunk_nos else chunk_nos
 
 
+async def _has_accented_texts(db: Reading) -> bool:
+    """Whether the user has chunks in a language whose index keeps accents."""
+    s = tables.text_statistics.c
+    query = sa.select(s.config).where(s.user_id == db.user_id, s.chunks > 0, s.config.not_in(("english", "simple")))
+    return await db.scalar(query.limit(1)) is not None
+
+
 async def linked_chunks(db: Reading, entity_ids: Sequence[UUID]) -> list[int]:
-    """The chunks that are linked to one of these entities by metadata or title."""
-    query = (
-        sa.select(_m.chunk_no)
-        .distinct()
-        .where(_m.user_id == db.user_id, _m.entity_id == _any(entity_ids, sa.Uuid), _m.kind != "text")
-    )
-    return list(await db.scalars(query))
+    """The chunks that are linked to one of these entities."""
+    among = _m.entity_id == _any(entity_ids, sa.Uuid)
+    return list(await db.scalars(sa.select(_m.chunk_no).distinct().where(_m.user_id == db.user_id, among)))
 
 
 async def chunks(db: Reading) -> list[int]:

@@ -293,7 +293,8 @@ entity_changes = Table(
     Column("name", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
     Column("pending", Boolean, nullable=False, server_default="true"),
-    Column("lowered", Boolean, nullable=False, server_default="false"),
+    # Named when metadata alone could cease to give a name.
+    Column("lowered", Boolean, nullable=False, server_default="false", key="automatic"),
     PrimaryKeyConstraint("user_id", "name_key"),
     Index(None, "user_id", "version"),
 )

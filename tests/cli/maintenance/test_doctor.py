@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import harness
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from app.cli.maintenance import doctor as command
 from app.cli.root import app
 from app.config import Settings
+from app.pipelines.linking import mention_refresh
 from app.pipelines.maintenance import doctor, repair
 from app.pipelines.maintenance.doctor import Expected
 from app.pipelines.running.chunking_options import ChunkingOptions
@@ -143,6 +145,31 @@ async def test_a_large_user_is_sampled_and_the_finding_states_it(database, embed
     assert "a sample (--full compares all)" in sampled["postings"].message
     assert "sample" not in full["postings"].message
     assert {sampled[kind].level for kind in CORRUPTIONS} == {full[kind].level for kind in CORRUPTIONS} == {"ok"}
+
+
+async def test_the_finding_on_mentions_states_how_many_documents_were_compared(
+    database, embedder, expected, user, monkeypatch
+):
+    monkeypatch.setattr(repair, "SAMPLED_RUNS", 2)
+    monkeypatch.setattr(repair, "RUN_LENGTH", 3)
+    tenant = harness.Tenant(database, embedder, user_id=user)
+    await tenant.add_all({f"{number}": f"Note {number} of Mara Veit." for number in range(9)})
+    await tenant.add("By Ana.", "by", metadata={"author": "Ana"})
+    expected = dataclasses.replace(expected, users=(user,))
+
+    async def message(**changed) -> str:
+        findings = await doctor.database(database, dataclasses.replace(expected, **changed))
+        return next(finding.message for finding in findings if finding.name == "mentions")
+
+    unlinked = await message()
+    assert "0 documents in" in unlinked
+    assert "not those of 1 users" in unlinked
+    await mention_refresh.settle(user, Services(database, embedder))
+    sampled = await message()
+    assert "a sample" in sampled
+    assert 0 < int(re.search(r"(\d+) documents", sampled)[1]) <= 2
+    full = await message(full=True)
+    assert "10 documents in 10 chunks" in full
 
 
 @pytest.mark.parametrize(

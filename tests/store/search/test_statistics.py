@@ -198,7 +198,8 @@ async def _replace(
     embedded = await embedder.embed_documents([chunk.embedded for chunk in draft.chunks])
     by_key = {chunk.embedding_key: vectors.as_text(v) for chunk, v in zip(draft.chunks, embedded, strict=True)}
     async with database.writing(user) as writing:
-        return await documents.replace(writing, document_id, draft, vectors_by_key=by_key)
+        replaced = await documents.replace(writing, document_id, draft, vectors_by_key=by_key)
+    return "unchanged" if replaced is None else "replaced"
 
 
 async def test_a_write_that_fails_half_way_leaves_no_count_behind(database, put, owner, user) -> None:

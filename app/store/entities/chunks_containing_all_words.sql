@@ -1,21 +1,23 @@
--- Finds the chunks that contain each of some phrases. Candidates are the postings of the phrase's rarest lexeme.
--- Columns: place (of the phrase, from 1 on), chunk_no, document_id, content.
+-- Finds the chunks that contain all words of each of some names. Candidates are the postings of the name's rarest lexeme.
+-- Columns: place (of the name, from 1 on), chunk_no, document_id, content; a row without a chunk if others may contain
+--   the name: it has no lexeme, or a language of the user keeps accents, without which names match.
 -- :user_id text  owner of the rows
 -- :document_ids uuid[]  documents that are excluded
--- :folded text[]  each phrase with accents folded
--- :plain text[]  each phrase with accents kept, in the same order
--- :limit bigint  maximum number of chunks of a phrase
+-- :folded text[]  the words of each name with accents folded
+-- :plain text[]  the words of each name with accents kept, in the same order
+-- :limit bigint  maximum number of chunks of a name
 WITH queries AS MATERIALIZED (
-    SELECT g.place, s.config, q.query, {{text_for s.config, g.folded, g.plain}} AS phrase
+    SELECT g.place, s.config, q.query, {{text_for s.config, g.folded, g.plain}} AS words
     FROM unnest(:folded, :plain) WITH ORDINALITY AS g (folded, plain, place)
     CROSS JOIN stepwell.text_statistics AS s
-    CROSS JOIN LATERAL phraseto_tsquery(
+    CROSS JOIN LATERAL plainto_tsquery(
         CAST(s.config AS regconfig), {{text_for s.config, g.folded, g.plain}}) AS q (query)
-    WHERE s.user_id = :user_id AND s.chunks > 0 AND numnode(q.query) > 0
+    WHERE s.user_id = :user_id AND s.chunks > 0
 ),
 rarest AS MATERIALIZED (
-    SELECT q.place, q.config, q.query, {{rarest_lexeme q.config, q.phrase}} AS lexeme
+    SELECT q.place, q.config, q.query, {{rarest_lexeme q.config, q.words}} AS lexeme
     FROM queries AS q
+    WHERE numnode(q.query) > 0
 ),
 places AS MATERIALIZED (SELECT DISTINCT r.place FROM rarest AS r)
 SELECT p.place, f.chunk_no, f.document_id, f.content
@@ -37,3 +39,7 @@ CROSS JOIN LATERAL (
     WHERE c.config = n.config AND c.document_id <> ALL (:document_ids) AND c.tsv @@ n.query
     LIMIT :limit
 ) AS f
+UNION ALL
+SELECT DISTINCT q.place, CAST(NULL AS bigint), CAST(NULL AS uuid), CAST(NULL AS text)
+FROM queries AS q
+WHERE numnode(q.query) = 0 OR q.config NOT IN ('english', 'simple')
