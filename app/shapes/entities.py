@@ -23,7 +23,8 @@ class NameUse:
     `words` are the words of the query that refer to it. `case`: whether capitals show that these are a name or ordinary
     words; `uniform` if most words are capitalised. `in_identifier`: they are part of a path, URL or identifier.
     `has_neighbour`: a capitalised word next to them belongs to another name. `is_address`: the query addresses the
-    person or is signed by them. `is_place`: a person's name follows a preposition of place.
+    person or is signed by them. `is_place`: a person's name follows a preposition of place. `phrases` are the words
+    with an ordinary word beside them, which may make them part of a phrase.
     """
 
     form: NameForm
@@ -33,6 +34,7 @@ class NameUse:
     has_neighbour: bool = False
     is_address: bool = False
     is_place: bool = False
+    phrases: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_incidental(self) -> bool:

@@ -104,7 +104,7 @@ def _evidence(
         share_of_query=_share_of_query(match.use.words, result.terms),
         share_of_corpus=min(1.0, links.counts[match.entity_id] / max(result.corpus_chunks, SMALL_CORPUS)),
         share_of_candidates=namesakes_found / max(len(result.candidates), FEW_CANDIDATES),
-        written_small=name_uses.small_share((one.content for one in result.candidates[:BEST]), match.use.words),
+        written_small=name_uses.small_share((one.content for one in result.candidates[:BEST]), match.use),
         weak_meaning=entity_scores.MAX_DESCRIPTION - match.score if match.matched_by == "description" else 0.0,
         metadata_lead=_lead(result, _named_by_metadata(match, result, linked), exponent)
         if match.origin == "metadata"

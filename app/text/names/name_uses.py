@@ -58,6 +58,25 @@ class QueryText:
             self._has_neighbour(start, end, type_words),
             self._is_address(start, end),
             kind == "person" and start > 0 and self._words.words[start - 1] in stop_words.PLACE_PREPOSITIONS,
+            self._phrases(start, end, type_words),
+        )
+
+    def _phrases(self, start: int, end: int, type_words: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """Returns the name with the word before it and with the word after it, if these are ordinary words."""
+        words = self._words.words
+        spans = {start - 1: (max(0, start - 1), end), end: (start, end + 1)}
+        return tuple(
+            words[first:last] for place, (first, last) in spans.items() if self._is_ordinary(place, type_words)
+        )
+
+    def _is_ordinary(self, position: int, type_words: Collection[str]) -> bool:
+        words = self._words
+        return (
+            0 <= position < len(words.words)
+            and position not in self._taken
+            and not (words.capital[position] and not words.opens[position])
+            and words.words[position] not in type_words
+            and names.is_distinctive(words.words[position : position + 1])
         )
 
     def _case(self, start: int, end: int) -> NameCase:
@@ -156,14 +175,34 @@ def best(uses: Sequence[NameUse]) -> NameUse:
     return min(uses, key=lambda use: (use.is_incidental, use.is_place, use.case != "capital"))
 
 
-def small_share(texts: Iterable[str], words: Sequence[str]) -> float:
-    """Returns the share of the occurrences of a name in texts that start with a lower-case letter; 0 without any."""
-    if not words:
+def small_share(texts: Iterable[str], use: NameUse) -> float:
+    """Returns the share of the occurrences of a name in texts that start with a lower-case letter; 0 without any.
+
+    Of a name that a query uses beside an ordinary word, its occurrences beside this word count, if there are any: a
+    team Ledger is not what a "multi-currency ledger" is.
+    """
+    if not use.words:
         return 0.0
-    name = r"\W+".join(map(re.escape, words))
-    pattern = re.compile(rf"\b{name}\b", re.IGNORECASE)
-    initials = [match[0][0] for text in texts for match in pattern.finditer(text)]
+    read = list(texts)
+    in_phrases = [initial for phrase in use.phrases for initial in _initials(read, use.words, phrase)]
+    initials = in_phrases or _initials(read, use.words, use.words)
     return sum(map(str.islower, initials)) / len(initials) if initials else 0.0
+
+
+def _initials(texts: Sequence[str], words: Sequence[str], phrase: Sequence[str]) -> list[str]:
+    """Returns the first letters of a name where texts contain it in a phrase that begins or ends with it."""
+    name = rf"(?P<name>{_pattern(words)})"
+    others = len(phrase) - len(words)
+    if tuple(phrase[others:]) == tuple(words):
+        name = "".join(rf"{re.escape(word)}\W+" for word in phrase[:others]) + name
+    else:
+        name += "".join(rf"\W+{re.escape(word)}" for word in phrase[len(words) :])
+    pattern = re.compile(rf"\b{name}\b", re.IGNORECASE)
+    return [match["name"][0] for text in texts for match in pattern.finditer(text)]
+
+
+def _pattern(words: Sequence[str]) -> str:
+    return r"\W+".join(map(re.escape, words))
 
 
 def is_lexeme_of(lexeme: str, word: str) -> bool:

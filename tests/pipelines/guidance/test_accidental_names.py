@@ -9,6 +9,8 @@ import pytest
 from harness import Tenant, uris
 from linking import asked
 
+from app.shapes import EntityDraft
+
 ACCIDENTS = {
     "page": "# Travel\n\nTo claim a train journey back, file the ticket within ten days.",
     "jonas-1": "# Lunch\n\nJonas Weber brings soup on Mondays.",
@@ -137,6 +139,26 @@ async def test_an_author_whose_texts_answer_the_query_guides_it(tenant: Tenant) 
     await tenant.add("The mortar for the pier is mixed with lime.", "pier")
     answer = await asked(tenant, "What did Clara Wendt write about lime mortar?")
     assert (answer.search_mode, uris(answer)[0]) == ("two_pass", "mortar")
+
+
+LEDGER = {
+    "team": "# Ledger\n\nLedger owns payments in every currency. Ledger meets on Monday. Ledger hires.",
+    "retro": "# Retro\n\nLedger shipped currency export. Ledger was tired. Ledger thanks Ines.",
+    "budget": "# Budget\n\nLedger spends on multi-region servers. Ledger asks for a currency licence.",
+    "monday": "# Monday\n\nRounding in the multi-currency ledger happens at settlement. Rates come hourly.",
+    "friday": "# Friday\n\nThe multi-currency ledger has a table of balances. Lunch was late.",
+}
+
+
+async def test_an_ordinary_word_that_is_a_teams_name_does_not_guide_inside_a_phrase(tenant: Tenant) -> None:
+    await tenant.add_all({**LEDGER, **{f"memo-{n}": f"# Memo {n}\n\nThe printer needs toner {n}." for n in range(8)}})
+    await linking.add_entities(tenant, EntityDraft("team", "Ledger"))
+    for text in ("multi-currency ledger", "status of the multi-currency ledger"):
+        flat = await asked(tenant, text, mode="off", boost=False)
+        default = await asked(tenant, text)
+        assert uris(default) == uris(flat), text
+        assert {*uris(default)[:2]} == {"monday", "friday"}, text
+    assert (await asked(tenant, "what does ledger own")).fallback_reason is None
 
 
 async def test_a_short_name_is_found_with_its_symbols_only(tenant: Tenant, owner: Any) -> None:

@@ -115,8 +115,24 @@ def test_a_person_after_a_preposition_of_place_may_be_a_place() -> None:
 
 def test_the_share_of_lower_case_occurrences_is_counted_in_texts() -> None:
     texts = ["The white raven sat there.", "White Raven is late. white  raven", "nothing"]
-    assert name_uses.small_share(texts, ("white", "raven")) == pytest.approx(2 / 3)
-    assert name_uses.small_share(texts, ("falcon",)) == 0.0
+    assert name_uses.small_share(texts, NameUse("full", ("white", "raven"))) == pytest.approx(2 / 3)
+    assert name_uses.small_share(texts, NameUse("word", ("falcon",))) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("how does the multi-currency ledger round", 1.0),
+        ("ledger retro", 0.0),
+        ("the ledger", 0.5),
+        ("the ledger team", 0.5),
+        ("Ask Ines about ledger", 0.5),
+        ("ledger of bread", 0.5),
+    ],
+)
+def test_a_name_in_a_phrase_of_the_query_is_counted_where_texts_contain_the_phrase(text: str, share: float) -> None:
+    texts = ["The multi-currency ledger rounds.", "Ledger retro: Ledger shipped.", "A currency ledger."]
+    assert name_uses.small_share(texts, use(text, "ledger", "team")) == share
 
 
 @pytest.mark.parametrize(
