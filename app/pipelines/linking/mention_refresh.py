@@ -55,9 +55,12 @@ async def settle(user_id: str, services: Services) -> int:
     Changes whose job has failed get another one.
     """
     chunks = 0
-    async with services.db.writing(user_id) as writing:
-        await writing.lock()
-        if await name_changes.pending(writing, await name_changes.version(writing)):
+    async with services.db.reading(user_id) as reading:
+        unfollowed = await name_changes.pending(reading, await name_changes.version(reading))
+        is_followed = not unfollowed or await jobs.count(reading, KIND.name)
+    if not is_followed:
+        async with services.db.writing(user_id) as writing:
+            await writing.lock()
             await jobs.enqueue(writing, KIND.name)
     while True:
         chunks += await drain(user_id, services)

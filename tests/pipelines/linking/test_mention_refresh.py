@@ -252,6 +252,16 @@ async def test_a_failing_job_is_retried_a_few_times(
     assert len(await linking.of_name(owner, tenant, "Ana")) == 1, "the next change brings the old one with it"
 
 
+async def test_changes_whose_job_has_failed_get_another_one_when_they_are_waited_for(
+    tenant: Tenant, owner: Any
+) -> None:
+    await tenant.add("Ana.", "a")
+    await linking.add_entity(tenant, "Ana")
+    await owner.execute("UPDATE stepwell.jobs SET status = 'failed' WHERE user_id = $1", tenant.user_id)
+    assert await mention_refresh.settle(tenant.user_id, tenant.services()) == 1
+    assert len(await linking.of_name(owner, tenant, "Ana")) == 1
+
+
 async def test_long_documents_are_linked_in_slices(tenant: Tenant, owner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mention_refresh, "SLICE", 3)
     tenant.chunking_options = ChunkingOptions(target=40, overlap=0)
