@@ -86,10 +86,11 @@ def scale(terms: Iterable[Term], *, model: str, has_vector: bool) -> Scale | Non
 def upper_bound(terms: Iterable[Term]) -> float:
     """Returns the BM25 score that no chunk exceeds for a query with these terms; 1 without terms.
 
-    The words that begin with a prefix count as one.
+    A correction counts less than the word that it corrects, which no chunk contains. The words that begin with a prefix
+    count as one.
     """
     terms = list(terms)
-    words = sum(term.idf * term.times for term in terms if not term.is_expansion)
+    words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_correction))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
     return (words + prefixed) * float(bm25.K1 + 1) or 1.0
 

@@ -227,6 +227,11 @@ class Term:
     times: float = 1
     is_expansion: bool = False
 
+    @property
+    def is_correction(self) -> bool:
+        """Whether the query does not contain it, but a word that it corrects."""
+        return self.times < 1
+
 
 @dataclass(frozen=True, slots=True)
 class HybridResult:

@@ -142,7 +142,11 @@ class LinkStrategy:
             sources=sources,
             names=names.sequences(recalled.parsed.text),
             headings=headings.question_keys(recalled.parsed.text),
-            words={term.lexeme: term.idf * term.idf if term.df else 0.0 for term in recalled.result.terms},
+            words={
+                term.lexeme: term.idf * term.idf if term.df else 0.0
+                for term in recalled.result.terms
+                if not term.is_correction
+            },
             vector=recalled.request.vector,
             corpus_chunks=recalled.result.corpus_chunks,
             compared={chunk_id for chunk_id in retrieved if not state.is_compared(chunk_id)},

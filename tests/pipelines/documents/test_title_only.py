@@ -104,5 +104,5 @@ async def test_neither_a_check_nor_a_reindex_finds_anything_wrong_with_it(tenant
     await tenant.add("", "lime", title=TITLE)
     await tenant.add("", "file", title="b.txt", metadata={"filename": "b.txt"})
     assert (await repair.check(tenant.user_id, db=tenant.db, keys=tags.KEYS)).damage == Damage()
-    steps = [done async for done in reindex.run(tenant.user_id, tenant.services(), which="all")]
+    steps = [done async for done in reindex.run(tenant.user_id, tenant.services(), which="every")]
     assert (steps[-1].compared, steps[-1].cut) == (2, 0)

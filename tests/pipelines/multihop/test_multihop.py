@@ -133,10 +133,10 @@ async def test_a_hit_that_no_search_found_has_the_cosine_that_is_known_and_no_ot
     assert [getattr(director, name) for name in others] == [None] * 5
 
 
-@pytest.mark.parametrize("how", [{"weights": Weights(0.3, 0.7)}, {"mode": "lexical"}, {}])
+@pytest.mark.parametrize("how", [{"weights": Weights(0.3, 0.7)}, {"mode": "lexical"}])
 async def test_classic_adds_its_bonuses_to_the_sum_of_the_given_weights_over_ranks(library: Tenant, how: Any) -> None:
     answer = await _ask(library, merge="classic", limit=5, explain=True, **how)
-    weights = {"weights": (0.3, 0.7), "mode": (0.0, 1.0)}.get(next(iter(how), ""), (1.0, 1.0))
+    weights = (0.3, 0.7) if "weights" in how else (0.0, 1.0)
     first = next(hit for hit in answer.hits if hit.hop == 1 and hit.explain)
     ranks = first.candidate.vector_rank, first.candidate.text_rank
     expected = sum(weight / (60 + rank) for weight, rank in zip(weights, ranks, strict=True) if rank)
