@@ -1,21 +1,72 @@
-"""Configures Alembic to run the migrations on a connection that `app.store.maintenance.migration` opened.
+"""Configures Alembic on the connection of `app.store.maintenance.migration`, or on one of its own for `alembic …`.
 
-Alembic opens no connection itself: `app.store.maintenance.migration` opens one, takes the lock and passes it in
-`config.attributes`.
+The service and `stepwell db upgrade` pass a connection in `config.attributes`. Called as `alembic` in a checkout, a
+connection to the owner's address is opened as `stepwell db upgrade` opens it, and an upgrade takes the same steps: the
+lock, the extension, the revisions, the privileges of the roles, and the extraction of mentions by new rules.
 """
 
-from alembic import context
+import asyncio
 
+from alembic import context
+from alembic.config import Config
+from alembic.util import CommandError
+from sqlalchemy.engine import Connection
+
+from app.store.maintenance import migration
 from app.store.schema import tables
 
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=tables.metadata,
-    include_schemas=True,
-    include_name=lambda name, kind, _parents: kind != "schema" or name == tables.SCHEMA,
-    version_table_schema=tables.SCHEMA,
-    compare_type=True,
-    transaction_per_migration=False,
-)
-with context.begin_transaction():
-    context.run_migrations()
+
+def run_on(connection: Connection) -> None:
+    """Run the command on an open connection."""
+    configure(connection)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def configure(connection: Connection) -> None:
+    """Configure Alembic for an open connection."""
+    context.configure(
+        connection=connection,
+        target_metadata=tables.metadata,
+        include_schemas=True,
+        include_name=lambda name, kind, _parents: kind != "schema" or name == tables.SCHEMA,
+        version_table_schema=tables.SCHEMA,
+        compare_type=True,
+        transaction_per_migration=False,
+    )
+
+
+async def run_as_owner() -> None:
+    """Run the command of the command line on a connection of the database's owner."""
+    from app import config, runtime  # only in a checkout: the service, which is above this file, passes a connection
+    from app.runtime import models
+
+    settings = config.load()
+    model, dimension = models.embedding(settings)
+
+    def upgrade(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            for name in ("model", "dimension"):  # which the revisions read
+                context.config.attributes[name] = config.attributes[name]
+            run_on(connection)
+
+        return migration.upgrade_by(connection, migrate, model=model, dimension=dimension)
+
+    def run(connection: Connection) -> str:
+        configure(connection)
+        if context.get_context().opts["fn"].__name__ == "upgrade":
+            return upgrade(connection)
+        run_on(connection)
+        return ""
+
+    async with runtime.open_owner_dsn(settings) as dsn:
+        if await migration.on_connection(dsn, run) == migration.head():
+            await runtime.extract_again(settings, dsn)
+
+
+if context.is_offline_mode():
+    raise CommandError("Some revisions read the database, so there is no SQL script of them: run without --sql.")
+if "connection" in context.config.attributes:
+    run_on(context.config.attributes["connection"])
+else:
+    asyncio.run(run_as_owner())

@@ -178,12 +178,17 @@ async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
 async def migrate(settings: Settings, owner_dsn: str) -> str:
     """Upgrades the schema, extracts mentions again where the rules have changed, and returns the revision."""
     revision = await _upgraded(settings, owner_dsn)
+    await extract_again(settings, owner_dsn)
+    return revision
+
+
+async def extract_again(settings: Settings, owner_dsn: str) -> None:
+    """Extracts the mentions of documents again that were extracted by other rules."""
     owner = transactions.connect(owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s)
     try:
         await backfill.run(owner, keys=entity_keys(settings))
     finally:
         await owner.close()
-    return revision
 
 
 async def _upgraded(settings: Settings, owner_dsn: str) -> str:

@@ -16,7 +16,12 @@ def test_a_number_out_of_range_is_clamped(limit: int, used: int) -> None:
     assert SearchArguments(query="lime", limit=limit).limit == used
 
 
-@pytest.mark.parametrize("limit", ["5", 2.5, True, [5]])
+@pytest.mark.parametrize("limit", [7, 7.0, "7", " 7 ", "7.0"])
+def test_a_whole_number_may_be_written_as_a_string_or_with_a_fraction_of_zero(limit: Any) -> None:
+    assert SearchArguments(query="lime", limit=limit).limit == 7
+
+
+@pytest.mark.parametrize("limit", ["five", "2.5", "", 2.5, float("inf"), True, [5]])
 def test_a_limit_that_is_not_a_whole_number_is_refused(limit: Any) -> None:
     with pytest.raises(ValidationError) as raised:
         SearchArguments(query="lime", limit=limit)

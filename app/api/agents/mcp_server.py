@@ -24,6 +24,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from app import __version__, errors
+from app.api.agents import argument_errors
 from app.api.bodies import strict_json
 from app.api.contract import validation_errors
 from app.pipelines.documents import documents
@@ -90,8 +91,7 @@ class _Handlers:
         except RequestValidationError as error:
             return _failed(_wrong_arguments(error.errors(), arguments))
         except ValidationError as error:
-            raised = error.errors(include_url=False, include_input=False)
-            return _failed(_wrong_arguments([{**e, "loc": ("body", *e["loc"])} for e in raised], arguments))
+            return _failed(_wrong_arguments(argument_errors.of(error, tool), arguments))
         except errors.StepwellError as error:
             return _failed(_message(error))
         except TimeoutError:

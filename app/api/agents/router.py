@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import ValidationError
 
 from app.api.access import auditing, auth, versions
+from app.api.agents import argument_errors
 from app.api.bodies import bodies
 from app.api.contract.enums import ToolFormat
 from app.api.edge import admission, disconnects
@@ -104,8 +105,8 @@ async def call(
     user_id: ToolUser,
 ) -> dict[str, Any]:
     """Run a tool with the arguments that a model chose, and return its result."""
+    tool = registry.find(name)
     try:
-        return await registry.call(registry.find(name), arguments, context(request, user_id))
+        return await registry.call(tool, arguments, context(request, user_id))
     except ValidationError as error:
-        raised = error.errors(include_url=False, include_input=False)
-        raise RequestValidationError([{**e, "loc": ("body", *e["loc"])} for e in raised], body=arguments) from error
+        raise RequestValidationError(argument_errors.of(error, tool), body=arguments) from error

@@ -1,4 +1,4 @@
-"""Suggests the field or parameter that an unknown name probably stands for."""
+"""Suggests the field or parameter that an unknown name probably stands for, and the value that an unknown one does."""
 
 from __future__ import annotations
 
@@ -47,6 +47,15 @@ _OTHER_NAMES = {
     "type": "kind category label",
     "q": "query search name text",
     "members": "children parts contains",
+    "alpha": "hierarchyalpha entityalpha",
+    "threshold": "hierarchythreshold hierarchyentitythreshold entitythreshold",
+    "max_entities": "hierarchymaxentities",
+}
+_OTHER_VALUES = {
+    "lexical": "fts fts5 bm25 fulltext keyword keywords text sparse",
+    "semantic": "vector vectors dense embedding embeddings knn similarity",
+    "hybrid": "both combined fused",
+    "document": "documents documentid doc",
 }
 _PARTITIONS = {"namespace", "collection", "collectionname", "index", "tenant", "tenantid", "user", "userid"}
 _PARTITION = "The API key decides whose documents are searched; filters select some of them."
@@ -64,6 +73,16 @@ def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
     if _plain(unknown) in _PARTITIONS:
         return {"remark": _PARTITION}
     return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" else {}
+
+
+def value_advice(given: object, expected: str) -> str | None:
+    """The expected value that `given` means in other products, if any; `expected` lists the values in quotes."""
+    if not isinstance(given, str) or len(given) > MAX_LENGTH:
+        return None
+    for value, other_values in _OTHER_VALUES.items():
+        if f"'{value}'" in expected and _plain(given) in other_values.split():
+            return value
+    return None
 
 
 def _nearest(unknown: str, known: Mapping[str, str]) -> str | None:

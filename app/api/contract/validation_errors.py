@@ -6,6 +6,7 @@ Pydantic's own messages quote the input and its unions name Python classes; thes
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -140,7 +141,13 @@ def _locate(error: Mapping[str, Any], body: object) -> _LocatedError:
         path = (*path, str(context.get("discriminator", "")).strip("'"))
     otherwise = str(location[0]) if location else "body"
     message = _unknown(path, location[0], context) if code == "extra_forbidden" else _message(code, error, context)
+    if code == "literal_error" and (meant := field_names.value_advice(_value(root, path), context["expected"])):
+        message = f"{message} Did you mean {meant}?"
     return _LocatedError(path, branched_at, FieldError(path_of(path, otherwise=otherwise), message, code))
+
+
+def _value(root: object, path: Sequence[str | int]) -> object:
+    return functools.reduce(_child, path, root)
 
 
 def _resolve(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy as sa
 from alembic import command
@@ -17,6 +19,7 @@ from app.store.maintenance import distribution, reembedding, roles
 from app.store.schema import catalogue, tables, vector_ddl
 
 log = logging.getLogger(__name__)
+_Returned = TypeVar("_Returned")
 _LOCK = 7_236_411_902
 
 
@@ -46,20 +49,50 @@ async def upgrade(dsn: str, *, model: str, dimension: int, revision: str = "head
     RevisionMismatch where a newer version has upgraded the database, BadRequest for a dimension that pgvector cannot
     index, ReadOnly for a standby.
     """
-    if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
-        most = f"{vector_ddl.MOST_HALFVEC:,}"
-        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
+
+    def run(connection: Connection) -> str:
+        def migrate(config: Config) -> None:
+            command.upgrade(config, revision)
+
+        return upgrade_by(connection, migrate, model=model, dimension=dimension)
+
+    return await on_connection(dsn, run)
+
+
+async def on_connection(dsn: str, run: Callable[[Connection], _Returned]) -> _Returned:
+    """Run a function on a connection to `dsn`, in one transaction; returns what it returns."""
     engine = engines.create(dsn, pool_size=1, max_overflow=0)
     try:
         async with engine.begin() as connection:
-            await connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-            await connection.run_sync(_prepare)
-            await connection.run_sync(_upgrade, model, dimension, revision)
-            await connection.run_sync(roles.restrict)
-            await connection.run_sync(distribution.extend)
-            return await connection.run_sync(_revision) or ""
+            return await connection.run_sync(run)
     finally:
         await engine.dispose()
+
+
+def upgrade_by(connection: Connection, migrate: Callable[[Config], None], *, model: str, dimension: int) -> str:
+    """Let `migrate` run revisions on a connection of the owner, with what comes before and after them; see `upgrade`.
+
+    It is passed Alembic's configuration, whose attributes the revisions read; returns the revision reached.
+    """
+    _check_dimension(dimension)
+    connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+    _prepare(connection)
+    found = _revision(connection)
+    if found is not None and not is_known(found):
+        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
+    migrate(configuration(connection, model=model, dimension=min(dimension, vector_ddl.MOST_VECTOR)))
+    reached = _revision(connection) or ""
+    if found is None and reached == head():
+        _store_halfvec(connection, dimension)
+    roles.restrict(connection)
+    distribution.extend(connection)
+    return reached
+
+
+def _check_dimension(dimension: int) -> None:
+    if not 1 <= dimension <= vector_ddl.MOST_HALFVEC:
+        most = f"{vector_ddl.MOST_HALFVEC:,}"
+        raise errors.BadRequest(f"Vectors must have 1 to {most} dimensions.", field="STEPWELL_EMBEDDER_DIM")
 
 
 async def distribute(dsn: str, *, shards: int | None = None) -> tuple[distribution.Distribution, list[str]]:
@@ -101,16 +134,6 @@ def _prepare(connection: Connection) -> None:
         raise errors.SchemaMismatch(
             "pgvector is missing and this role may not install it: run CREATE EXTENSION vector as a superuser first."
         ) from error
-
-
-def _upgrade(connection: Connection, model: str, dimension: int, revision: str) -> None:
-    found = _revision(connection)
-    if found is not None and not is_known(found):
-        raise errors.RevisionMismatch(f"{': '.join(mismatch(found))}.")
-    within = min(dimension, vector_ddl.MOST_VECTOR)
-    command.upgrade(configuration(connection, model=model, dimension=within), revision)
-    if found is None and revision == "head":
-        _store_halfvec(connection, dimension)
 
 
 def _store_halfvec(connection: Connection, dimension: int) -> None:

@@ -103,8 +103,10 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
     ("tool", "arguments", "words"),
     [
         ("search_documents", {"query": " "}, "query: The query is blank"),
-        ("search_documents", {"query": "lime", "limit": "5", "top_k": 3}, "limit: Must be a whole number"),
-        ("search_documents", {"query": "lime", "top_k": 3}, "top_k: Unknown field"),
+        ("search_documents", {"query": "lime", "limit": "five", "top_k": 3}, "limit: Must be a whole number"),
+        ("search_documents", {"query": "lime", "top_k": 3}, "top_k: Unknown field. Did you mean limit?"),
+        ("search_documents", {"query": "lime", "alpha": 1}, "alpha: Unknown field. The arguments are query, limit"),
+        ("search_documents", {"query": "lime", "mode": "fts5"}, "or 'lexical'. Did you mean lexical?"),
         ("get_document", {"document_id": str(uuid4())}, "No such document"),
         ("search_document", {"query": "lime"}, "Did you mean search_documents?"),
     ],

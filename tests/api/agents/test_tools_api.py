@@ -119,7 +119,7 @@ async def test_pages_of_documents_neither_skip_nor_repeat(caller: Caller) -> Non
     [
         ("search_documents", {"query": "  "}, 400, "visible character"),
         ("search_documents", {}, 422, "query: Required"),
-        ("search_documents", {"query": "lime", "limit": "5"}, 422, "limit: Must be a whole number"),
+        ("search_documents", {"query": "lime", "limit": "five"}, 422, "limit: Must be a whole number"),
         ("search_documents", {"query": "lime", "mode": "fuzzy"}, 422, "mode: Must be one of"),
         ("get_document", {"document_id": "notes/lime.md"}, 422, "document_id: Must be a UUID"),
         ("get_document", {"document_id": str(uuid4())}, 404, "No such document"),

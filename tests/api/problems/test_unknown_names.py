@@ -35,11 +35,15 @@ FIELDS = [
     (SEARCH, {"filters": {"should": []}}, "filters.should", "filters.any"),
     (SEARCH, {"filters": {"any": [{"year": 2024}]}}, "filters.any[0].year", "filters.any[0].metadata.year"),
     (SEARCH, {"weights": {"vectors": 1}}, "weights.vectors", "weights.vector"),
+    (SEARCH, {"hierarchy_alpha": 0.7}, "hierarchy_alpha", "alpha"),
+    (SEARCH, {"hierarchy_entity_threshold": 0.6}, "hierarchy_entity_threshold", "threshold"),
+    (SEARCH, {"hierarchy_max_entities": 3}, "hierarchy_max_entities", "max_entities"),
     (MULTIHOP, {"k": 3}, "k", "limit"),
     (MULTIHOP, {"hops": 3}, "hops", "max_hops"),
     (SIMILAR, {"embedding": []}, "embedding", "vector"),
     (RERANK, {"lists": [{"name": "a", "documents": [], "hits": []}]}, "lists[0].documents", "lists[0].hits"),
     (DOCUMENTS, {"text": "Lime."}, "text", "content"),
+    (DOCUMENTS, {"path": "lime.md"}, "path", "uri"),
     (DOCUMENTS, {"author": "Ana"}, "author", "metadata.author"),
     (ENTITIES, {"synonyms": ["Anita"]}, "synonyms", "aliases"),
 ]
@@ -52,6 +56,12 @@ async def test_an_unknown_field_is_refused_with_the_known_one_that_is_meant(
     response = await caller.client.post(path, json=BODIES[path] | more)
     problem = assert_problem(response, 422, "invalid_request", field)
     assert problem["errors"][0]["message"] == f"Unknown field. Did you mean {meant}?"
+
+
+async def test_the_name_of_a_mode_in_other_products_is_refused_with_the_mode_that_is_meant(caller: Caller) -> None:
+    response = await caller.client.post(SEARCH, json={"query": "lime", "mode": "FTS5"})
+    problem = assert_problem(response, 422, "invalid_request", "mode")
+    assert problem["errors"][0]["message"].endswith("or 'lexical'. Did you mean lexical?")
 
 
 async def test_query_text_is_meant_for_query_which_is_also_missing(caller: Caller) -> None:
