@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from app.config import Settings
+from app.config.providers import ProviderSettings
 
 ROOT = Path(__file__).parents[1]
 COMPOSE_TEXT = (ROOT / "compose.yaml").read_text()
@@ -207,6 +208,19 @@ def test_every_setting_in_compose_is_one_and_together_they_are_accepted(monkeypa
         monkeypatch.setenv(name, re.sub(r"\$\{\w+(?::-(\w*)|:\?[^}]*)?\}", r"\1", str(value)))
     settings = Settings()
     assert (settings.auth, settings.host, settings.port, settings.metrics) == ("api_key", "0.0.0.0", 8000, "keyed")
+
+
+def test_compose_passes_every_variable_of_models_and_an_empty_one_is_unset(monkeypatch):
+    of_models = [row[0] for row in Settings().described()][: len(ProviderSettings.model_fields)]
+    for name in ("api", "migrate"):
+        environment = COMPOSE["services"][name]["environment"]
+        assert {variable: environment.get(variable) for variable in of_models} == {
+            variable: f"${{{variable}:-}}" for variable in of_models
+        }
+    for variable in of_models:
+        monkeypatch.setenv(variable, "")
+    assert Settings() == Settings.model_validate({})
+    assert (Settings().embedder, Settings().llm, Settings().gemini_api_key) == ("minilm", "none", None)
 
 
 def test_secrets_come_from_a_file_that_git_ignores_and_none_is_committed():

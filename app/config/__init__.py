@@ -146,6 +146,18 @@ class Settings(ProviderSettings):
         description="Number of chunks that each leg passes to the fusion.",
     )
     rrf_k: int = Field(60, ge=1, le=limits.MAX_RANK_CONSTANT, description="The constant k of reciprocal rank fusion.")
+    rerank_weight: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="Weight of the cosine in the scores of `rerank: cosine`; the fused score has the rest.",
+    )
+    mmr_lambda: float = Field(
+        0.7,
+        ge=0,
+        le=1,
+        description="Weight λ of the score in MMR; the similarity to hits selected before has the rest.",
+    )
 
     # entities
     hierarchy_alpha: float = Field(

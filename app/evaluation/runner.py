@@ -76,6 +76,7 @@ class Strategy:
             candidates=services.candidates,
             guidance=self._guidance(services.guidance),
             rerank=self.rerank,
+            reordering=services.reordering,
         )
 
     def _guidance(self, defaults: Guidance) -> Guidance:

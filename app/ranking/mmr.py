@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-DEFAULT_LAMBDA = 0.7
 MAX_WORDS = 500
 """Words of a text that are compared, from its beginning."""
 _WORD = re.compile(r"\w+")
@@ -59,9 +58,7 @@ def jaccard(one: int, other: int) -> float:
     return (one & other).bit_count() / whole.bit_count() if (whole := one | other) else 0.0
 
 
-def select(
-    scores: Sequence[float], similarity: Similarity, *, limit: int, trade: float = DEFAULT_LAMBDA
-) -> list[Selected]:
+def select(scores: Sequence[float], similarity: Similarity, *, limit: int, trade: float) -> list[Selected]:
     """Returns up to `limit` hits in the order of their selection; `trade` is λ, 1 for relevance alone.
 
     Of hits with equal marginal relevance the first is selected. Compares each selected hit with all remaining ones.

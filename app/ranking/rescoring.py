@@ -1,6 +1,6 @@
 """Orders hits by new scores of the best ones.
 
-`cosine` blends: `w · cosine + (1 − w) · score` with w = 0.5. A provider's score replaces the score.
+`cosine` blends: `w · cosine + (1 − w) · score`, by default with w = 0.5. A provider's score replaces the score.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-WEIGHT = 0.5
-"""Share of the cosine in the blend."""
 POOL_FACTOR = 4
 MIN_POOL, MAX_POOL = 25, 100
 
@@ -28,7 +26,7 @@ def pool_size(limit: int) -> int:
     return min(MAX_POOL, max(MIN_POOL, POOL_FACTOR * limit))
 
 
-def blended(score: float, cosine: float | None, *, weight: float = WEIGHT) -> float:
+def blended(score: float, cosine: float | None, *, weight: float) -> float:
     """Returns a score blended with the cosine; a negative cosine counts 0, None changes nothing."""
     return score if cosine is None else weight * min(1.0, max(0.0, cosine)) + (1 - weight) * score
 

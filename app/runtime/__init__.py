@@ -20,7 +20,7 @@ from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
 from app.runtime import models
-from app.shapes import Guidance, SourceRoots
+from app.shapes import Guidance, Reordering, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
@@ -85,6 +85,7 @@ async def open_services(
                 max_entities=settings.hierarchy_max_entities,
                 boost_by_type=settings.entity_boost,
             ),
+            reordering=Reordering(settings.rerank_weight, settings.mmr_lambda),
         )
 
 

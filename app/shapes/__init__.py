@@ -75,6 +75,7 @@ from app.shapes.reading import (
     LexicalQuery,
     ParsedQuery,
     Query,
+    Reordering,
     Term,
     Weights,
 )
@@ -175,6 +176,7 @@ __all__ = [
     "QueryChange",
     "QueryType",
     "Remedy",
+    "Reordering",
     "Rerank",
     "RowCounts",
     "SearchMode",

@@ -86,6 +86,14 @@ class Guidance:
 
 
 @dataclass(frozen=True, slots=True)
+class Reordering:
+    """Weights of the steps after fusion, 0 to 1: of the cosine in `rerank: cosine`, and of the score (λ) in MMR."""
+
+    rerank_weight: float = 0.5
+    mmr_lambda: float = 0.7
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A search request. Values of None are chosen by `mode`.
 
@@ -115,6 +123,7 @@ class Query:
     guidance: Guidance = field(default_factory=Guidance)
     rerank: Rerank = "none"
     mmr: bool = False
+    reordering: Reordering = field(default_factory=Reordering)
     cursor: str | None = None
     group_size: int | None = None
 

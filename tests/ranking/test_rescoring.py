@@ -16,14 +16,14 @@ def test_four_times_the_limit_are_scored_again_within_25_and_100(limit: int, roo
 
 
 def test_a_cosine_is_blended_half_and_half() -> None:
-    assert rescoring.blended(0.8, 0.4) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
+    assert rescoring.blended(0.8, 0.4, weight=0.5) == pytest.approx(0.5 * 0.4 + 0.5 * 0.8)
     assert rescoring.blended(0.8, 0.4, weight=0.25) == pytest.approx(0.25 * 0.4 + 0.75 * 0.8)
 
 
 def test_a_negative_cosine_counts_nothing_and_without_one_the_score_stays() -> None:
-    assert rescoring.blended(0.8, -0.5) == pytest.approx(0.4)
-    assert rescoring.blended(0.8, None) == 0.8
-    assert rescoring.blended(1.0, 1.0000001) == 1.0
+    assert rescoring.blended(0.8, -0.5, weight=0.5) == pytest.approx(0.4)
+    assert rescoring.blended(0.8, None, weight=0.5) == 0.8
+    assert rescoring.blended(1.0, 1.0000001, weight=0.5) == 1.0
 
 
 def test_what_is_scored_again_comes_first_and_the_rest_follows_without_a_higher_score() -> None:
@@ -59,7 +59,7 @@ def test_only_the_first_500_words_of_a_text_are_compared() -> None:
 
 def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
     alike = [[1.0, 0.9, 0.1], [0.9, 1.0, 0.2], [0.1, 0.2, 1.0]]
-    first, second, third = mmr.select([1.0, 0.9, 0.8], lambda i, j: alike[i][j], limit=3)
+    first, second, third = mmr.select([1.0, 0.9, 0.8], lambda i, j: alike[i][j], limit=3, trade=0.7)
     assert [first.position, second.position, third.position] == [0, 2, 1]
     assert (first.nearest, first.value) == (0.0, pytest.approx(0.7))
     assert (second.nearest, second.value) == (0.1, pytest.approx(0.7 * 0.8 - 0.3 * 0.1))
@@ -69,4 +69,4 @@ def test_mmr_prefers_what_is_new_and_shows_its_arithmetic() -> None:
 def test_mmr_at_one_is_the_order_by_score_and_a_negative_cosine_counts_as_zero() -> None:
     relevance = mmr.select([1.0, 0.9, 0.8], lambda _i, _j: 1.0, trade=1.0, limit=2)
     assert [one.position for one in relevance] == [0, 1]
-    assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2)] == [0.0, 0.0]
+    assert [one.nearest for one in mmr.select([1.0, 0.9], lambda _i, _j: -1.0, limit=2, trade=0.7)] == [0.0, 0.0]

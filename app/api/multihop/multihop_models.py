@@ -12,11 +12,22 @@ from app.api.contract import wire
 from app.api.contract.enums import Extractor, Hierarchy, HopMerge, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
 from app.api.contract.responses import NoneIfEmpty, is_none
+from app.api.search import search_models
 from app.api.search.hit_models import MORE, HopLink, SearchHit
-from app.api.search.search_models import MMR, RERANK, SNIPPETS, AnswerOptions, Explain, Snippets
+from app.api.search.search_models import (
+    MMR,
+    MMR_LAMBDA,
+    RERANK,
+    RERANK_WEIGHT,
+    SNIPPETS,
+    AnswerOptions,
+    Explain,
+    Share,
+    Snippets,
+)
 from app.api.search.search_responses import CompactSearchResponse, HopSummary, IdsSearchResponse, SearchResponse
 from app.pipelines.multihop import multihop
-from app.shapes import Guidance, limits
+from app.shapes import Guidance, Reordering, limits
 from app.shapes import Query as QueryShape
 
 
@@ -48,10 +59,14 @@ class MultihopRequest(AnswerOptions):
     snippets: Snippets = Field(False, description=SNIPPETS)
     hierarchy: Hierarchy = Field("off", description="Use of recognised entities in hop 1, as in a search.")
     rerank: Rerank = Field("none", description=RERANK)
+    rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
     mmr: wire.Flag = Field(False, description=MMR)
+    mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
 
-    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> multihop.MultihopQuery:
-        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
+    def shape(
+        self, user_id: str, *, candidates: int, k: int, guidance: Guidance, reordering: Reordering
+    ) -> multihop.MultihopQuery:
+        """The query as a core type; all arguments but `user_id` are the service's defaults."""
         query = QueryShape(
             user_id=user_id,
             text=self.query,
@@ -68,6 +83,7 @@ class MultihopRequest(AnswerOptions):
             group_size=self.more,
             rerank=self.rerank,
             mmr=self.mmr,
+            reordering=search_models.reordering_of(self, reordering),
             guidance=guidance.off if self.hierarchy == "off" else replace(guidance, mode=self.hierarchy),
         )
         return multihop.MultihopQuery(query, self.max_hops, self.extractor, self.merge)

@@ -11,9 +11,11 @@ from typing_extensions import TypeAliasType
 from app.api.contract import wire
 from app.api.contract.enums import ListMerge, MergeDetail, Rerank
 from app.api.contract.responses import Response, RoundedScore
+from app.api.search import search_models
+from app.api.search.search_models import MMR_LAMBDA, RERANK_WEIGHT, Share
 from app.pipelines.search import merge_lists
 from app.pipelines.search.merge_lists import MergeRequest
-from app.shapes import limits
+from app.shapes import Reordering, limits
 
 MAX_ID_LENGTH = 200
 MAX_LISTS, MAX_HITS = 20, 200
@@ -87,12 +89,14 @@ class RerankRequest(wire.WireModel):
         False,
         description="Diversify the results by maximal marginal relevance, by vectors of stored chunks or by words.",
     )
+    rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
+    mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
     limit: Annotated[wire.Int, Field(ge=1, le=MAX_HITS)] = Field(10, description="Maximum number of hits.")
     detail: MergeDetail = Field("full", description="Fields of each hit.")
     omit_nulls: wire.OmitNulls = False
 
-    def shape(self, user_id: str) -> MergeRequest:
-        """The request as a core type."""
+    def shape(self, user_id: str, reordering: Reordering) -> MergeRequest:
+        """The request as a core type; `reordering` has the service's weights."""
         return MergeRequest(
             user_id=user_id,
             lists=[ranked.shape() for ranked in self.lists],
@@ -102,6 +106,7 @@ class RerankRequest(wire.WireModel):
             query=self.query,
             rerank=self.rerank,
             mmr=self.mmr,
+            reordering=search_models.reordering_of(self, reordering),
         )
 
 

@@ -79,7 +79,9 @@ async def search_multihop(
 
     An error in a later hop does not fail the request; see `hops` and `degraded`.
     """
-    query = body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    query = body.shape(
+        user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance, reordering=use.reordering
+    )
     answer = await admission.in_turn(request, user_id, partial(multihop.run, query, use))
     request.state.answer, request.state.timings = answer, answer.timings
     size = replies.cost_of(answer)
@@ -104,6 +106,6 @@ async def merge(
     Stored chunks are read only for `rerank` and `mmr`. If reranking fails, the fused order is returned.
     """
     size = request.state.body_bytes
-    query = await offload.run(size, body.shape, user_id)
+    query = await offload.run(size, body.shape, user_id, use.reordering)
     merged = await admission.in_turn(request, user_id, partial(merge_lists.run, query, use))
     return await replies.json(size, partial(merged_response, merged, body), omit_nulls=body.omit_nulls)

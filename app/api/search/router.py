@@ -195,7 +195,7 @@ def _query(body: SearchRequest, user_id: str, use: Services) -> Query:
     """The query of a request. Raises InvalidVector for one of another length than the stored vectors."""
     if body.vector is not None:
         wire.expect_dimension(body.vector, use.embedder.model.dimension)
-    return body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance)
+    return body.shape(user_id, candidates=use.candidates, k=use.rrf_k, guidance=use.guidance, reordering=use.reordering)
 
 
 async def _respond(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Protocol, Self
 from uuid import UUID
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
@@ -12,7 +12,7 @@ from app.api.contract import wire
 from app.api.contract.enums import Confidence, Depth, Detail, Fusion, GroupBy, Hierarchy, Mode, Rerank
 from app.api.contract.filter_models import SearchFilters
 from app.pipelines.entities.entity_search import EntityQuery
-from app.shapes import Guidance, limits
+from app.shapes import Guidance, Reordering, limits
 from app.shapes import Query as QueryShape
 from app.shapes import Weights as WeightShape
 
@@ -93,7 +93,29 @@ Snippets = Annotated[wire.Flag, AfterValidator(_with_text)]
 """Whether hits have snippets; declared after `detail`, which must not be `ids`."""
 RERANK = "Rescore the top 25 to 100 hits: by cosine similarity to the query, or by the configured reranker."
 MMR = "Diversify the results by maximal marginal relevance; results are in the order of selection."
+RERANK_WEIGHT = "Weight, 0 to 1, of the cosine with `rerank: cosine`; the score before has the rest. Default 0.5."
+MMR_LAMBDA = (
+    "Weight λ, 0 to 1, of the score with `mmr`; the similarity to the hits selected before has the rest. Default 0.7."
+)
 SNIPPETS = "Include the best one to three sentences of each hit, with the offsets of what matches; not with `ids`."
+
+
+class ReorderingOptions(Protocol):
+    """The fields of a request that weigh the steps after fusion."""
+
+    @property
+    def rerank_weight(self) -> float | None: ...
+
+    @property
+    def mmr_lambda(self) -> float | None: ...
+
+
+def reordering_of(given: ReorderingOptions, default: Reordering) -> Reordering:
+    """The weights of a request, and the service's for those that it lacks."""
+    return Reordering(
+        default.rerank_weight if given.rerank_weight is None else given.rerank_weight,
+        default.mmr_lambda if given.mmr_lambda is None else given.mmr_lambda,
+    )
 
 
 class LegWeights(wire.WireModel):
@@ -180,10 +202,12 @@ class SearchRequest(AnswerOptions):
     boost: wire.Flag = Field(True, description="Raise the score of passages that mention an entity of the query.")
 
     rerank: Annotated[Rerank, AfterValidator(_with_words)] = Field("none", description=RERANK)
+    rerank_weight: Share | None = Field(None, description=RERANK_WEIGHT)
     mmr: wire.Flag = Field(False, description=MMR)
+    mmr_lambda: Share | None = Field(None, description=MMR_LAMBDA)
 
-    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance) -> QueryShape:
-        """The query as a core type; `candidates`, `k` and `guidance` are the service's defaults."""
+    def shape(self, user_id: str, *, candidates: int, k: int, guidance: Guidance, reordering: Reordering) -> QueryShape:
+        """The query as a core type; all arguments but `user_id` are the service's defaults."""
         return QueryShape(
             user_id=user_id,
             text=self.query or "",
@@ -205,6 +229,7 @@ class SearchRequest(AnswerOptions):
             snippets=self.snippets,
             rerank=self.rerank,
             mmr=self.mmr,
+            reordering=reordering_of(self, reordering),
             cursor=self.cursor,
             group_size=self.more,
             guidance=Guidance(

@@ -119,6 +119,8 @@ async def _models(settings: Settings) -> AsyncIterator[Finding]:
         named = _model_settings(settings, "next_embedder", settings.next_embedder_url, EMBED_TIMEOUT)
         yield await _embedder(following, named)
     llm = _model_settings(settings, "llm", settings.llm_url, "STEPWELL_LLM_TIMEOUT_S")
+    if (unused := options.unused_llm_key(settings)) is not None:
+        yield Finding("llm", "ok", *unused)
     async with models.open_llm(settings) as language_model:
         if language_model is not None:
             yield await model_checks.llm(language_model, llm)

@@ -20,7 +20,7 @@ from app.pipelines.search import rerank
 from app.pipelines.search.rerank import RerankPassage
 from app.ranking import merge
 from app.ranking.merge import HopHit, Scored
-from app.shapes import Candidate, Degraded, Json, Rerank, Vector
+from app.shapes import Candidate, Degraded, Json, Reordering, Rerank, Vector
 from app.store.connection.transactions import Database, retry_read
 from app.store.documents import chunks
 
@@ -79,6 +79,7 @@ class MergeRequest:
     query: str | None = None
     rerank: Rerank = "none"
     mmr: bool = False
+    reordering: Reordering = field(default_factory=Reordering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,15 @@ async def _reordered(merged: Sequence[RankedHit], merging: MergeRequest, context
     best = merged[: max(merging.limit, rerank.pool_size(merging.limit))]
     known = await _chunks(best, merging, vector, db=context.services.db)
     passages = [_passage(one, known) for one in merged]
-    options = rerank.RerankOptions(merging.user_id, merging.query, vector, merging.rerank, merging.mmr, merging.limit)
+    options = rerank.RerankOptions(
+        merging.user_id,
+        merging.query,
+        vector,
+        merging.rerank,
+        merging.mmr,
+        merging.limit,
+        reordering=merging.reordering,
+    )
     ordered = await rerank.run(passages, options, context)
     context.degraded += ordered.degraded
     return [

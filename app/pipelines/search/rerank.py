@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from app.pipelines.documents import document_drafts
 from app.pipelines.running import offload
 from app.pipelines.running.context import SearchContext
 from app.ranking import mmr, rescoring
-from app.shapes import Candidate, Degraded, Hit, Json, Query, Rerank, Vector
+from app.shapes import Candidate, Degraded, Hit, Json, Query, Reordering, Rerank, Vector
 from app.store.connection.transactions import Database, retry_read
 from app.store.search import similarity_matrix
 from app.store.search.similarity_matrix import Near
@@ -37,6 +37,7 @@ class RerankOptions:
     mmr: bool
     limit: int
     keep_all: bool = False
+    reordering: Reordering = field(default_factory=Reordering)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ async def run(passages: Sequence[RerankPassage], request: RerankOptions, context
 def options_of(query: Query, text: str, vector: Vector | None, *, keep_all: bool = False) -> RerankOptions:
     """The options of a search for this text; `keep_all` keeps the hits that MMR does not select, after the others."""
     keep_all = keep_all or _may_use_all(query)
-    return RerankOptions(query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all)
+    return RerankOptions(query.user_id, text, vector, query.rerank, query.mmr, query.limit, keep_all, query.reordering)
 
 
 async def hits(found: Sequence[Hit], request: RerankOptions, context: SearchContext) -> Reranking:
@@ -184,7 +185,11 @@ def _blended(
     if request.rerank != "cosine" or not new_scores:
         return new_scores
     best = range(min(len(passages), rescoring.pool_size(request.limit)))
-    return {position: rescoring.blended(passages[position].score, new_scores.get(position)) for position in best}
+    weight = request.reordering.rerank_weight
+    return {
+        position: rescoring.blended(passages[position].score, new_scores.get(position), weight=weight)
+        for position in best
+    }
 
 
 def _ranked(
@@ -198,7 +203,7 @@ def _ranked(
         step: dict[str, Any] = {
             "by": request.rerank,
             "value": new_scores.get(one.position),
-            "weight": rescoring.WEIGHT if request.rerank == "cosine" else 1.0,
+            "weight": request.reordering.rerank_weight if request.rerank == "cosine" else 1.0,
             "limit": None if one.position in blended else limit,
             "place_before": one.position + 1,
             "score_before": passages[one.position].score,
@@ -219,17 +224,17 @@ def _diversified(
     best = ranked[:pool]
     similarity = _similarity([passages[one.position] for one in best], near)
     limit = pool if request.keep_all else request.limit
-    selected = [
-        _explained(best[c.position], c) for c in mmr.select([one.score for one in best], similarity, limit=limit)
-    ]
+    trade = request.reordering.mmr_lambda
+    chosen = mmr.select([one.score for one in best], similarity, limit=limit, trade=trade)
+    selected = [_explained(best[one.position], one, trade) for one in chosen]
     return [*selected, *ranked[pool:]] if request.keep_all else selected
 
 
-def _explained(ranked: RankedPassage, chosen: mmr.Selected) -> RankedPassage:
+def _explained(ranked: RankedPassage, chosen: mmr.Selected, trade: float) -> RankedPassage:
     """A passage with the step in which MMR, which leaves scores as they are, placed it."""
     step: dict[str, Any] = {
         "value": chosen.value,
-        "lambda": mmr.DEFAULT_LAMBDA,
+        "lambda": trade,
         "nearest": chosen.nearest,
         "place_before": chosen.position + 1,
         "score_before": ranked.score,

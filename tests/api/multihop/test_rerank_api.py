@@ -183,3 +183,26 @@ async def test_two_lists_of_one_name_are_refused(caller: Caller) -> None:
     lists = [{"name": "one", "hits": [{"chunk_id": "a"}]}, {"name": "one", "hits": [{"chunk_id": "b"}]}]
     response = await caller.client.post(URL, json={"lists": lists})
     assert_problem(response, 422, "duplicate_name", "lists")
+
+
+@pytest.mark.parametrize("path", ["/api/rag/search", "/api/rag/search/multihop"])
+async def test_the_weights_of_re_ranking_and_mmr_come_from_the_request_or_else_from_the_service(
+    caller: Caller, chunks: dict[str, str], app: FastAPI, path: str
+) -> None:
+    asked = {"query": "lime mortar", "rerank": "cosine", "mmr": True, "explain": True}
+
+    async def steps(**given: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        response = await caller.client.post(path, json={**asked, **given})
+        explained = response.json()["results"][0]["explain"]
+        return explained["rerank"], explained["mmr"]
+
+    blend, mmr = await steps()
+    assert (blend["weight"], mmr["lambda"]) == (0.5, 0.7)
+    blend, mmr = await steps(rerank_weight=1, mmr_lambda=0)
+    assert (blend["score"], mmr["value"]) == (pytest.approx(max(0.0, blend["value"])), pytest.approx(-mmr["nearest"]))
+    blend, _ = await steps(rerank_weight=0)
+    assert blend["score"] == pytest.approx(blend["score_before"])
+    response = await caller.client.post(path, json={**asked, "mmr_lambda": 1.1})
+    assert_problem(response, 422, "invalid_request", "mmr_lambda")
+    merged_lists = await merged(caller.client, list(chunks.values()), query="lime", mmr=True, mmr_lambda=0.25)
+    assert merged_lists["results"][0]["explain"]["mmr"]["lambda"] == 0.25

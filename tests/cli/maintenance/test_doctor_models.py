@@ -10,6 +10,7 @@ import pytest
 from fake_provider import FakeProvider
 from typer.testing import CliRunner
 
+from app.cli import options
 from app.cli.maintenance import doctor
 from app.cli.root import app
 from app.config import Settings
@@ -59,6 +60,15 @@ async def test_models_that_answer_are_described(provider: FakeProvider) -> None:
         f"Correct STEPWELL_RERANKER: the server at {provider.url.removeprefix('http://')} speaks another API, "
         "or STEPWELL_RERANKER_URL has another path.",
     )
+
+
+async def test_a_key_of_a_language_model_that_is_not_used_is_named_with_what_would_use_it() -> None:
+    unused = {"embedder": "tei", "embedder_url": "http://127.0.0.1:9", "gemini_api_key": KEY}
+    found = (await _findings(**unused))["llm"]
+    assert (found.level, found.fix.split()[0]) == ("ok", "STEPWELL_LLM=gemini")
+    assert found.message.startswith("GEMINI_API_KEY is set and no language model is used")
+    assert options.unused_llm_key(Settings()) is options.unused_llm_key(Settings(llm="gemini", gemini_api_key=KEY))
+    assert options.unused_llm_key(Settings()) is None
 
 
 @pytest.mark.parametrize(
