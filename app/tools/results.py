@@ -13,7 +13,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit
+from app.shapes import Answer, Confidence, DepthReason, DepthUsed, Document, Entity, Hit, Hop
 from app.text.passages import tokens
 
 NOTICE = (
@@ -45,11 +45,12 @@ class ToolPassage(ToolResult):
     content: str = Field(description="Text of the passage, quoted from the document.")
     score: float = Field(description="Score, 0 to 1; comparable within one result only.")
     confidence: Confidence = Field(description="Confidence that the passage is relevant.")
+    hop: int | None = Field(None, description="With several hops: the one that found the passage, from 1.")
     via: str | None = Field(None, description="The name through which a later hop reached the passage.")
     cut: Literal[True] | None = Field(None, description="Present if the text was cut to fit `max_tokens`.")
 
     @classmethod
-    def of(cls, hit: Hit) -> Self:
+    def of(cls, hit: Hit, *, with_hop: bool = False) -> Self:
         """The passage of a hit."""
         candidate = hit.candidate
         return cls(
@@ -61,8 +62,21 @@ class ToolPassage(ToolResult):
             content=hit.snippet.text if hit.snippet else candidate.content,
             score=round(candidate.score, 3),
             confidence=hit.confidence,
+            hop=hit.hop if with_hop else None,
             via=f"{hit.via.name} ({hit.via.label})" if hit.via else None,
         )
+
+
+class ToolHop(ToolResult):
+    """A round of a search over several hops."""
+
+    terms: list[str] | None = Field(None, description="Names and words that the round added to the query.")
+    new_passages: int = Field(description="Number of passages that no earlier round had found.")
+
+    @classmethod
+    def of(cls, hop: Hop) -> Self:
+        """The entry of a hop."""
+        return cls(terms=list(hop.terms or ()) or None, new_passages=hop.result_count)
 
 
 class PassageList(ToolResult):
@@ -71,6 +85,7 @@ class PassageList(ToolResult):
     notice: str = Field(NOTICE, description="How to treat the texts.")
     results: list[ToolPassage] = Field(description="Passages, best first.")
     answerable: float | None = Field(None, description="Probability, 0 to 1, that any passage answers the query.")
+    hops: list[ToolHop] | None = Field(None, description="With several hops: the rounds, in order.")
     left_out: int | None = Field(None, description="Number of further results that did not fit into `max_tokens`.")
     search_mode: str = Field(description="Kind of search that was run: flat, two_pass or multihop.")
     depth: DepthUsed | None = Field(None, description="One search (fast), or several hops (thorough).")
@@ -86,11 +101,13 @@ class PassageList(ToolResult):
     @classmethod
     def of(cls, answer: Answer, *, max_tokens: int) -> Self:
         """The answer of a search, trimmed from its end to about `max_tokens` tokens."""
-        passages = [ToolPassage.of(hit) for hit in answer.hits]
+        rounds = answer.hops if answer.hops and len(answer.hops) > 1 else ()
+        passages = [ToolPassage.of(hit, with_hop=bool(rounds)) for hit in answer.hits]
         kept = fit(passages, max_tokens)
         return cls(
             results=kept,
             answerable=None if answer.answerable is None else round(answer.answerable, 2),
+            hops=[ToolHop.of(hop) for hop in rounds] or None,
             left_out=len(passages) - len(kept) or None,
             search_mode=answer.search_mode,
             depth=answer.depth,

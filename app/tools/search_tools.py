@@ -30,7 +30,7 @@ class Question(ToolArguments):
         description="A question in natural language, or keywords. Quotes match a phrase, +word requires a word and "
         "-word excludes one; AND, OR, NOT, (groups), prefix* and title:word make conditions."
     )
-    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
+    limit: Annotated[int, *clamped(1, limits.MAX_HITS)] = Field(5, description="Maximum number of passages.")
 
 
 class FilterArguments(ToolArguments):
@@ -82,8 +82,8 @@ class SearchArguments(QueryArguments):
     )
     depth: Depth = Field(
         "auto",
-        description="One search (fast), or following names through several documents (thorough); auto does so if the "
-        "query contains names.",
+        description="One search (fast), or following names through several documents (thorough), for at most "
+        f"{limits.MAX_MULTIHOP_HITS} passages; auto does so if the query contains names.",
     )
 
 
@@ -91,6 +91,7 @@ class MultihopArguments(QueryArguments):
     """Arguments of a search over several hops."""
 
     query: fields.QueryText = Field(description="A question whose answer needs facts from several documents.")
+    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
     max_hops: Annotated[int, *clamped(limits.MIN_HOPS, limits.MAX_HOPS)] = Field(
         2, description="Maximum number of retrieval rounds."
     )
@@ -108,7 +109,7 @@ class Neighbours(ToolArguments):
     """Whose neighbours to search."""
 
     chunk_id: UUID = Field(description="Id of a passage, from the result of a search.")
-    limit: Annotated[int, *clamped(1, limits.MAX_MULTIHOP_HITS)] = Field(5, description="Maximum number of passages.")
+    limit: Annotated[int, *clamped(1, limits.MAX_HITS)] = Field(5, description="Maximum number of passages.")
 
 
 class SimilarArguments(FilterArguments, Neighbours):
@@ -117,7 +118,8 @@ class SimilarArguments(FilterArguments, Neighbours):
 
 async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
     """Search by vectors and by BM25, once or over several hops."""
-    query = replace(_query(given, context), mode=given.mode)
+    most = limits.MAX_MULTIHOP_HITS if given.depth == "thorough" else limits.MAX_HITS
+    query = replace(_query(given, context), mode=given.mode, limit=min(given.limit, most))
     return await _run(partial(depth.run, query, given.depth, context.services), given, context)
 
 

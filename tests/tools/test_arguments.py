@@ -11,9 +11,13 @@ from app.tools.document_tools import GetDocumentArguments
 from app.tools.search_tools import MultihopArguments, SearchArguments
 
 
-@pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 20)])
+@pytest.mark.parametrize(("limit", "used"), [(0, 1), (-5, 1), (7, 7), (1_000, 50)])
 def test_a_number_out_of_range_is_clamped(limit: int, used: int) -> None:
     assert SearchArguments(query="lime", limit=limit).limit == used
+
+
+def test_a_search_over_several_hops_returns_at_most_20_passages() -> None:
+    assert MultihopArguments(query="lime", limit=50).limit == 20
 
 
 @pytest.mark.parametrize("limit", [7, 7.0, "7", " 7 ", "7.0"])

@@ -175,6 +175,7 @@ class CompactHit(HitResponse):
     score: RoundedScore = Field(description="Final score, 0 to 1, rounded to four decimals.")
     relevance: RoundedScore | None = Field(None, description=RELEVANCE)
     confidence: Confidence = Field(description="Confidence that the passage is relevant.")
+    hop: int | None = Field(None, description="With several hops: the one that found it.", exclude_if=is_none)
     via: CompactLink | None = Field(None, description="How a later hop reached it; null for hop 1 and without hops.")
     snippet: HitSnippet | None = Field(None, description=SNIPPET, exclude_if=is_none)
     more: Annotated[list[CompactHit] | None, NoneIfEmpty] = Field(None, description=MORE, exclude_if=is_none)

@@ -62,6 +62,25 @@ async def test_each_search_tool_returns_the_hits_of_its_endpoint(caller: Caller)
         assert found
 
 
+async def test_passages_of_several_hops_say_which_found_them_and_one_search_has_no_hops(caller: Caller) -> None:
+    await caller.add("# Gannet\n\nThe Gannet buoy is looked after by Silent Harbour.", uri="gannet.md")
+    await caller.add("# Silent Harbour\n\nIlse Brandt leads it, with four divers.", uri="harbour.md")
+    query = "Who leads the team behind the Gannet?"
+    path, body = "/api/rag/search/multihop", {"query": query, "limit": 2}
+    full = (await caller.client.post(path, json=body)).json()
+    compact = (await caller.client.post(path, json={**body, "detail": "compact"})).json()
+    thorough = {"depth": "thorough", "limit": 50}
+    for tool, arguments in (("search_documents_multihop", {}), ("search_documents", thorough)):
+        result = await call(caller, tool, **{**body, **arguments})
+        assert len(result["hops"]) == 2
+        assert [hop["new_passages"] for hop in result["hops"]] == [hop["result_count"] for hop in full["hops"]]
+        assert [found["hop"] for found in result["results"]] == [hit["hop"] for hit in full["results"]]
+    assert [hit["hop"] for hit in compact["results"]] == [hit["hop"] for hit in full["results"]]
+    once = await call(caller, "search_documents", query=query, depth="fast")
+    assert "hops" not in once
+    assert all("hop" not in found for found in once["results"])
+
+
 async def test_results_beyond_max_tokens_are_left_out_and_counted(caller: Caller) -> None:
     for number in range(6):
         await caller.add(f"# Note {number}\n\n" + f"Lime mortar of batch {number} hardened well. " * 12)
