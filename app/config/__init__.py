@@ -202,9 +202,10 @@ class Settings(ProviderSettings):
 
     # entities
     entity_keys: str = Field(
-        "attendees,people,participants,speakers,author,project,team,tags",
-        description="Metadata keys whose values name entities, comma-separated; applies to "
-        "documents that are stored afterwards.",
+        "attendees,people,participants,speakers,author,project,team,vendor,client,customer,organisation,organization,"
+        "company,product,tags",
+        description="Metadata keys whose values name entities, comma-separated, with their type if it is not the key: "
+        "`supplier:vendor`; applies to documents that are stored afterwards.",
     )
 
     @field_validator("data_dir")

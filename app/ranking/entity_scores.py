@@ -31,7 +31,10 @@ MIN_SPREAD = 0.1
 """Smallest difference between the first and last score of a full list that is not too broad, if the same words of the
 query refer to all of its entities."""
 
-PROPER_TYPES = ("person", "team", "project")
+PROPER_TYPES = frozenset(
+    {"person", "team", "project", "vendor", "client", "customer", "product", "place"}
+    | {"organisation", "organization", "company"}
+)
 """Types of entities in metadata that have proper names."""
 
 _PRECEDENCE: tuple[MatchedBy, ...] = ("name", "fuzzy", "description", "role", "team", "fact")

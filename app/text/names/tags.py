@@ -6,13 +6,16 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 from app.text.names import gazetteer, names
 from app.text.names.names import Name
 
-KEYS = ("attendees", "people", "participants", "speakers", "author", "project", "team", "tags")
+KEYS = (
+    *("attendees", "people", "participants", "speakers", "author", "project", "team", "vendor", "client", "customer"),
+    *("organisation", "organization", "company", "product", "tags"),
+)
 MAX_VALUES = 200
 """Values that are read of one document."""
 MAX_VALUE_LENGTH = 200
@@ -45,19 +48,21 @@ class Tag:
 def from_metadata(metadata: Mapping[str, Any], keys: Sequence[str]) -> list[Tag]:
     """Returns the distinct names under these keys (case-insensitive), people first.
 
-    A value is a string, an object with a `name` and optionally an `entity_id`, or a list of these; other values are
-    skipped.
+    A key is followed by the type of its names, as in `supplier:vendor`, or gives it. A value is a string, an object
+    with a `name` and optionally a `type` and an `entity_id`, or a list of these; other values are skipped.
     """
-    wanted = _folded(tuple(keys))
+    types = _types(tuple(keys))
     found: dict[str, Tag] = {}
-    fields = [(name.casefold(), value) for name, value in metadata.items() if name.casefold() in wanted]
-    for name, value in sorted(fields, key=lambda item: item[0] not in _PEOPLE):
-        for text, meant in _names(value):
-            key = gazetteer.key(text)
-            if key is not None and len(text) <= MAX_VALUE_LENGTH and len(found) < MAX_VALUES:
-                tag = found.setdefault(key, Tag(key, text, _type(name), "attendee" if name in _PEOPLE else "metadata"))
-                if meant is not None and meant not in tag.meant:
-                    found[key] = replace(tag, meant=tag.meant | {meant})
+    fields = [(types[name.casefold()], value) for name, value in metadata.items() if name.casefold() in types]
+    for kind, value in sorted(fields, key=lambda item: item[0] != "person"):
+        for item in _items(value):
+            key = gazetteer.key(item.text)
+            if key is not None and len(item.text) <= MAX_VALUE_LENGTH and len(found) < MAX_VALUES:
+                named = item.kind or kind
+                tag = Tag(key, item.text, named, "attendee" if named == "person" else "metadata")
+                tag = found.setdefault(key, tag)
+                if item.meant is not None and item.meant not in tag.meant:
+                    found[key] = replace(tag, meant=tag.meant | {item.meant})
     return list(found.values())
 
 
@@ -88,16 +93,27 @@ def type_name(text: str) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def _folded(keys: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(key.casefold() for key in keys)
+def _types(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """Returns the type of the names of each key, by the folded key."""
+    split = [(key.strip().casefold(), kind.strip()) for key, _, kind in (one.partition(":") for one in keys)]
+    return {key: type_name(kind) if kind else _type(key) for key, kind in split}
 
 
-def _names(value: object) -> Iterator[tuple[str, UUID | None]]:
-    """Yields the names in a value, each with the id of the entity that it means, if the value says so."""
+class _Item(NamedTuple):
+    """A name in metadata, with the type and the id of the entity that it means, if the value says so."""
+
+    text: str
+    kind: str | None
+    meant: UUID | None
+
+
+def _items(value: object) -> Iterator[_Item]:
     for item in value if isinstance(value, list) else [value]:
-        text, given = (item.get("name"), item.get("entity_id")) if isinstance(item, dict) else (item, None)
-        if isinstance(text, str):
-            yield names.tidy(text[: 4 * MAX_VALUE_LENGTH]), _id(given)
+        given = item if isinstance(item, dict) else {"name": item}
+        if isinstance(text := given.get("name"), str):
+            kind = given.get("type")
+            tidy = names.tidy(text[: 4 * MAX_VALUE_LENGTH])
+            yield _Item(tidy, type_name(kind) if isinstance(kind, str) else None, _id(given.get("entity_id")))
 
 
 def _id(given: object) -> UUID | None:

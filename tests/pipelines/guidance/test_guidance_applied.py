@@ -211,6 +211,25 @@ async def test_chunks_that_mention_a_named_entity_are_boosted_in_a_flat_search(n
     assert lift["ben-1"] is None
 
 
+async def test_a_vendor_from_metadata_guides_in_lower_case_and_each_mention_boosts_by_a_tenth_at_most_by_half(
+    notes: Tenant,
+) -> None:
+    await notes.add("# Order 7\n\nThe amplifiers arrived late.", "order", metadata={"vendor": "ProSource"})
+    for mentions in (1, 3, 5, 9):
+        await notes.add(
+            f"# Note {mentions}\n\nRacks and cables. {'ProSource sent some. ' * mentions}", f"note-{mentions}"
+        )
+    answer = await asked(notes, "what did prosource deliver late?")
+    assert [(match.name, match.type, match.matched_by) for match in answer.entities] == [
+        ("ProSource", "vendor", "name")
+    ]
+    assert (answer.search_mode, answer.fallback_reason) == ("two_pass", None)
+    forced = await asked(notes, "ProSource racks and cables", limit=10, mode="force", alpha=1.0)
+    factors = {hit.candidate.uri: hit.boost.factor for hit in forced.hits if hit.boost}
+    assert [factors[f"note-{mentions}"] for mentions in (1, 3, 5, 9)] == pytest.approx([1.1, 1.3, 1.5, 1.5])
+    assert all(0 <= hit.candidate.score <= 1 for hit in forced.hits)
+
+
 async def test_the_boost_can_differ_by_type(notes: Tenant, ana: UUID) -> None:
     answer = await asked(notes, "batteries Ana Torres", mode="off", boost_by_type={"person": (0.4, 0.4)})
     assert [hit.boost.factor for hit in answer.hits if hit.boost] == [pytest.approx(1.4, rel=0.01)] * 2

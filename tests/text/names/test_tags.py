@@ -27,8 +27,29 @@ def test_each_key_has_its_type_and_kind_and_other_keys_are_skipped() -> None:
         ("lime", "tag", "metadata"),
         ("IT", "tag", "metadata"),
     ]
-    (own,) = tags.from_metadata({"vendor": "Lundby"}, ["vendor"])
-    assert (own.type, own.kind) == ("vendor", "metadata")
+    own = tags.from_metadata(
+        {"Supplier": "Lundby", "host": "Cy", "berth": "Pier 3"}, ["supplier:vendor", "host:person", "berth"]
+    )
+    assert [(tag.type, tag.kind) for tag in own] == [
+        ("person", "attendee"),
+        ("vendor", "metadata"),
+        ("berth", "metadata"),
+    ]
+
+
+def test_vendors_clients_organisations_and_products_are_read_by_default_and_a_value_may_have_its_own_type() -> None:
+    keys = ("vendor", "client", "customer", "organisation", "organization", "company", "product")
+    assert _of(**{key: f"Name {key}" for key in keys}) == [(f"Name {key}", key, "metadata") for key in keys]
+    typed = [
+        {"name": "Lundby", "type": "Vendor"},
+        {"name": "Cy", "type": "person"},
+        {"name": "Oslo", "type": "no type!"},
+    ]
+    assert _of(tags=typed) == [
+        ("Lundby", "vendor", "metadata"),
+        ("Cy", "person", "attendee"),
+        ("Oslo", "name", "metadata"),
+    ]
 
 
 def test_a_name_counts_once_and_as_a_person_first() -> None:
