@@ -6,17 +6,17 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import harness
 import httpx
 from jsonschema import Draft202012Validator
 
+from app import runtime
 from app.cli import openapi
+from app.cli.serving import demo
 from app.config import Settings
 from app.providers.base import Embedder
-from app.shapes import SourceRoots
 from app.store.connection import transactions
 
 TEXT = openapi.text()
@@ -78,12 +78,12 @@ def request(kind: str | None, content: str | None) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def sample_service(dsn: str, embedder: Embedder, root: Path) -> AsyncIterator[httpx.AsyncClient]:
-    """Yields a client of a service on a copy of the demo's database, which may add the folder `notes` as a source."""
-    (root / "notes").mkdir()
+async def sample_service(dsn: str, embedder: Embedder) -> AsyncIterator[httpx.AsyncClient]:
+    """Yields a client of a service on a copy of the demo's database, configured as the demo is."""
+    settings = demo.with_sample_folder(Settings(auth="none"))
     opened = transactions.connect(dsn, pool_size=4, pool_wait_s=30.0)
-    services = replace(await harness.services(opened, embedder), source_roots=SourceRoots((root,)))
-    async with harness.running(Settings(auth="none"), services) as app, harness.client(app) as caller:
+    services = replace(await harness.services(opened, embedder), source_roots=runtime.source_roots(settings))
+    async with harness.running(settings, services) as app, harness.client(app) as caller:
         yield caller
     await opened.close()
 

@@ -35,7 +35,7 @@ SourceId = Annotated[
     ),
 ]
 _ADDED: Any = {
-    "folder": {"summary": "The Markdown files of a folder", "value": {"path": "notes", "globs": ["**/*.md"]}},
+    "folder": {"summary": "The Markdown files of a folder", "value": {"path": "notes", "globs": ["howto/*.md"]}},
 }
 _WATCHED: Any = {"watched": {"summary": "Watch the folder", "value": {"watch": True}}}
 _LOCATION = {"Location": {"description": "Path of the job.", "schema": {"type": "string"}}}

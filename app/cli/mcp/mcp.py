@@ -7,11 +7,14 @@ so that the command starts at once.
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.cli import options
+from app.config import Settings
+from app.errors import BadRequest
 
 
 class Program(StrEnum):
@@ -37,15 +40,28 @@ def mcp(
     print_config: Annotated[
         Program | None, typer.Option(help="Print the configuration of this program and exit.")
     ] = None,
+    source_root: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder below which the tool add_source may add folders, beside STEPWELL_SOURCE_ROOTS; may be "
+            "repeated. For the embedded database only.",
+            exists=True,
+            file_okay=False,
+        ),
+    ] = None,
     user: options.User = options.LOCAL,
     data_dir: options.DataDir = None,
 ) -> None:
     """Serve the tools over MCP on stdin and stdout, for desktop programs that start it."""
+    roots = [folder.resolve() for folder in source_root or ()]
+    if roots and url is not None:
+        raise BadRequest("The service at --url decides which folders may be added.", field="source_root")
     if print_config is not None:
         from app.cli.mcp import mcp_config
 
-        external = options.settings(data_dir).database_url is not None
-        typer.echo(mcp_config.text(print_config.value, mcp_config.Launch(url, user, data_dir, external)))
+        external = _with_roots(options.settings(data_dir), roots).database_url is not None
+        launch = mcp_config.Launch(url, user, data_dir, external, tuple(roots))
+        typer.echo(mcp_config.text(print_config.value, launch))
     elif url is not None:
         from app.cli.mcp import mcp_bridge
 
@@ -53,4 +69,22 @@ def mcp(
     else:
         from app.cli.mcp import mcp_stdio
 
-        options.run(mcp_stdio.run(options.settings(data_dir), options.checked_user(user)))
+        settings = _with_roots(options.settings(data_dir), roots)
+        options.run(mcp_stdio.run(settings, options.checked_user(user)))
+
+
+def _with_roots(settings: Settings, roots: list[Path]) -> Settings:
+    """The settings with more folders that sources may be added from. Raises BadRequest."""
+    if not roots:
+        return settings
+    if settings.database_url is not None:
+        raise BadRequest(
+            "Other processes of the database at DATABASE_URL would not know these folders: set STEPWELL_SOURCE_ROOTS "
+            "for all of them.",
+            field="source_root",
+        )
+    if any("," in str(folder) for folder in roots):
+        raise BadRequest("The path of a root has no comma.", field="source_root")
+    return settings.model_copy(
+        update={"source_roots": ",".join(filter(None, (settings.source_roots, *map(str, roots))))}
+    )

@@ -25,13 +25,14 @@ _PLACES = {
 class Launch:
     """How the program reaches the documents: through the service at `url`, or by opening the database itself.
 
-    `external` is whether DATABASE_URL names the database.
+    `external` is whether DATABASE_URL names the database; sources may be added below `roots`.
     """
 
     url: str | None
     user: str
     data_dir: Path | None
     external: bool
+    roots: tuple[Path, ...] = ()
 
     def command(self) -> list[str]:
         """The command line. Its program is absolute, because desktop programs do not read the shell's PATH."""
@@ -43,6 +44,8 @@ class Launch:
             command += ["--user", self.user]
         if self.data_dir is not None:
             command += ["--data-dir", str(self.data_dir.resolve())]
+        for root in self.roots:
+            command += ["--source-root", str(root)]
         return command
 
     def environment(self) -> dict[str, str]:

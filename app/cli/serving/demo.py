@@ -33,9 +33,15 @@ def demo(
     data_dir: options.DataDir = None,
 ) -> None:
     """Ingest the sample notes, run three searches and start the service."""
-    settings = config.load(data_dir=data_dir, port=port, workers=1)
+    settings = with_sample_folder(config.load(data_dir=data_dir, port=port, workers=1))
     telemetry.configure("error", settings.log_json)
     options.run(_demo(settings, options.checked_user(user), serve_after=serve_after))
+
+
+def with_sample_folder(settings: Settings) -> Settings:
+    """Returns the settings with the folder of the sample notes among those that sources may be added from."""
+    roots = ",".join(filter(None, (settings.source_roots, str(samples.NOTES.parent))))
+    return settings.model_copy(update={"source_roots": roots})
 
 
 async def _demo(settings: Settings, user: str, *, serve_after: bool) -> None:

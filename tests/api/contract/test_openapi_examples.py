@@ -29,11 +29,10 @@ async def client(
     new_database: Callable[..., Awaitable[Any]],
     demo_template: str,
     offline_embedder: Embedder,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a service that holds what `stepwell demo` stores."""
     dsn = (await new_database(demo_template)).service_dsn
-    async with sample_service(dsn, offline_embedder, tmp_path_factory.mktemp("root")) as caller:
+    async with sample_service(dsn, offline_embedder) as caller:
         yield caller
 
 

@@ -90,8 +90,8 @@ def test_every_tool_works_over_stdio_and_finds_what_the_search_command_finds(
 
     async def results() -> list[list[str]]:
         python, *arguments = command(data_dir)
-        roots = {"STEPWELL_SOURCE_ROOTS": str(note.parent)}
-        process = StdioServerParameters(command=python, args=arguments, cwd=ROOT, env=roots)
+        arguments += ["--source-root", str(note.parent)]
+        process = StdioServerParameters(command=python, args=arguments, cwd=ROOT)
         async with Client(stdio_client(process)) as client:
 
             async def call(tool: str, **given: Any) -> dict[str, Any]:
@@ -166,6 +166,18 @@ def test_the_printed_configuration_is_json_with_an_absolute_command_or_an_addres
     else:
         assert server["url"] == "http://127.0.0.1:8000/mcp"
         assert server["headers"]["Authorization"].startswith("Bearer ")
+
+
+def test_roots_of_sources_are_those_of_a_database_of_ones_own(
+    stepwell: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = stepwell("mcp", "--print-config", "claude-code", "--source-root", tmp_path).out
+    assert printed.strip().endswith(f"--source-root {tmp_path.resolve()}")
+    assert stepwell("mcp", "--url", "http://127.0.0.1:1", "--source-root", tmp_path).code == 2
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    refused = stepwell("mcp", "--source-root", tmp_path)
+    assert refused.code == 2
+    assert "STEPWELL_SOURCE_ROOTS" in refused.err
 
 
 def test_the_printed_configuration_of_claude_code_is_a_command(stepwell: Callable[..., Any]) -> None:
