@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -58,18 +58,49 @@ def load(folder: Path) -> EvaluationSet:
     return EvaluationSet(documents, questions, len(uploads) - len(documents), entities)
 
 
+def judged_questions(folder: Path) -> list[JudgedQuestion]:
+    """Reads the questions of a set that have judgements, also those without a relevant document.
+
+    Raises BadRequest with the file and line that cannot be read.
+    """
+    judged = _judgements(folder / QRELS)
+    ids = ((row, judged.get(str(row["_id"]))) for row in _rows(folder / QUERIES))
+    return [_question(row, grades) for row, grades in ids if grades]
+
+
+def questions(folder: Path) -> list[JudgedQuestion]:
+    """Reads the questions of a folder without judgements. Raises BadRequest as `load` does."""
+    return [_question(row, {}) for row in _rows(folder / QUERIES)]
+
+
+async def write(folder: Path, judged: Sequence[JudgedQuestion], documents: AsyncIterable[Upload]) -> int:
+    """Writes a set whose documents are read one by one; replaces existing files. Returns the number of documents."""
+    _write_questions(folder, judged)
+    count = 0
+    with (folder / CORPUS).open("w", encoding="utf-8") as corpus:
+        async for upload in documents:
+            corpus.write(_line(_document_row(upload)))
+            count += 1
+    return count
+
+
 def save(evaluation_set: EvaluationSet, folder: Path) -> None:
     """Writes a set so that `load` returns an equal one; replaces existing files."""
-    folder.mkdir(parents=True, exist_ok=True)
+    _write_questions(folder, evaluation_set.questions)
     _write(folder / CORPUS, (_document_row(upload) for upload in evaluation_set.documents))
-    _write(folder / QUERIES, (_question_row(question) for question in evaluation_set.questions))
     _write(folder / ENTITIES, evaluation_set.entities)
-    judged = (
+
+
+def _write_questions(folder: Path, judged: Sequence[JudgedQuestion]) -> None:
+    """Writes the questions of a set and their judgements, into a folder that is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / QUERIES, map(_question_row, judged))
+    lines = (
         f"{question.query_id}\t{document}\t{grade}\n"
-        for question in evaluation_set.questions
+        for question in judged
         for document, grade in question.relevant.items()
     )
-    (folder / QRELS).write_text("".join(judged), encoding="utf-8")
+    (folder / QRELS).write_text("".join(lines), encoding="utf-8")
 
 
 def _upload(row: dict[str, Any]) -> Upload | None:
@@ -129,7 +160,11 @@ def _question_row(question: JudgedQuestion) -> dict[str, Any]:
 
 
 def _write(path: Path, rows: Iterable[Json]) -> None:
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    path.write_text("".join(map(_line, rows)), encoding="utf-8")
+
+
+def _line(row: Json) -> str:
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 def _rows(path: Path, key: str = "_id") -> Iterator[dict[str, Any]]:

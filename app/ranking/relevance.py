@@ -1,46 +1,80 @@
-"""Computes the relevance of a hit: the probability, 0 to 1, that it is relevant to the query.
+"""Computes the relevance of a hit, the probability, 0 to 1, that it is relevant to the query, and `answerable`.
 
-A logistic model over two values on scales that do not depend on the corpus: the cosine similarity of hit and query, and
-the coverage, the hit's BM25 score as a share of the query's upper bound `Σ idf · (k1 + 1)`. Cosines of different models
-are not comparable, so there are coefficients for the models in COSINE only. They were fitted on five development sets
-and on questions asked of the wrong set (docs/relevance.md).
+`answerable`, the probability that any hit answers the query, is a logistic function of two values of the query that say
+how good its candidates are: the best cosine similarity, and the best coverage, a BM25 score as a share of the query's
+upper bound `Σ idf · (k1 + 1)`. Relevance is one of the logit of the score by which the hit was ordered, which says how
+it compares with the other candidates, and of the logarithm of `answerable`: it lowers the relevance of the hits of a
+query without an answer, and has no effect where an answer is certain. Relevance therefore falls in the order of the
+hits. Cosines of different models are not comparable, so there are coefficients for the models in MODELS only. They were
+fitted on the questions of three sets, and on questions that these do not answer (docs/relevance.md).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from app.shapes import Candidate, Confidence, Term, bm25
+from app.ranking import blending, logit_scales
+from app.ranking.logit_scales import Prior
+from app.shapes import Confidence, FusionUsed, RelevanceCalibration, Term, bm25
 
 
 @dataclass(frozen=True, slots=True)
-class Coefficients:
-    """Of the logistic model."""
+class OfQuery:
+    """The coefficients of `answerable`: of the best cosine and the best coverage of a query's candidates."""
 
     intercept: float
     cosine: float = 0.0
     coverage: float = 0.0
 
 
-COVERAGE = Coefficients(-4.1, coverage=9.9)
+@dataclass(frozen=True, slots=True)
+class OfHit:
+    """The coefficients of relevance: of the logit of a hit's score, and of the logarithm of `answerable`."""
+
+    intercept: float
+    score: float
+    log_answerable: float
+
+
+@dataclass(frozen=True, slots=True)
+class LegCoefficients:
+    """The coefficients for the legs that ran."""
+
+    query: OfQuery
+    hit: OfHit
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCoefficients:
+    """The coefficients for an embedding model: with both legs, without the text leg, and over several hops.
+
+    Over several hops the score is the sum of signals as a share of the largest one.
+    """
+
+    both: LegCoefficients
+    without_text: LegCoefficients
+    hops: OfHit
+
+
+MODELS: Mapping[str, ModelCoefficients] = MappingProxyType(
+    {
+        "all-MiniLM-L6-v2": ModelCoefficients(
+            both=LegCoefficients(OfQuery(-13.3, 21.0, 16.8), OfHit(-2.3, 1.2, 1.3)),
+            without_text=LegCoefficients(OfQuery(-10.4, 22.7), OfHit(-3.5, 1.4, 1.5)),
+            hops=OfHit(1.7, 3.4, 0.65),
+        )
+    }
+)
+"""By embedding model."""
+WITHOUT_VECTOR = LegCoefficients(OfQuery(-5.2, coverage=22.5), OfHit(-3.5, 1.2, 1.1))
 """Without the vector leg."""
-COSINE: Mapping[str, Coefficients] = MappingProxyType({"all-MiniLM-L6-v2": Coefficients(-6.0, cosine=9.5)})
-"""Without the text leg, by embedding model."""
-BOTH: Mapping[str, Coefficients] = MappingProxyType({"all-MiniLM-L6-v2": Coefficients(-6.2, 7.4, 5.2)})
-"""With both legs, by embedding model."""
-LITERAL = 3.0
-"""Added if a hit contains the query's phrases or an identifier of it literally. Chosen, not fitted: the development
-sets have no such queries."""
-LINKED = 4.0
-"""Times the score of a hit's link and the aboutness of its entity; fitted on one half of the generated company."""
-HOPS = (-6.0, 2.0, 0.35)
-"""Of a search over several hops: intercept, and coefficients of a hit's sum of signals and of the logit of the best
-relevance without it; fitted on three sets of questions over several documents."""
-ANSWERABLE = (1.1, 1.15)
-"""Intercept and coefficient of the logit of the best relevance, for the probability that any hit answers."""
+MARGIN = 0.02
+"""By which scores are kept off 0 and 1 before their logit is taken."""
+PHRASE = 2.0
+"""Added if the query has phrases, which every hit contains. Chosen, not fitted: the sets have no such queries."""
 LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.7, "very_high"),
     (0.4, "high"),
@@ -49,42 +83,99 @@ LEVELS: tuple[tuple[float, Confidence], ...] = (
     (0.0, "low"),
 )
 """Least relevance of each level of confidence."""
+PRIOR, ANSWERABLE_PRIOR = Prior(1.5, 0.3), Prior(1.5, 0.3)
+"""How much the calibrations of collections differ."""
+CORRELATION = 0.1
+"""Of the errors of two hits of one question."""
+UNCALIBRATED = RelevanceCalibration()
+
+
+@dataclass(frozen=True, slots=True)
+class MeanEffect:
+    """What entities do to the mean candidate: what their links add to its score, and the factor of its boost.
+
+    Only what goes beyond it tells hits apart: where every document is linked to the entity, its links say nothing.
+    """
+
+    added: float = 0.0
+    factor: float = 1.0
+
+    def removed(self, score: float) -> float:
+        """Returns the score without the effect, 0 to 1."""
+        return min(1.0, max(0.0, (score - self.added) / ((1 - self.added) * self.factor)))
+
+
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """A search whose hits are assessed: its fusion, and the best cosine and coverage of its candidates.
+
+    `cosine` and `coverage` are None for a leg that did not run; `is_phrase`: every hit contains a phrase of the query.
+    `entities` is the mean effect of entities on the scores.
+    """
+
+    fusion: FusionUsed
+    cosine: float | None
+    coverage: float | None
+    is_phrase: bool = False
+    entities: MeanEffect = field(default_factory=MeanEffect)
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How the hits of one query are assessed: the coefficients, and the upper bound of the query's BM25 score."""
+    """How the hits of one query are assessed: coefficients, the search, and the user's calibration."""
 
-    coefficients: Coefficients
-    upper_bound: float
+    legs: LegCoefficients
+    hops: OfHit
+    search: Assessed
+    calibration: RelevanceCalibration = UNCALIBRATED
 
-    def of(self, candidate: Candidate, *, literal: bool, linked: float = 0.0) -> float:
-        """Returns the relevance of a hit.
+    def of(self, score: float) -> float:
+        """Returns the relevance of a hit by the score that orders it, 0 to 1; larger ones count 1."""
+        scaled = min(1.0, max(0.0, score)) ** blending.EXPONENTS[self.search.fusion]
+        return self._relevance(self.legs.hit, self.search.entities.removed(scaled))
 
-        `literal`: it contains a phrase or identifier of the query. `linked` (0 to 1): the score of its document's link
-        times the aboutness of the entity.
-        """
-        chosen = self.coefficients
-        logit = chosen.intercept + LITERAL * literal + LINKED * linked
-        logit += chosen.cosine * (candidate.cosine or 0.0)
-        logit += chosen.coverage * min(1.0, (candidate.text_score or 0.0) / self.upper_bound)
-        return _logistic(logit)
+    def over_hops(self, share: float) -> float:
+        """Returns the relevance of a hit by its sum of signals as a share of the largest one, 0 to 1."""
+        return self._relevance(self.hops, min(1.0, max(0.0, share)))
+
+    @property
+    def answerable(self) -> float:
+        """The probability that any hit answers the query, if there are hits."""
+        return logit_scales.applied(self.calibration.answerable, self._answerable)
+
+    @property
+    def _answerable(self) -> float:
+        chosen, search = self.legs.query, self.search
+        logit = chosen.intercept + PHRASE * search.is_phrase
+        logit += chosen.cosine * (search.cosine or 0.0) + chosen.coverage * (search.coverage or 0.0)
+        return logit_scales.logistic(logit)
+
+    def _relevance(self, chosen: OfHit, score: float) -> float:
+        logit = chosen.intercept + chosen.score * score_logit(score) + PHRASE * self.search.is_phrase
+        logit += chosen.log_answerable * math.log(self._answerable)
+        return logit_scales.applied(self.calibration.relevance, logit_scales.logistic(logit))
 
 
-def scale(terms: Iterable[Term], *, model: str, has_vector: bool) -> Scale | None:
-    """Returns the scale for a query with these terms of the text leg, which are none if it did not run.
-
-    None if there are no coefficients for the embedding model.
-    """
-    if model not in BOTH:
+def scale(search: Assessed, *, model: str, calibration: RelevanceCalibration | None = None) -> Scale | None:
+    """Returns the scale for the hits of a search; None if there are no coefficients for the embedding model."""
+    known = MODELS.get(model)
+    if known is None:
         return None
-    terms = list(terms)
-    chosen = COVERAGE if not has_vector else BOTH[model] if terms else COSINE[model]
-    return Scale(chosen, upper_bound(terms))
+    legs = known.both
+    if search.cosine is None:
+        legs = WITHOUT_VECTOR
+    elif search.coverage is None:
+        legs = known.without_text
+    return Scale(legs, known.hops, search, calibration or UNCALIBRATED)
 
 
-def upper_bound(terms: Iterable[Term]) -> float:
-    """Returns the BM25 score that no chunk exceeds for a query with these terms; 1 without terms.
+def score_logit(score: float) -> float:
+    """Returns the logit of a score from 0 to 1, with a margin at both ends."""
+    return math.log((score + MARGIN) / (1 + MARGIN - score))
+
+
+def coverage(text_score: float | None, terms: Iterable[Term]) -> float | None:
+    """Returns a BM25 score as a share of the upper bound of the query with these terms; None without terms.
 
     A correction counts less than the word that it corrects, which no chunk contains. The words that begin with a prefix
     count as one.
@@ -92,39 +183,20 @@ def upper_bound(terms: Iterable[Term]) -> float:
     terms = list(terms)
     words = sum(term.idf * term.times for term in terms if not (term.is_expansion or term.is_correction))
     prefixed = max((term.idf for term in terms if term.is_expansion and term.df), default=0.0)
-    return (words + prefixed) * float(bm25.K1 + 1) or 1.0
+    bound = (words + prefixed) * float(bm25.K1 + 1)
+    return min(1.0, (text_score or 0.0) / bound) if bound else None
 
 
 def is_calibrated(model: str) -> bool:
     """Returns whether there are coefficients for the embedding model."""
-    return model in BOTH
+    return model in MODELS
 
 
-def over_hops(signal_sum: float, best: float) -> float:
-    """Returns the relevance of a hit of a search over several hops.
-
-    `best` is the largest relevance of its hits as if each were found by the question alone.
-    """
-    intercept, summed, alone = HOPS
-    return _logistic(intercept + summed * signal_sum + alone * _logit(best))
-
-
-def answerable(relevances: Iterable[float]) -> float:
-    """Returns the probability that any hit answers the query, 0 without hits."""
-    best = max(relevances, default=0.0)
-    intercept, coefficient = ANSWERABLE
-    return _logistic(intercept + coefficient * _logit(best)) if best else 0.0
+def weight(hits: int) -> float:
+    """Returns the weight of each of a question's judged hits in a fit: together they count as fewer (Kish 1965)."""
+    return 1 / (1 + CORRELATION * (hits - 1))
 
 
 def confidence(relevance: float) -> Confidence:
     """Returns the level of a relevance."""
     return next(level for least, level in LEVELS if relevance >= least)
-
-
-def _logit(probability: float) -> float:
-    bounded = min(max(probability, 1e-9), 1 - 1e-9)
-    return math.log(bounded / (1 - bounded))
-
-
-def _logistic(value: float) -> float:
-    return 1 / (1 + math.exp(-value))

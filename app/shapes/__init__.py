@@ -4,6 +4,7 @@ Reading: Query → Candidate → Hit → Answer. Writing: ExtractedDocument → 
 Passage → Chunk. All are frozen dataclasses, each constructed in one package.
 """
 
+from app.shapes.calibrations import CalibrationSource, LogitScale, RelevanceCalibration, StoredCalibration
 from app.shapes.conditions import Combination, Condition, ConditionPlan, Field, IndexText, Negation, TextCondition
 from app.shapes.entities import (
     Entity,
@@ -105,6 +106,7 @@ __all__ = [
     "Answer",
     "Boost",
     "CacheUse",
+    "CalibrationSource",
     "Candidate",
     "Chunk",
     "ChunkDraft",
@@ -158,6 +160,7 @@ __all__ = [
     "LinkSource",
     "LinkedChunk",
     "LinkedDocument",
+    "LogitScale",
     "MatchKind",
     "MatchedBy",
     "MatchedSpan",
@@ -175,6 +178,7 @@ __all__ = [
     "Query",
     "QueryChange",
     "QueryType",
+    "RelevanceCalibration",
     "Remedy",
     "Reordering",
     "Rerank",
@@ -191,6 +195,7 @@ __all__ = [
     "Stats",
     "Step",
     "StepResult",
+    "StoredCalibration",
     "Term",
     "TermMethod",
     "TermMethodUsed",

@@ -244,7 +244,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class HybridResult:
-    """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan."""
+    """The result of the hybrid statement: candidates in order, terms, corpus sizes and the vector plan.
+
+    `best_cosine` and `best_text_score` are the largest scores of the legs, whichever candidates they passed on; None
+    for a leg that found nothing.
+    """
 
     candidates: tuple[Candidate, ...]
     terms: tuple[Term, ...]
@@ -255,6 +259,8 @@ class HybridResult:
     text_found: int
     approximate: bool
     condition_plan: ConditionPlan = "none"
+    best_cosine: float | None = None
+    best_text_score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,6 +324,12 @@ class Hit:
     boost: Boost | None = None
     snippet: Snippet | None = None
     more: tuple[Hit, ...] = ()
+
+    @property
+    def score_before_reranking(self) -> float:
+        """The score by which the search has ordered it, before anything re-ranked the best hits."""
+        step = (self.explain or {}).get("rerank")
+        return self.candidate.score if step is None else float(step["score_before"])
 
     def rescored(
         self,

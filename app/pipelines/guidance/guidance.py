@@ -19,6 +19,7 @@ from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running.entity_cache import EntityCache
 from app.ranking import blending
 from app.ranking.blending import Lift
+from app.ranking.relevance import MeanEffect
 from app.shapes import (
     Candidate,
     EntityMatch,
@@ -59,34 +60,6 @@ class Unguided:
 
 
 @dataclass(frozen=True, slots=True)
-class HitLink:
-    """How a hit is linked to entities of the query.
-
-    `is_sure`: to one that the query is almost certainly about. `weight` (0 to 1): the score of its link times the
-    aboutness.
-    """
-
-    is_sure: bool = False
-    weight: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class HitLinks:
-    """The documents that are linked to an entity that a query is almost certainly about, and the largest aboutness."""
-
-    documents: frozenset[UUID] = frozenset()
-    aboutness: float = 0.0
-
-    def of(self, hit: Hit | None) -> HitLink:
-        """How one of the ordered hits is linked; not at all if it is none of them."""
-        if hit is None:
-            return HitLink()
-        return HitLink(
-            hit.candidate.document_id in self.documents, self.aboutness * (hit.guidance.score if hit.guidance else 0.0)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class AppliedGuidance:
     """How the entities of a query are applied to the candidates of its search.
 
@@ -112,16 +85,10 @@ class AppliedGuidance:
         return [match for match in self.matches if (match.aboutness or 0.0) >= MIN_ABOUTNESS]
 
     @property
-    def aboutness(self) -> float:
-        """The largest aboutness of the entities that have an effect."""
-        return max((match.aboutness or 0.0 for match in self.effective), default=0.0)
-
-    @property
-    def hit_links(self) -> HitLinks:
-        """How hits are linked to the entities."""
+    def surely_linked(self) -> frozenset[UUID]:
+        """The documents that are linked to an entity that the query is almost certainly about."""
         sure = {match.entity_id for match in self.matches if (match.aboutness or 0.0) >= SURE_ABOUTNESS}
-        documents = frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
-        return HitLinks(documents, self.aboutness)
+        return frozenset(link.document_id for link in self.links.values() if link.entity_id in sure)
 
 
 def widened(request: HybridRequest, query: Query, matches: EntityMatches) -> HybridRequest:
@@ -293,6 +260,17 @@ def ordered(hits: Sequence[Hit], applied: AppliedGuidance, options: Guidance) ->
     return blending.kept(
         blending.blended(hits, applied.links, weight=applied.weight, fusion=applied.fusion), applied.protected
     )
+
+
+def mean_effect(candidates: Sequence[Candidate], applied: AppliedGuidance, options: Guidance) -> MeanEffect:
+    """What the entities do to the mean of the best candidates of the search, in their order before guidance."""
+    best = [candidate.chunk_id for candidate in candidates[:MIN_CANDIDATES]]
+    if not best or not (applied.links or applied.mentions):
+        return MeanEffect()
+    links = (applied.links[chunk_id].score for chunk_id in best if chunk_id in applied.links)
+    factors = _boost_factors(applied, options)
+    mean_factor = sum(factors.get(chunk_id, 1.0) for chunk_id in best) / len(best)
+    return MeanEffect(applied.weight * sum(links) / len(best), mean_factor ** blending.EXPONENTS[applied.fusion])
 
 
 def _boost_factors(applied: AppliedGuidance, options: Guidance) -> dict[UUID, float]:

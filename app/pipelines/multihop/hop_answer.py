@@ -72,7 +72,7 @@ class HopAnswer:
         ]
         ordered = await ordering.run(self.query, merged, self.state.first.recalled, self.context, keep_all=True)
         hits = [self._hit(hit, scores.by_chunk[hit.candidate.chunk_id], scores.largest) for hit in ordered]
-        return hits if self.state.only_first_hop else self._assessed(hits)
+        return hits if self.state.only_first_hop else self._assessed(hits, scores.largest)
 
     async def _leading(self, order: Sequence[UUID], wanted: PageRequest) -> list[HopChunk]:
         """The best stored chunks without those of later hops that fail the conditions of the query."""
@@ -114,8 +114,13 @@ class HopAnswer:
         """A hit with what its hop found, and what entities added to it in hop 1."""
         first, chunk = self.state.first, self.state.chunks[ranked.candidate.chunk_id]
         candidate = _with_similarity(ranked.candidate, chunk.similarity)
-        linked = first.guidance.hit_links.of(chunk.guided)
-        hit = completion.hit_of(candidate, self.query, first.recalled, relaxed=first.relaxed, linked=linked)
+        hit = completion.hit_of(
+            replace(ranked, candidate=candidate),
+            self.query,
+            first.recalled,
+            relaxed=first.relaxed,
+            is_linked=chunk.guided is not None and candidate.document_id in first.guidance.surely_linked,
+        )
         via = self.state.link_to(chunk)
         explain = None
         if hit.explain is not None:
@@ -136,14 +141,14 @@ class HopAnswer:
             explain=explain,
         )
 
-    def _assessed(self, hits: Sequence[Hit]) -> list[Hit]:
-        """The hits with the relevance and confidence that their combined scores show, if they do."""
-        best = max((hit.relevance for hit in hits if hit.relevance is not None), default=None)
-        if best is None:
+    def _assessed(self, hits: Sequence[Hit], largest: float) -> list[Hit]:
+        """The hits with the relevance and confidence that their combined scores show."""
+        scale = self.state.first.recalled.scale
+        if scale is None:
             return list(hits)
-        known = [self.strategy.relevance(hit.combined_score or 0.0, best) for hit in hits]
+        known = [self.strategy.relevance((hit.combined_score or 0.0) / largest, scale) for hit in hits]
         return [
-            hit if value is None else replace(hit, relevance=value, confidence=relevance.confidence(value))
+            replace(hit, relevance=value, confidence=relevance.confidence(value))
             for hit, value in zip(hits, known, strict=True)
         ]
 

@@ -12,8 +12,9 @@ from uuid import UUID
 
 from app.pipelines.multihop.hop_state import HopChunk, HopState
 from app.pipelines.search import understanding
-from app.ranking import fusion_plan, merge, relevance, signal_sum
+from app.ranking import fusion_plan, merge, signal_sum
 from app.ranking.merge import HopHit, Scored
+from app.ranking.relevance import Scale
 from app.shapes import (
     Candidate,
     ChunkLink,
@@ -88,8 +89,8 @@ class HopStrategy(Protocol):
         """The combined scores after at least one further hop."""
         ...
 
-    def relevance(self, combined_score: float, best: float) -> float | None:
-        """The relevance of a hit if the best one alone has the relevance `best`; None if it stays as it is alone."""
+    def relevance(self, score: float, scale: Scale) -> float:
+        """The relevance of a hit by its combined score, as a share of the largest one."""
         ...
 
 
@@ -168,9 +169,9 @@ class LinkStrategy:
         covered = signal_sum.with_coverage(limited, words, idf, state.brought)
         return HopScores(covered, largest=signal_sum.largest(with_questions=state.has_questions))
 
-    def relevance(self, combined_score: float, best: float) -> float | None:
-        """What the sum shows."""
-        return relevance.over_hops(combined_score, best)
+    def relevance(self, score: float, scale: Scale) -> float:
+        """What a share of the largest sum shows."""
+        return scale.over_hops(score)
 
 
 async def _candidates(search: HopSearch, db: Reading) -> Sequence[Candidate]:
@@ -299,6 +300,6 @@ class ClassicStrategy:
         first_in_both = (request.weights.vector + request.weights.text) / (request.k + 1)
         return HopScores(merge.classic(hits), largest=merge.max_classic(first_in_both))
 
-    def relevance(self, combined_score: float, best: float) -> float | None:
-        """None: the score says nothing of it."""
-        return None
+    def relevance(self, score: float, scale: Scale) -> float:
+        """What a score of RRF shows."""
+        return scale.of(score)

@@ -12,7 +12,7 @@ from app.pipelines.running.services import Services
 from app.pipelines.running.turns import SearchTurn
 from app.providers import base
 from app.providers.calls import scope
-from app.shapes import Degraded
+from app.shapes import Degraded, RelevanceCalibration
 from app.store.connection.transactions import Version
 
 
@@ -20,15 +20,17 @@ from app.store.connection.transactions import Version
 class SearchContext:
     """One search in progress.
 
-    `version` is the user's version in the snapshot that the chunks of the search are from. `timings` has the duration
-    of each stage in milliseconds, `degraded` the inputs that could not be used, `relaxed` the relaxations that were
-    applied. `turn` is given back while the search waits for a remote provider.
+    `version` is the user's version in the snapshot that the chunks of the search are from, `calibration` that of the
+    user's relevance there. `timings` has the duration of each stage in milliseconds, `degraded` the inputs that could
+    not be used, `relaxed` the relaxations that were applied. `turn` is given back while the search waits for a remote
+    provider.
     """
 
     services: Services
     user_id: str
     turn: SearchTurn = turns.UNLIMITED
     version: Version | None = None
+    calibration: RelevanceCalibration | None = None
     timings: dict[str, float] = field(default_factory=dict)
     degraded: list[Degraded] = field(default_factory=list)
     relaxed: list[str] = field(default_factory=list)

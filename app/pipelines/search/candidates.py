@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.pipelines.guidance.guidance import AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
+from app.pipelines.running.context import SearchContext
 from app.pipelines.search.understanding import Understanding
 from app.ranking import relevance
 from app.ranking.fusion_plan import FusionPlan
@@ -28,11 +29,26 @@ class Recalled:
     scale: relevance.Scale | None = None
 
     @classmethod
-    def of(cls, understood: Understanding, request: HybridRequest, result: HybridResult, *, model: str) -> Recalled:
+    def of(
+        cls,
+        understood: Understanding,
+        request: HybridRequest,
+        result: HybridResult,
+        context: SearchContext,
+        entities: relevance.MeanEffect,
+    ) -> Recalled:
         """What a request of an understood query has found, with the weights of the legs that were run."""
         weights = recall.effective_weights(request)
+        model = context.services.embedder.model.name
+        assessed = relevance.Assessed(
+            understood.plan.fusion,
+            cosine=result.best_cosine if weights.vector > 0 else None,
+            coverage=relevance.coverage(result.best_text_score, result.terms),
+            is_phrase=bool(understood.parsed.phrases) and request is understood.request,
+            entities=entities,
+        )
         is_known = bool(understood.parsed.text)  # of a vector alone, nobody knows what it is the vector of
-        scale = relevance.scale(result.terms, model=model, has_vector=weights.vector > 0) if is_known else None
+        scale = relevance.scale(assessed, model=model, calibration=context.calibration) if is_known else None
         return cls(understood.parsed, replace(understood.plan, weights=weights), request, result, scale)
 
 

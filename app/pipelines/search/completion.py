@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance, HitLink, HitLinks
+from app.pipelines.guidance.guidance import MIN_ABOUTNESS, AppliedGuidance
 from app.pipelines.guidance.matching import EntityMatches
 from app.pipelines.running.context import SearchContext
 from app.pipelines.search import snippets
@@ -43,12 +43,12 @@ def texts_of(hits: Sequence[Hit]) -> dict[UUID, str]:
 def answer_of(query: Query, recalled: Recalled, context: SearchContext, page: Page) -> Answer:
     """The answer to a query with the completed hits of a page."""
     parsed, plan, result, shown = recalled.parsed, recalled.plan, recalled.result, page.hits
-    known = [hit.relevance for hit in shown if hit.relevance is not None]
+    scale = recalled.scale
     return Answer(
         hits=shown,
         confidence=shown[0].confidence if shown else None,
-        confidence_by="legs" if recalled.scale is None else "relevance",
-        answerable=relevance.answerable(known) if recalled.scale else None,
+        confidence_by="legs" if scale is None else "relevance",
+        answerable=None if scale is None else scale.answerable if shown else 0.0,
         strategies_matched=tuple(dict.fromkeys(name for hit in shown for name in hit.strategies)),
         query_type=parsed.query_type if parsed.text else None,
         mode=query.mode,
@@ -114,22 +114,27 @@ def unranked(result: HybridResult) -> list[Hit]:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completes the ranked hits of a query. `relaxed`: a looser request than the query's has found them."""
+    """Completes the ranked hits of a query.
+
+    `surely_linked` are the documents of an entity that the query is almost certainly about. `relaxed`: a looser request
+    than the query's has found the hits.
+    """
 
     query: Query
     recalled: Recalled
-    links: HitLinks
+    surely_linked: frozenset[UUID]
     relaxed: bool
 
     @classmethod
     def of(cls, found: Candidates) -> Completion:
         """The completion of the hits of a search."""
-        return cls(found.query, found.recalled, found.guidance.hit_links, found.relaxed)
+        return cls(found.query, found.recalled, found.guidance.surely_linked, found.relaxed)
 
     def complete(self, ranked: Hit) -> Hit:
         """The hit, and those in its `more`, with confidence, strategies, explanation and the text of `query.detail`."""
         candidate = ranked.candidate
-        hit = hit_of(candidate, self.query, self.recalled, relaxed=self.relaxed, linked=self.links.of(ranked))
+        is_linked = candidate.document_id in self.surely_linked
+        hit = hit_of(ranked, self.query, self.recalled, relaxed=self.relaxed, is_linked=is_linked)
         explain = {**hit.explain, **(ranked.explain or {}), **capped(candidate.score)} if hit.explain else None
         more = tuple(self.complete(other) for other in ranked.more)
         return replace(hit, guidance=ranked.guidance, boost=ranked.boost, explain=explain, more=more)
@@ -142,30 +147,24 @@ class Completion:
         return is_relevant and (level is None or confidence.at_least(hit.confidence, level))
 
 
-def hit_of(
-    candidate: Candidate, query: Query, recalled: Recalled, *, relaxed: bool, linked: HitLink | None = None
-) -> Hit:
-    """A candidate with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
+def hit_of(ranked: Hit, query: Query, recalled: Recalled, *, relaxed: bool, is_linked: bool) -> Hit:
+    """A ranked hit with its confidence, the strategies that found it, and as much text as `query.detail` asks for.
 
-    Its score is capped to 0 to 1: it may be outside while hits are ordered.
+    `is_linked`: to an entity that the query is almost certainly about. Its score is capped to 0 to 1: it may be outside
+    while hits are ordered.
     """
-    linked = linked or HitLink()
-    parsed = recalled.parsed
+    candidate, parsed = ranked.candidate, recalled.parsed
     content = "\n".join((*candidate.heading_path, candidate.content))
     reasons = literal_matches.reasons(parsed, title=candidate.title, content=content)
     relevant = None
     if recalled.scale is not None:
-        relevant = recalled.scale.of(
-            candidate, literal=bool({"phrase", "identifier"} & set(reasons)), linked=linked.weight
-        )
+        relevant = recalled.scale.of(ranked.score_before_reranking)
         level = relevance.confidence(relevant)
     else:
         exact = bool(reasons)
-        level = confidence.of(
-            candidate, query_type=parsed.query_type, exact=exact, relaxed=relaxed, entity=linked.is_sure
-        )
+        level = confidence.of(candidate, query_type=parsed.query_type, exact=exact, relaxed=relaxed, entity=is_linked)
     legs = [name for name, rank in (("vector", candidate.vector_rank), ("text", candidate.text_rank)) if rank]
-    legs += ["entity"] if linked.is_sure else []
+    legs += ["entity"] if is_linked else []
     explain = _hit_explained(candidate, recalled.plan, query.k) if query.explain else None
     shown = replace(with_detail(candidate, query.detail), score=capped(candidate.score)["score"])
     return Hit(shown, level, (*legs, *reasons), relevant, explain)
@@ -242,4 +241,19 @@ def _query_explained(query: Query, recalled: Recalled) -> dict[str, Any]:
         "chunks_in_scope": result.scope_chunks,
         "rerank": query.rerank,
         "mmr": query.mmr,
+        "relevance": _relevance_explained(recalled),
+    }
+
+
+def _relevance_explained(recalled: Recalled) -> dict[str, Any] | None:
+    """What the relevance of a hit follows from besides its score, with the user's calibration if there is one."""
+    scale = recalled.scale
+    if scale is None:
+        return None
+    is_default = scale.calibration is relevance.UNCALIBRATED
+    return {
+        "best_cosine": scale.search.cosine,
+        "best_coverage": scale.search.coverage,
+        "entities": asdict(scale.search.entities),
+        "calibration": None if is_default else asdict(scale.calibration),
     }

@@ -76,7 +76,8 @@ async def candidates(query: Query, context: SearchContext, *, ahead: int = 0) ->
     if understood.request.lexical and understood.request.lexical.corrections:
         context.relaxed.append(corrections.NAME)
     request, result = await relaxation.run(understood, result, context)
-    recalled = Recalled.of(understood, request, result, model=context.services.embedder.model.name)
+    effect = guidance.mean_effect(result.candidates, applied, query.guidance)
+    recalled = Recalled.of(understood, request, result, context, effect)
     hits = guidance.ordered(completion.unranked(result), applied, query.guidance)
     return Candidates(query, recalled, matches, applied, hits, relaxed=request is not understood.request)
 

@@ -7,7 +7,8 @@
 --
 -- Parts that a query does not need are omitted, because planning them costs as much as running them.
 -- Columns: one row per hit (a single row with chunk_id null if there is none); each row repeats the report
---   (corpus_chunks, scope_chunks, exact, vector_found, text_found), and the first row has the terms.
+--   (corpus_chunks, scope_chunks, exact, vector_found, text_found, best_cosine, best_text), and the first row has the
+--   terms. best_cosine and best_text are the largest scores of the legs.
 -- part vector  the vector leg
 -- part strict  phrases and required words
 -- :user_id text  owner of the rows
@@ -32,6 +33,7 @@ SELECT b.chunk_id, b.document_id, d.source_id, d.title, d.uri,
        u.chunks AS corpus_chunks, s.chunks AS scope_chunks, s.small AS exact,
 -- end
        (SELECT count(*) FROM vector_leg) AS vector_found, (SELECT count(*) FROM text_leg) AS text_found,
+       (SELECT max(v.score) FROM vector_leg AS v) AS best_cosine, (SELECT CAST(max(t.score) AS float8) FROM text_leg AS t) AS best_text,
        CASE WHEN b.place IS NULL OR b.place = 1 THEN (
             SELECT coalesce(jsonb_agg(jsonb_build_array(t.lexeme, t.df, t.idf, t.times) ORDER BY t.idf DESC, t.lexeme), '[]')
             FROM terms AS t) END AS terms

@@ -222,6 +222,8 @@ def _result(rows: Sequence[sa.Row[Any]], request: HybridRequest, compiled: Compi
         text_found=report.text_found,
         approximate=plan == "hnsw" and report.vector_found < request.candidates,
         condition_plan=compiled.plan if compiled else _condition_plan(request.lexical),
+        best_cosine=report.best_cosine,
+        best_text_score=report.best_text,
     )
 
 

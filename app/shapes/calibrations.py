@@ -1,0 +1,50 @@
+"""Defines the calibration of a user's relevance, and what it was fitted from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+CalibrationSource = Literal["judgements", "feedback"]
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class LogitScale:
+    """A linear function of the logit of a probability: `σ(intercept + slope · logit(p))` (Platt 1999)."""
+
+    intercept: float = 0.0
+    slope: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceCalibration:
+    """What a user's collection does to the relevance of hits and to `answerable`."""
+
+    relevance: LogitScale = field(default_factory=LogitScale)
+    answerable: LogitScale = field(default_factory=LogitScale)
+
+    @classmethod
+    def from_millionths(cls, values: Sequence[int]) -> RelevanceCalibration:
+        """The calibration that is stored as four integers."""
+        first, second, third, fourth = (value / _MILLION for value in values)
+        return cls(LogitScale(first, second), LogitScale(third, fourth))
+
+    @property
+    def millionths(self) -> list[int]:
+        """The four integers as which the calibration is stored."""
+        scales = (self.relevance, self.answerable)
+        return [round(value * _MILLION) for scale in scales for value in (scale.intercept, scale.slope)]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCalibration:
+    """A calibration with the numbers of judged questions and hits that it was fitted from, and when."""
+
+    calibration: RelevanceCalibration
+    source: CalibrationSource
+    questions: int
+    hits: int
+    fitted_at: datetime
