@@ -104,6 +104,13 @@ entity_vectors.user_id text NOT NULL
 entity_words.entity_id uuid NOT NULL
 entity_words.lexeme text NOT NULL
 entity_words.user_id text NOT NULL
+feedback.at timestamp with time zone NOT NULL DEFAULT now()
+feedback.chunk_id uuid
+feedback.document_id uuid NOT NULL
+feedback.feedback_id uuid NOT NULL
+feedback.helpful boolean NOT NULL
+feedback.query text NOT NULL
+feedback.user_id text NOT NULL
 headings.chunk_no bigint NOT NULL
 headings.document_id uuid NOT NULL
 headings.entity_id uuid NOT NULL
@@ -209,6 +216,8 @@ staged_documents.source_path text
 staged_documents.title text NOT NULL
 staged_documents.uri text
 staged_documents.user_id text NOT NULL
+tenants.calibrated jsonb NOT NULL DEFAULT '{}'::jsonb
+tenants.calibration bigint[]
 tenants.created_at timestamp with time zone NOT NULL DEFAULT now()
 tenants.names_version bigint NOT NULL DEFAULT '0'::bigint
 tenants.next_chunk_no bigint NOT NULL DEFAULT '1'::bigint
@@ -260,6 +269,9 @@ entity_vectors pk_entity_vectors PRIMARY KEY (user_id, entity_id)
 entity_words ck_entity_words_user_id CHECK ((user_id <> ''::text))
 entity_words fk_entity_words_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
 entity_words pk_entity_words PRIMARY KEY (user_id, lexeme, entity_id)
+feedback ck_feedback_user_id CHECK ((user_id <> ''::text))
+feedback fk_feedback_documents FOREIGN KEY (user_id, document_id) REFERENCES stepwell.documents(user_id, document_id) ON DELETE CASCADE
+feedback pk_feedback PRIMARY KEY (user_id, feedback_id)
 headings ck_headings_user_id CHECK ((user_id <> ''::text))
 headings fk_headings_chunks FOREIGN KEY (user_id, chunk_no) REFERENCES stepwell.chunks(user_id, chunk_no) ON DELETE CASCADE
 headings fk_headings_entities FOREIGN KEY (user_id, entity_id) REFERENCES stepwell.entities(user_id, entity_id) ON DELETE CASCADE
@@ -291,6 +303,7 @@ staged_chunks ck_staged_chunks_user_id CHECK ((user_id <> ''::text))
 staged_chunks pk_staged_chunks PRIMARY KEY (user_id, job_id, chunk_index)
 staged_documents ck_staged_documents_user_id CHECK ((user_id <> ''::text))
 staged_documents pk_staged_documents PRIMARY KEY (user_id, job_id)
+tenants ck_tenants_calibration CHECK ((cardinality(calibration) = 4))
 tenants ck_tenants_user_id CHECK ((user_id <> ''::text))
 tenants pk_tenants PRIMARY KEY (user_id)
 text_statistics ck_text_statistics_user_id CHECK ((user_id <> ''::text))
@@ -313,6 +326,8 @@ CREATE INDEX ix_entity_members_user_id_member_id ON stepwell.entity_members USIN
 CREATE INDEX ix_entity_names_entity_id_user_id ON stepwell.entity_names USING btree (entity_id, user_id)
 CREATE INDEX ix_entity_vectors_embedding ON stepwell.entity_vectors USING hnsw (embedding halfvec_cosine_ops) WITH (m='16', ef_construction='200')
 CREATE INDEX ix_entity_words_user_id_entity_id ON stepwell.entity_words USING btree (user_id, entity_id)
+CREATE INDEX ix_feedback_user_id_at ON stepwell.feedback USING btree (user_id, at)
+CREATE INDEX ix_feedback_user_id_document_id ON stepwell.feedback USING btree (user_id, document_id)
 CREATE INDEX ix_headings_user_id_chunk_no ON stepwell.headings USING btree (user_id, chunk_no)
 CREATE INDEX ix_headings_user_id_document_id ON stepwell.headings USING btree (user_id, document_id)
 CREATE INDEX ix_jobs_of_document ON stepwell.jobs USING btree (user_id, kind, status, ((payload ->> 'document_id'::text)))
@@ -336,6 +351,7 @@ CREATE UNIQUE INDEX pk_entity_members ON stepwell.entity_members USING btree (us
 CREATE UNIQUE INDEX pk_entity_names ON stepwell.entity_names USING btree (user_id, name_key, entity_id)
 CREATE UNIQUE INDEX pk_entity_vectors ON stepwell.entity_vectors USING btree (user_id, entity_id)
 CREATE UNIQUE INDEX pk_entity_words ON stepwell.entity_words USING btree (user_id, lexeme, entity_id)
+CREATE UNIQUE INDEX pk_feedback ON stepwell.feedback USING btree (user_id, feedback_id)
 CREATE UNIQUE INDEX pk_headings ON stepwell.headings USING btree (user_id, entity_id, section_no, chunk_no)
 CREATE UNIQUE INDEX pk_hidden_chunks ON stepwell.hidden_chunks USING btree (user_id, first_no)
 CREATE UNIQUE INDEX pk_idempotency_keys ON stepwell.idempotency_keys USING btree (user_id, key)
@@ -370,6 +386,7 @@ entity_members ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting(
 entity_names ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_vectors ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 entity_words ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
+feedback ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 headings ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 hidden_chunks ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
 idempotency_keys ENABLED own_rows FOR ALL USING (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text)) CHECK (user_id = NULLIF(current_setting('stepwell.user_id'::text, true), ''::text))
@@ -450,9 +467,25 @@ BEGIN
         (SELECT ARRAY[t.version, t.names_version, CASE WHEN EXISTS (
              SELECT FROM stepwell.hidden_chunks AS h WHERE h.user_id = p_user) THEN 1 ELSE 0 END, stored, coalesce((
              SELECT CAST(sum(s.chunks) AS bigint) FROM stepwell.text_statistics AS s WHERE s.user_id = p_user), 0)]
+             || t.calibration
          FROM stepwell.tenants AS t WHERE t.user_id = p_user), ARRAY[0, 0, 0, stored, 0]);
 END
 $function$
+
+CREATE OR REPLACE FUNCTION stepwell.expire_feedback(p_days integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+    DECLARE
+        expired bigint;
+    BEGIN
+        DELETE FROM stepwell.feedback AS f WHERE f.at < now() - make_interval(days => greatest(p_days, 1));
+        GET DIAGNOSTICS expired = ROW_COUNT;
+        RETURN expired;
+    END
+    $function$
 
 CREATE OR REPLACE FUNCTION stepwell.link_strength(kind text, count bigint)
  RETURNS double precision
@@ -566,6 +599,7 @@ column audit_log.user_id to stepwell_service: INSERT
 function count_key_uses to stepwell_service: EXECUTE
 function enter to stepwell_service: EXECUTE
 function enter_plain to stepwell_service: EXECUTE
+function expire_feedback to stepwell_service: EXECUTE
 function link_strength to stepwell_service: EXECUTE
 function microseconds to stepwell_service: EXECUTE
 function moments to stepwell_service: EXECUTE
@@ -589,6 +623,7 @@ table entity_members to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_names to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_vectors to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table entity_words to stepwell_service: DELETE, INSERT, SELECT, UPDATE
+table feedback to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table headings to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table hidden_chunks to stepwell_service: DELETE, INSERT, SELECT, UPDATE
 table idempotency_keys to stepwell_service: DELETE, INSERT, SELECT, UPDATE

@@ -38,6 +38,9 @@ COMMANDS = {
         "search.multihop:multihop", "Search over several hops and show how each hit was reached.", takes_query=True
     ),
     "eval": LazyCommand("search.evaluate:evaluate", "Measure retrieval quality on an evaluation set."),
+    "calibrate": LazyCommand(
+        "search.calibrate:calibrate", "Fit the relevance of hits to judged questions on your own documents."
+    ),
     "doctor": LazyCommand("maintenance.doctor:doctor", "Check the database, the model and the settings."),
     "backup": LazyCommand("maintenance.backup:backup", "Write the whole database to a file."),
     "restore": LazyCommand("maintenance.backup:restore", "Load a backup."),

@@ -17,6 +17,7 @@ from app.shapes.entities import (
     NameUse,
     Origin,
 )
+from app.shapes.feedback import Feedback, FeedbackOptions, GivenFeedback
 from app.shapes.filters import BOUNDS, OPERANDS, OPERATORS, Filters, is_operator_object
 from app.shapes.jobs import JobState, JobStatus
 from app.shapes.kinds import (
@@ -131,12 +132,15 @@ __all__ = [
     "EntityMatch",
     "ExpressionError",
     "ExtractedDocument",
+    "Feedback",
+    "FeedbackOptions",
     "Field",
     "FileFailure",
     "FilterPart",
     "Filters",
     "Fusion",
     "FusionUsed",
+    "GivenFeedback",
     "Guidance",
     "GuidanceMode",
     "Hit",

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import NAMESPACE_URL, UUID, uuid5
 
+from app.shapes.calibrations import StoredCalibration
 from app.shapes.kinds import Json
 from app.shapes.sources import SourcePath
 
@@ -217,6 +218,7 @@ class Stats:
     embedding_model: str
     embedding_dimension: int
     cache: CacheUse = CacheUse()
+    calibration: StoredCalibration | None = None
 
 
 @dataclass(frozen=True, slots=True)

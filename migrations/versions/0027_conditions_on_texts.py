@@ -1,7 +1,7 @@
 """Expressions search the tsvectors through an index, in which the words of titles and headings have labels.
 
 Revision ID: 0027
-Revises: 0025
+Revises: 0026
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from alembic import op
 from app.text.words import lexical
 
 revision = "0027"
-down_revision = "0025"
+down_revision = "0026"
 branch_labels = None
 depends_on = None
 

@@ -90,6 +90,12 @@ ROWS = {
         UPDATE stepwell.documents SET source_id = '{UUID(int=8)}', source_path = 'a.md'
         WHERE user_id = 'ana' AND document_id = '{BRANDT}';
         """,
+    "0026": f"""
+        UPDATE stepwell.tenants SET calibration = '{{1500000,800000,0,1000000}}', calibrated = '{{"questions": 30}}'
+        WHERE user_id = 'ana';
+        INSERT INTO stepwell.feedback (user_id, feedback_id, query, document_id, chunk_id, helpful)
+        VALUES ('ana', '{UUID(int=10)}', 'lantern', '{BRANDT}', NULL, true);
+        """,
 }
 """Rows that can be inserted from a revision on."""
 

@@ -32,6 +32,13 @@ ConfidenceBasis = TypeAliasType(
         Field(description="What confidence follows from: the relevance of the hits, or their ranks in the legs."),
     ],
 )
+CalibrationBasis = TypeAliasType(
+    "CalibrationBasis",
+    Annotated[
+        shapes.CalibrationSource,
+        Field(description="What a calibration was fitted to: judged questions of a folder, or stored feedback."),
+    ],
+)
 DatabaseState = TypeAliasType(
     "DatabaseState",
     Annotated[

@@ -11,7 +11,7 @@ from pydantic import AliasGenerator, AliasPath, BaseModel, BeforeValidator, Conf
 
 from app import errors
 from app.api.contract import wire
-from app.api.contract.enums import StoreStatus
+from app.api.contract.enums import CalibrationBasis, StoreStatus
 from app.api.contract.responses import Response
 from app.shapes import Upload, limits
 from app.text.structure import plain_json
@@ -236,6 +236,28 @@ class DocumentDeletion(Response):
     mentions_deleted: int = Field(description="Number of deleted links to entities.")
 
 
+class ProbabilityScale(Response):
+    """How a calibrated probability follows from the default one: `logit = intercept + slope · logit of the default`."""
+
+    intercept: float = Field(description="Added to the logit.")
+    slope: float = Field(description="Factor of the logit.")
+
+
+class CalibrationStats(Response):
+    """The calibration of relevance on the user's own documents (`stepwell calibrate`)."""
+
+    relevance: ProbabilityScale = Field(
+        validation_alias=AliasPath("calibration", "relevance"), description="Of the relevance of hits."
+    )
+    answerable: ProbabilityScale = Field(
+        validation_alias=AliasPath("calibration", "answerable"), description="Of `answerable`."
+    )
+    source: CalibrationBasis = Field(description="What it was fitted to.")
+    questions: int = Field(description="Number of judged questions that it was fitted to.")
+    hits: int = Field(description="Number of judged hits of those questions.")
+    fitted_at: datetime = Field(description="When it was fitted.")
+
+
 class StorageStats(Response):
     """Numbers of what the user has stored."""
 
@@ -255,3 +277,4 @@ class StorageStats(Response):
         validation_alias=AliasPath("cache", "hit_rate"),
         description="Share of the look-ups that the cached vectors answered; null without cached vectors.",
     )
+    calibration: CalibrationStats | None = Field(description="The calibration of relevance; null for the defaults.")

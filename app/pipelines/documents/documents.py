@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from app import errors
 from app.pipelines.documents import document_drafts
 from app.shapes import Chunk, Document, RowCounts, Stats
-from app.store.accounts import audit
+from app.store.accounts import audit, calibrations
 from app.store.accounts.audit import Event
 from app.store.connection.transactions import Database, Writing, retry_read
 from app.store.documents import documents, pending_versions
@@ -90,7 +91,7 @@ async def _record(writing: Writing, document_id: UUID, deleted: RowCounts, *, ac
 async def stats(user_id: str, *, db: Database) -> Stats:
     """How much a user has stored."""
     async with db.reading(user_id) as reading:
-        return await documents.stats(reading)
+        return replace(await documents.stats(reading), calibration=await calibrations.get(reading))
 
 
 async def ready(*, db: Database, model: str, dimension: int, target: tuple[str, int] | None = None) -> None:

@@ -11,7 +11,7 @@ from app.pipelines.running.entity_cache import EntityCache
 from app.providers import base
 from app.providers.base import Embedder, Llm, Reranker
 from app.providers.calls.policy import CallPolicy
-from app.shapes import Guidance, Reordering, SourceRoots
+from app.shapes import FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection.read_routes import ReadRoute
 from app.store.connection.transactions import Database
 from app.store.maintenance.standby import Standby
@@ -54,6 +54,7 @@ class Services:
     reranker: Reranker | None = None
     guidance: Guidance = field(default_factory=Guidance)
     reordering: Reordering = field(default_factory=Reordering)
+    feedback: FeedbackOptions = field(default_factory=FeedbackOptions)
     local_token: str = ""
     source_roots: SourceRoots = field(default_factory=SourceRoots)
     watch_interval_s: float = 300.0

@@ -92,7 +92,7 @@ async def _recalled(
     """
     services, request = context.services, understood.request
     async with services.db.searching(query.user_id, candidates=query.candidates) as reading:
-        context.version = reading.version
+        context.version, context.calibration = reading.version, reading.calibration
         with context.timed("pass1"):
             # Descriptions of entities are compared with the vector of the text only.
             vector = request.vector if query.vector is None else None

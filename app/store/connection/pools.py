@@ -18,6 +18,7 @@ from sqlalchemy import exc
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app import errors
+from app.shapes import RelevanceCalibration
 from app.store.connection import bounded, driver_errors, failures, vector_tables
 from app.store.connection.vector_tables import VectorTables
 
@@ -38,9 +39,9 @@ NEVER_STORED = Version()
 class Entered:
     """A transaction that has begun: its connection, and what its first statement has read.
 
-    `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks` and `graph_rows` (an
-    estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included) are those of
-    the user; zeros without a user, or if the user has never stored anything.
+    `version`, `has_hidden` (chunks of large documents that readers must not see), `chunks`, `graph_rows` (an estimate
+    of the rows in the HNSW graph that contains the user's vectors, those of other users included) and `calibration` are
+    those of the user; zeros and None without a user, or if the user has never stored anything.
     """
 
     connection: AsyncConnection
@@ -49,14 +50,18 @@ class Entered:
     has_hidden: bool = False
     graph_rows: int = 0
     chunks: int = 0
+    calibration: RelevanceCalibration | None = None
 
     @classmethod
     def of(cls, connection: AsyncConnection, first: sa.Row[Any], tables: VectorTables) -> Entered:
         """What the first row says; in a transaction of a user it begins with the array that `enter_plain` returns."""
         if not isinstance(first[0], list):
             return cls(connection, tables)
-        data, names, has_hidden, graph_rows, chunks = first[0]
-        return cls(connection, tables, Version(data, names), bool(has_hidden), int(graph_rows), int(chunks))
+        data, names, has_hidden, graph_rows, chunks, *parameters = first[0]
+        calibration = RelevanceCalibration.from_millionths(parameters) if parameters else None
+        return cls(
+            connection, tables, Version(data, names), bool(has_hidden), int(graph_rows), int(chunks), calibration
+        )
 
 
 class _ConnectionClosed(Exception):

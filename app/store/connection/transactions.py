@@ -21,6 +21,7 @@ import sqlalchemy as sa
 from sqlalchemy.sql.selectable import TypedReturnsRows
 
 from app import errors
+from app.shapes import RelevanceCalibration
 from app.store.connection import bounded, driver_errors, engines, failures, sql, vector_tables
 from app.store.connection.pools import DISPOSE_S, Entered, Entry, Pool, ServerHooks, Version
 from app.store.connection.read_routes import ReadRoute, ReadTargets
@@ -137,7 +138,8 @@ class SharedTransaction(Transaction):
 class Reading(Transaction):
     """A transaction that sees the rows of one user.
 
-    `version`, `has_hidden`, `graph_rows` and `vector_tables` are those of its snapshot; see `pools.Entered`.
+    `version`, `has_hidden`, `graph_rows`, `calibration` and `vector_tables` are those of its snapshot; see
+    `pools.Entered`.
     """
 
     __slots__ = ("_entered", "user_id")
@@ -161,6 +163,11 @@ class Reading(Transaction):
     def graph_rows(self) -> int:
         """An estimate of the rows in the HNSW graph that contains the user's vectors, those of other users included."""
         return self._entered.graph_rows
+
+    @property
+    def calibration(self) -> RelevanceCalibration | None:
+        """The user's calibration of relevance; None for the defaults."""
+        return self._entered.calibration
 
     @property
     def vector_tables(self) -> VectorTables:

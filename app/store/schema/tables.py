@@ -44,6 +44,11 @@ tenants = Table(
     Column("next_chunk_no", BigInteger, nullable=False, server_default="1"),
     columns.moment("created_at"),
     Column("names_version", BigInteger, nullable=False, server_default="0"),
+    # Intercept and slope of relevance, then those of answerable, in millionths; null: the defaults.
+    Column("calibration", ARRAY(BigInteger)),
+    # From what they were fitted.
+    columns.json("calibrated"),
+    CheckConstraint("cardinality(calibration) = 4", name="calibration"),
     PrimaryKeyConstraint("user_id"),
 )
 
@@ -408,6 +413,26 @@ embedding_cache = Table(
     columns.moment("used_at"),
     PrimaryKeyConstraint("user_id", "model", "dimension", "task", "text_hash"),
     Index(None, "user_id", "used_at", postgresql_include=["hits"]),
+)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    *columns.tenant(),
+    # Made of the query and the passage, so that a later judgement replaces an earlier one.
+    Column("feedback_id", Uuid, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("document_id", Uuid, nullable=False),
+    # Null if the document was judged as a whole.
+    Column("chunk_id", Uuid),
+    Column("helpful", Boolean, nullable=False),
+    columns.moment("at"),
+    PrimaryKeyConstraint("user_id", "feedback_id"),
+    ForeignKeyConstraint(
+        ["user_id", "document_id"], [documents.c.user_id, documents.c.document_id], ondelete="CASCADE"
+    ),
+    Index(None, "user_id", "document_id"),
+    Index(None, "user_id", "at"),
 )
 
 audit_log = Table(

@@ -1,0 +1,171 @@
+"""Fits the calibration of a user's relevance to judged questions, and measures what it is worth on others.
+
+Each question is asked in one search and over several hops. What is measured is cross-validated: the hits of a question
+are assessed by a fit to the questions of other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from app import errors
+from app.evaluation import calibration, runner
+from app.evaluation.beir import JudgedQuestion
+from app.evaluation.calibration import Calibration, Prediction
+from app.evaluation.runner import ASSESSED_HITS, Strategy
+from app.pipelines.maintenance import calibrations
+from app.pipelines.running.services import Services
+from app.ranking import logit_scales, relevance
+from app.ranking.logit_scales import Judged, Prior
+from app.shapes import (
+    Answer,
+    CalibrationSource,
+    LogitScale,
+    RelevanceCalibration,
+    StoredCalibration,
+)
+
+STRATEGIES = (Strategy("auto"), Strategy("multihop"))
+FOLDS = 5
+LEAST_QUESTIONS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements:
+    """Questions with judged documents, named by URI or id, and questions that the documents do not answer.
+
+    `only_judged`: documents without a judgement are left out; otherwise they count as irrelevant.
+    """
+
+    questions: Sequence[JudgedQuestion]
+    unanswerable: Sequence[JudgedQuestion] = ()
+    only_judged: bool = False
+    source: CalibrationSource = "judgements"
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """The uncalibrated predictions for one question: the relevance of its hits, and `answerable`, once a strategy."""
+
+    relevance: Sequence[Prediction]
+    answerable: Sequence[Prediction]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The agreement of predictions with the judgements, with the defaults and with the calibration of other folds."""
+
+    before: Calibration
+    after: Calibration
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A calibration, and its effect on relevance and on `answerable`; None where nothing can be measured."""
+
+    stored: StoredCalibration
+    relevance: Effect
+    answerable: Effect | None
+
+    @property
+    def helps(self) -> bool:
+        """Whether the relevance of hits of other questions is better with it."""
+        return self.relevance.after.brier < self.relevance.before.brier
+
+
+async def run(
+    judgements: Judgements, user_id: str, services: Services, *, progress: Callable[[int, int], None] = lambda *_: None
+) -> Fitted:
+    """Ask the questions of a user's documents and fit; stores nothing.
+
+    Raises BadRequest for a model without relevance, and for too few questions with judged hits.
+    """
+    if not relevance.is_calibrated(services.embedder.model.name):
+        raise errors.BadRequest(f"Hits have no relevance with the embedding model {services.embedder.model.name}.")
+    current = await calibrations.get(user_id, db=services.db)
+    asking = _Asking(judgements.only_judged, user_id, services, current.calibration if current else None)
+    every = [(one.text, one.relevant) for one in judgements.questions]
+    every += [(one.text, {}) for one in judgements.unanswerable]
+    asked = []
+    for index, (text, grades) in enumerate(every):
+        asked.append(await asking.of(text, grades))
+        progress(index + 1, len(every))
+    return fitted(asked[: len(judgements.questions)], asked[len(judgements.questions) :], judgements.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Asks the questions of a user, and takes the calibration of the answers back."""
+
+    only_judged: bool
+    user_id: str
+    services: Services
+    current: RelevanceCalibration | None
+
+    async def of(self, text: str, grades: Mapping[str, int]) -> AskedQuestion:
+        hits: list[Prediction] = []
+        answers: list[Prediction] = []
+        for strategy in STRATEGIES:
+            query = strategy.query(text, self.user_id, self.services)
+            found = await runner.answer(query, strategy, self.services)
+            hits += self._judged(found, grades)
+            if found.answerable is not None:
+                scale = self.current.answerable if self.current else LogitScale()
+                answers.append((logit_scales.removed(scale, found.answerable), any(grades.values())))
+        return AskedQuestion(hits, answers)
+
+    def _judged(self, found: Answer, grades: Mapping[str, int]) -> list[Prediction]:
+        scale = self.current.relevance if self.current else LogitScale()
+        pairs: list[Prediction] = []
+        for hit in found.hits[:ASSESSED_HITS]:
+            by_id = grades.get(str(hit.candidate.document_id))
+            grade = grades.get(hit.candidate.uri or "", by_id)
+            if hit.relevance is not None and not (grade is None and self.only_judged):
+                pairs.append((logit_scales.removed(scale, hit.relevance), (grade or 0) > 0))
+        return pairs
+
+
+def fitted(
+    questions: Sequence[AskedQuestion], unanswerable: Sequence[AskedQuestion], source: CalibrationSource
+) -> Fitted:
+    """The calibration that fits best, and its effect. Raises BadRequest for too few questions with judged hits."""
+    judged = [one for one in questions if one.relevance]
+    if len(judged) < LEAST_QUESTIONS:
+        raise errors.BadRequest(
+            f"{len(judged)} questions have judged hits; at least {LEAST_QUESTIONS} are needed, thirty are better."
+        )
+    answers = [one.answerable for one in (*judged, *unanswerable) if one.answerable]
+    # Without questions of both kinds, all that could be learnt is that every question is, or is not, answered.
+    has_both = {occurred for pairs in answers for _, occurred in pairs} == {True, False}
+    hits = [one.relevance for one in judged]
+    scales = RelevanceCalibration(
+        _fit(hits, relevance.PRIOR), _fit(answers, relevance.ANSWERABLE_PRIOR) if has_both else LogitScale()
+    )
+    now = datetime.now(UTC).replace(microsecond=0)
+    stored = StoredCalibration(scales, source, len(judged), sum(map(len, hits)), now)
+    measured = _effect(answers, relevance.ANSWERABLE_PRIOR) if has_both else None
+    return Fitted(stored, _effect(hits, relevance.PRIOR), measured)
+
+
+def _fit(questions: Sequence[Sequence[Prediction]], prior: Prior) -> LogitScale:
+    """The scale for the predictions of questions, each of which counts as few independent ones."""
+    judged = [
+        Judged(predicted, occurred, relevance.weight(len(pairs)))
+        for pairs in questions
+        for predicted, occurred in pairs
+    ]
+    return logit_scales.fit(judged, prior)
+
+
+def _effect(questions: Sequence[Sequence[Prediction]], prior: Prior) -> Effect:
+    after: list[Prediction] = []
+    for fold in range(FOLDS):
+        scale = _fit([pairs for index, pairs in enumerate(questions) if index % FOLDS != fold], prior)
+        others = (pairs for index, pairs in enumerate(questions) if index % FOLDS == fold)
+        after += [
+            (logit_scales.applied(scale, predicted), occurred) for pairs in others for predicted, occurred in pairs
+        ]
+    before = [pair for pairs in questions for pair in pairs]
+    return Effect(calibration.of(before), calibration.of(after))

@@ -1,0 +1,39 @@
+"""Stores the calibration of a user's relevance, in the row of the user."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from app.shapes import RelevanceCalibration, StoredCalibration
+from app.store.connection.transactions import Reading, Writing
+from app.store.schema import tables
+
+_t = tables.tenants.c
+
+
+async def get(db: Reading) -> StoredCalibration | None:
+    """The user's calibration with what it was fitted from; None for the defaults."""
+    query = sa.select(_t.calibration, _t.calibrated).where(_t.user_id == db.user_id, _t.calibration.is_not(None))
+    row = (await db.execute(query)).one_or_none()
+    if row is None:
+        return None
+    fields = dict(row.calibrated)
+    fitted_at = datetime.fromisoformat(fields.pop("fitted_at"))
+    return StoredCalibration(RelevanceCalibration.from_millionths(row.calibration), fitted_at=fitted_at, **fields)
+
+
+async def put(db: Writing, stored: StoredCalibration | None) -> bool:
+    """Store a calibration, or remove it; returns whether the user has stored anything that it could be for."""
+    values: dict[str, object] = {"calibration": None, "calibrated": {}}
+    if stored is not None:
+        values["calibration"] = stored.calibration.millionths
+        values["calibrated"] = {
+            "source": stored.source,
+            "questions": stored.questions,
+            "hits": stored.hits,
+            "fitted_at": stored.fitted_at.isoformat(),
+        }
+    change = sa.update(tables.tenants).where(_t.user_id == db.user_id).values(**values)
+    return bool((await db.execute(change)).rowcount)

@@ -1,0 +1,64 @@
+"""A calibration is fitted to judged questions, and measured on questions that it was not fitted to."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from app import errors
+from app.evaluation import calibrating, feedback_sets
+from app.evaluation.calibrating import AskedQuestion
+from app.shapes import GivenFeedback, LogitScale
+
+
+def questions(count: int, *, rate: float, answered: bool = True) -> list[AskedQuestion]:
+    """Questions with ten hits that are relevant with a fixed probability, whatever was predicted."""
+    dice = random.Random(5)
+    return [
+        AskedQuestion(
+            [(dice.uniform(0.05, 0.5), dice.random() < rate) for _ in range(10)],
+            [(dice.uniform(0.6, 0.9) if answered else dice.uniform(0.3, 0.7), answered)],
+        )
+        for _ in range(count)
+    ]
+
+
+def test_thirty_questions_correct_what_is_predicted_for_others() -> None:
+    found = calibrating.fitted(questions(30, rate=0.75), [], "judgements")
+    assert found.helps
+    assert found.relevance.before.brier > 0.3
+    assert found.relevance.after.brier < 0.21
+    assert found.relevance.after.ece < found.relevance.before.ece / 2
+    assert (found.stored.questions, found.stored.hits, found.stored.source) == (30, 300, "judgements")
+
+
+def test_answerable_is_fitted_only_to_questions_with_and_without_an_answer() -> None:
+    own = questions(20, rate=0.5)
+    alone = calibrating.fitted(own, [], "judgements")
+    assert (alone.stored.calibration.answerable, alone.answerable) == (LogitScale(), None)
+    both = calibrating.fitted(own, questions(20, rate=0, answered=False), "judgements")
+    assert both.stored.hits == alone.stored.hits, "hits of questions without an answer are not fitted to"
+    assert both.answerable is not None
+    assert both.answerable.after.brier < both.answerable.before.brier
+
+
+def test_a_handful_of_questions_is_refused() -> None:
+    with pytest.raises(errors.BadRequest, match="4 questions have judged hits"):
+        calibrating.fitted(questions(4, rate=0.5), [], "feedback")
+
+
+def test_feedback_is_grouped_by_query_and_a_helpful_passage_makes_its_document_relevant() -> None:
+    def said(query: str, document: int, helpful: bool, uri: str | None) -> GivenFeedback:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return GivenFeedback(query, helpful, UUID(int=document), UUID(int=9), uri, "Title", at)
+
+    given = [said("a", 1, False, "x"), said("b", 1, False, "x"), said("a", 1, True, "x"), said("a", 2, False, None)]
+    grouped = feedback_sets.grouped(given)
+    assert [(one.text, one.relevant) for one in grouped] == [
+        ("a", {"x": 1, str(UUID(int=2)): 0}),
+        ("b", {"x": 0}),
+    ]
+    assert grouped[0].query_id == feedback_sets.grouped(given[:1])[0].query_id
