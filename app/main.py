@@ -27,6 +27,7 @@ from app.api.jobs import router as jobs
 from app.api.monitoring import health, loop_lag, metrics, request_ids, standby_metrics, traces
 from app.api.multihop import router as multihop
 from app.api.problems import problems
+from app.api.search import feedback_router as feedback
 from app.api.search import router as search
 from app.api.site import docs, playground
 from app.api.sources import router as sources
@@ -94,7 +95,7 @@ def create_app(
     app.state.key_lookups = auth.KeyLookups()
     app.state.readiness = health.ReadinessCheck()
     bodies.install(app, max_bytes=chosen.max_body_bytes)
-    for module in (search, multihop, documents, selections, sources, jobs, entities, agents, health):
+    for module in (search, feedback, multihop, documents, selections, sources, jobs, entities, agents, health):
         app.include_router(module.router)
     app.include_router(multihop.lists_router)
     for installed in (docs, playground, traces, problems, success_examples):

@@ -41,6 +41,7 @@ COMMANDS = {
     "calibrate": LazyCommand(
         "search.calibrate:calibrate", "Fit the relevance of hits to judged questions on your own documents."
     ),
+    "feedback": LazyCommand("search.feedback:app", "List and export what was said of hits."),
     "doctor": LazyCommand("maintenance.doctor:doctor", "Check the database, the model and the settings."),
     "backup": LazyCommand("maintenance.backup:backup", "Write the whole database to a file."),
     "restore": LazyCommand("maintenance.backup:restore", "Load a backup."),

@@ -159,6 +159,16 @@ class Settings(ProviderSettings):
         description="Weight λ of the score in MMR; the similarity to hits selected before has the rest.",
     )
 
+    # feedback
+    feedback_days: int = Field(
+        180,
+        ge=0,
+        le=36_500,
+        description="Days for which feedback on hits is kept with the queries, which are personal data; 0: none is "
+        "taken, and what was stored is deleted within a day.",
+    )
+    feedback_tool: bool = Field(False, description="Offer agents the tool `rate_passage`, which stores feedback.")
+
     # entities
     hierarchy_alpha: float = Field(
         0.5,

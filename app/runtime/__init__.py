@@ -20,7 +20,7 @@ from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
 from app.runtime import models
-from app.shapes import Guidance, Reordering, SourceRoots
+from app.shapes import FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
 from app.store.embedded import postgres
@@ -86,6 +86,7 @@ async def open_services(
                 boost_by_type=settings.entity_boost,
             ),
             reordering=Reordering(settings.rerank_weight, settings.mmr_lambda),
+            feedback=FeedbackOptions(settings.feedback_days, settings.feedback_tool),
         )
 
 

@@ -64,6 +64,11 @@ class ToolContext:
         """Whether the key has this scope; `admin` includes the others."""
         return scope in self.scopes or "admin" in self.scopes
 
+    @property
+    def offers_optional(self) -> bool:
+        """Whether the optional tools are offered."""
+        return self.services.feedback.tool
+
     def for_reading(self) -> ToolContext:
         """The context of a tool that only reads."""
         return replace(self, services=self.read_services or self.services)

@@ -47,7 +47,7 @@ def mcp(tool: Tool) -> dict[str, Any]:
         "outputSchema": schemas.flat(tool.result, mode="serialization"),
         "annotations": {
             "title": tool.title,
-            "readOnlyHint": tool.scope == "search",
+            "readOnlyHint": tool.only_reads,
             "destructiveHint": tool.scope == "write",
             "idempotentHint": True,
             "openWorldHint": False,

@@ -9,11 +9,11 @@ from typing import Any
 from rapidfuzz import process
 
 from app import errors
-from app.tools import document_tools, search_tools, source_tools
+from app.tools import document_tools, feedback_tools, search_tools, source_tools
 from app.tools.context import ToolContext
 from app.tools.tool import Tool
 
-TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS)
+TOOLS = (*search_tools.TOOLS, *document_tools.TOOLS, *source_tools.TOOLS, *feedback_tools.TOOLS)
 _BY_NAME = {tool.name: tool for tool in TOOLS}
 
 
@@ -26,9 +26,10 @@ def find(name: str) -> Tool:
     raise errors.NotFound(f"There is no such tool. {hint}")
 
 
-def offered(scopes: Collection[str]) -> list[Tool]:
-    """The tools that a key with these scopes may call."""
-    return [tool for tool in TOOLS if {tool.scope, "admin"} & set(scopes)]
+def offered(scopes: Collection[str], *, optional: bool = False) -> list[Tool]:
+    """The tools that a key with these scopes may call; the optional ones only where they are configured."""
+    known = (tool for tool in TOOLS if optional or not tool.is_optional)
+    return [tool for tool in known if {tool.scope, "admin"} & set(scopes)]
 
 
 async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -37,7 +38,7 @@ async def call(tool: Tool, arguments: Mapping[str, Any], context: ToolContext) -
     Raises pydantic.ValidationError, and the errors of the pipelines: BadRequest, NotFound, Overloaded, …
     """
     given = tool.arguments.model_validate(arguments)
-    if tool.scope != "search":
+    if not tool.only_reads:
         return (await tool.handler(given, context)).compact()
     run = partial(tool.handler, given, context.for_reading())
     if tool in search_tools.TOOLS:  # which are admitted as searches

@@ -17,7 +17,8 @@ Handler = Callable[[Any, ToolContext], Awaitable[ToolResult]]
 class Tool:
     """A tool: what a model reads about it, the models of its arguments and result, and its handler.
 
-    `scope` is the scope of the keys that may call it; only tools of the scope `write` change what is stored.
+    `scope` is the scope of the keys that may call it. Only tools of the scope `write` change what is searched; one that
+    `stores` keeps something else. One that `is_optional` is offered where it is configured only.
     """
 
     name: str
@@ -27,3 +28,10 @@ class Tool:
     result: type[ToolResult]
     handler: Handler
     scope: Literal["search", "write"] = "search"
+    stores: bool = False
+    is_optional: bool = False
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether a call changes nothing."""
+        return self.scope == "search" and not self.stores

@@ -85,7 +85,7 @@ async def test_the_page_is_served_with_its_policy_and_loads_every_file_of_its_fo
     async with httpx.AsyncClient(base_url=url) as client:
         assert (await client.get("/playground")).headers["content-security-policy"] == served.POLICY
     loaded = {path.rpartition("/")[2] for path in opened.requested if "/playground/assets/" in path}
-    assert loaded == {*(path.name for path in served.PAGES.iterdir()), "signals.js"} - {"index.html"}
+    assert loaded == {*(path.name for path in served.PAGES.iterdir()), "signals.js", "levels.js"} - {"index.html"}
 
 
 async def test_without_a_key_the_page_says_what_to_do_and_with_one_it_works_and_stores_it_nowhere(

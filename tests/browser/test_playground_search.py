@@ -12,6 +12,7 @@ import pytest
 from playground_page import Playground
 
 from app.pipelines.running.services import Services
+from app.pipelines.search import feedback
 from app.providers.base import Embedder
 from app.store.connection.transactions import Database
 
@@ -103,10 +104,31 @@ async def test_marks_are_placed_by_code_points(playground: Playground, url: str)
         await client.delete("/api/rag/documents", params={"uri": "gulls.md"})
 
 
-async def test_a_question_outside_the_notes_says_that_no_answer_is_likely(playground: Playground) -> None:
-    await playground.search("What is the capital of France?")
+async def test_a_question_outside_the_notes_folds_away_what_is_no_likely_answer(playground: Playground) -> None:
+    cards = await playground.search("What is the capital of France?")
     assert "No answer likely" in await playground.page.locator(".verdict").inner_text()
+    assert await cards.first.is_hidden()
+    await playground.page.get_by_text("Show the 5 nearest passages").click()
+    assert await cards.first.is_visible()
     assert set(await playground.texts(".badge-level-low")) == {"low confidence"}
+
+
+async def test_a_thumb_stores_a_judgement_and_a_second_click_takes_it_back(
+    playground: Playground, services: Services
+) -> None:
+    cards = await playground.search(QUESTION)
+    chunk = await cards.first.get_attribute("data-chunk")
+    states = []
+    for name in ("Helpful", "Not helpful", "Not helpful"):
+        async with playground.page.expect_response("**/api/rag/feedback"):
+            await cards.first.get_by_role("button", name=name, exact=True).click()
+        await cards.first.locator(".thumb:not([disabled])").first.wait_for()
+        chosen = cards.first.locator(".thumb[aria-pressed=true]")
+        pressed = await chosen.evaluate_all("all => all.map(one => one.ariaLabel)")
+        stored = [one async for one in feedback.listed("local", services)]
+        assert all((one.query, str(one.chunk_id)) == (QUESTION, chunk) for one in stored)
+        states.append((pressed, [one.helpful for one in stored]))
+    assert states == [(["Helpful"], [True]), (["Not helpful"], [False]), ([], [])]
 
 
 @pytest.mark.parametrize("controls", [{}, {"fusion": "rrf"}, {"rerank": "cosine"}, {"depth": "thorough"}])

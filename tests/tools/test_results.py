@@ -1,16 +1,18 @@
-"""Tests of trimming results to a number of tokens."""
+"""Tests of trimming results to a number of tokens, and of what they advise."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.shapes import Answer, Candidate, Hit, answerability
 from app.text.passages import tokens
 from app.tools import results
-from app.tools.results import ToolPassage
+from app.tools.results import PassageList, ToolPassage
 
 WORDS = st.lists(st.text("abcdefghij", min_size=1, max_size=14), min_size=1, max_size=120)
 
@@ -59,3 +61,32 @@ def test_passages_that_do_not_fit_are_left_out_from_the_end() -> None:
     passages = [passage(f"number {n} " + "lime mortar " * 40) for n in range(5)]
     limit = size(passages[:3]) + 5
     assert results.fit(passages, limit) == passages[:3]
+
+
+def test_only_a_result_without_a_likely_answer_has_advice() -> None:
+    candidate = Candidate(
+        UUID(int=1), UUID(int=2), None, "Lime", "lime.md", "lime mortar", 0, 0, 11, (), {}, 0.5,
+        rrf_score=None, convex_score=None, vector_score=None, text_score=None, vector_rank=None, text_rank=None,
+    )  # fmt: skip
+    found = Answer(
+        hits=(Hit(candidate, "low", ()),),
+        confidence="low",
+        strategies_matched=(),
+        query_type=None,
+        mode="auto",
+        fusion=None,
+        search_mode="flat",
+        fallback_reason=None,
+        approximate=False,
+        degraded=(),
+        relaxed=(),
+        timings={},
+    )
+    advised = {
+        answerable: "advice" in PassageList.of(replace(found, answerable=answerable), max_tokens=500).compact()
+        for answerable in (None, 0.0, answerability.POSSIBLE / 2, answerability.POSSIBLE, 0.9)
+    }
+    assert advised == {
+        None: False, 0.0: True, answerability.POSSIBLE / 2: True, answerability.POSSIBLE: False, 0.9: False
+    }  # fmt: skip
+    assert "advice" not in PassageList.of(replace(found, hits=(), answerable=0.0), max_tokens=500).compact()

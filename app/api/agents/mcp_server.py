@@ -32,6 +32,7 @@ from app.pipelines.running import cursors
 from app.tools import formats, registry
 from app.tools.context import ToolContext
 from app.tools.results import NOTICE
+from app.tools.tool import Tool
 
 RESOURCES_PER_PAGE = 100
 SCHEME = "stepwell://documents/"
@@ -65,9 +66,10 @@ def build(context_of: ContextOf, *, turns: asyncio.Semaphore | None = None) -> S
     )
 
 
-def definitions(scopes: Collection[str]) -> list[types.Tool]:
-    """The tools that a key with these scopes may call."""
-    return [types.Tool.model_validate(tool) for tool in formats.export(registry.offered(scopes), "mcp")]
+def definitions(scopes: Collection[str], *, optional: bool = False) -> list[types.Tool]:
+    """The tools that a key with these scopes may call; see `registry.offered`."""
+    offered = registry.offered(scopes, optional=optional)
+    return [types.Tool.model_validate(tool) for tool in formats.export(offered, "mcp")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class _Handlers:
     turns: AbstractAsyncContextManager[None]
 
     async def list_tools(self, request: Request, page: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=definitions(self.context_of(request).scopes))
+        context = self.context_of(request)
+        return types.ListToolsResult(tools=definitions(context.scopes, optional=context.offers_optional))
 
     async def call_tool(self, request: Request, call: types.CallToolRequestParams) -> types.CallToolResult:
         context = self.context_of(request)
@@ -84,8 +87,8 @@ class _Handlers:
         try:
             strict_json.check(arguments)
             tool = registry.find(call.name)
-            if tool not in registry.offered(context.scopes):
-                raise errors.Forbidden(f"This key lacks the scope `{tool.scope}`.")
+            if tool not in registry.offered(context.scopes, optional=context.offers_optional):
+                raise errors.Forbidden(_refusal(tool, context))
             async with self.turns:
                 result = await registry.call(tool, arguments, context)
         except RequestValidationError as error:
@@ -148,6 +151,13 @@ class _Handlers:
         if not context.holds("search"):
             raise MCPError(types.INVALID_REQUEST, "This key lacks the scope `search`.")
         return context
+
+
+def _refusal(tool: Tool, context: ToolContext) -> str:
+    """Why a tool is not offered."""
+    if tool.is_optional and not context.offers_optional:
+        return f"The tool {tool.name} is not offered here."
+    return f"This key lacks the scope `{tool.scope}`."
 
 
 async def _page(cursor: str | None, context: ToolContext) -> Any:

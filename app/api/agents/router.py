@@ -88,8 +88,8 @@ async def definitions(
     format: Annotated[ToolFormat, Query(description="The API that the definitions are for.")] = "openai",
 ) -> list[dict[str, Any]]:
     """The tools that the key may call, as definitions to pass to a model."""
-    caller: auth.Caller = request.state.caller
-    return formats.export(registry.offered(caller.scopes), format)
+    known = context(request, user_id)
+    return formats.export(registry.offered(known.scopes, optional=known.offers_optional), format)
 
 
 @router.post(

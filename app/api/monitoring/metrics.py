@@ -77,6 +77,9 @@ class Metrics:
         self.boost_places = Histogram(
             "stepwell_search_boost_places", "Ranks gained by a boosted hit.", buckets=RANK_BUCKETS, registry=registry
         )
+        self.feedback = Counter(
+            "stepwell_feedback", "Judgements of hits: true, false, withdrawn.", ["helpful"], registry=registry
+        )
         self.documents = Counter("stepwell_ingest_documents", "Ingested documents.", ["status"], registry=registry)
         self.chunks = Counter("stepwell_ingest_chunks", "Chunks of documents.", ["status"], registry=registry)
         self.embedded = Counter("stepwell_ingest_embedded_chunks", "Chunks that the model embedded.", registry=registry)
@@ -124,6 +127,10 @@ class Metrics:
         self.boosted.inc(bool(boosts))
         for boost in boosts:
             self.boost_places.observe(boost.moved)
+
+    def judged(self, helpful: bool | None) -> None:
+        """Count a judgement of a hit; None is one that was withdrawn."""
+        self.feedback.labels("withdrawn" if helpful is None else str(helpful).lower()).inc()
 
     def ingested(self, stored: Iterable[IngestResult], refused: int) -> None:
         """Count the outcomes of uploads."""
@@ -280,6 +287,8 @@ class Counting:
         state = scope.get("state", {})
         if (answer := state.get("answer")) is not None:
             self.metrics.answer(answer)
+        if "feedback" in state:
+            self.metrics.judged(state["feedback"])
         self.metrics.ingested(state.get("stored", ()), state.get("refused", 0))
 
 

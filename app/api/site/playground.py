@@ -3,7 +3,8 @@
 The page calls the API as any other client. It is served without a key, since it holds no data, and sends the key that
 its user types. Its Content-Security-Policy allows only the package's own files and calls to this service, and with
 Trusted Types no script can turn text into HTML. `/` answers with it where HTML is asked for by name, as browsers do,
-and redirects other clients to `/docs`. One of its modules, `signals.js`, is made of the table of signals.
+and redirects other clients to `/docs`. Two of its modules are made of tables: `signals.js` of the signals, `levels.js`
+of the levels of `answerable`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from app.api.site import docs
-from app.shapes import signals
+from app.shapes import answerability, signals
 
 PAGES = docs.WEB / "playground"
 POLICY = (
@@ -31,6 +32,7 @@ def install(app: FastAPI) -> None:
     app.add_route("/", _root, include_in_schema=False)
     app.add_route("/playground", _page, include_in_schema=False)
     app.add_route("/playground/assets/signals.js", _signals, include_in_schema=False)
+    app.add_route("/playground/assets/levels.js", _levels, include_in_schema=False)
     # Modules of two versions do not fit together, so browsers ask whether a file has changed.
     files = docs.Assets(directory=PAGES, cache_control="no-cache")
     app.mount("/playground/assets", files, name="playground_assets")
@@ -49,9 +51,19 @@ async def _signals(_: Request) -> Response:
     """A module with what people call each signal of a search over several hops."""
     labels = {signal.name: signal.label for signal in signals.SIGNALS}
     of_headings = {name: link.heading_label for name, link in signals.LINKS.items() if link.heading_label}
-    module = f"export const SIGNALS = {json.dumps(labels)};\nexport const HEADINGS = {json.dumps(of_headings)};\n"
+    return _module(SIGNALS=labels, HEADINGS=of_headings)
+
+
+async def _levels(_: Request) -> Response:
+    """A module with the probabilities from which on an answer is called likely, or at least possible."""
+    return _module(LIKELY=answerability.LIKELY, POSSIBLE=answerability.POSSIBLE)
+
+
+def _module(**constants: object) -> Response:
+    """A module that exports constants."""
+    source = "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in constants.items())
     headers = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
-    return Response(module, headers=headers, media_type="text/javascript; charset=utf-8")
+    return Response(source, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
 async def _page(_: Request) -> Response:

@@ -38,7 +38,7 @@ def export(
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
-    """Write a user's documents, entities, sources, keys (no secrets) and events to FILE, a ZIP of JSON lines."""
+    """Write a user's documents, entities, sources, feedback, keys (no secrets) and events to a ZIP of JSON lines."""
     written = owning.run(data_dir, lambda db: users.export(user, file.absolute(), db=db, actor=owning.actor()))
     if as_json:
         typer.echo(json.dumps(written))

@@ -16,10 +16,11 @@ from app.api.multihop.multihop_models import MultihopResponse
 from app.cli import options
 from app.cli.search import configured, filter_option, passage_text
 from app.cli.search.evaluate import Extractor, Merge
+from app.cli.search.search import NO_ANSWER
 from app.config import Settings
 from app.pipelines.multihop import multihop as pipeline
 from app.pipelines.running.services import Services
-from app.shapes import Answer, Hit, Hop, Query, limits
+from app.shapes import Answer, Hit, Hop, Query, answerability, limits
 
 SNIPPET = 160
 
@@ -87,6 +88,8 @@ def chain(answer: Answer) -> Tree:
                 branch.add(_line(place, hit, first.query))
     if not answer.hits:
         tree.add(f"Nothing found ({answer.fallback_reason}).")
+    if answer.hits and answerability.is_unlikely(answer.answerable):
+        tree.add(f"[yellow]{NO_ANSWER}[/] ({answer.answerable:.0%}): the passages are the nearest ones.")
     for note in (*(f"degraded: {code}" for code in answer.degraded), *(f"relaxed: {name}" for name in answer.relaxed)):
         tree.add(f"[yellow]{note}[/]")
     return tree

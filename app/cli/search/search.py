@@ -17,9 +17,10 @@ from app.cli.search import configured, filter_option, passage_text, score_tree
 from app.config import Settings
 from app.pipelines.running.services import Services
 from app.pipelines.search import search as pipeline
-from app.shapes import Answer, Hit, Query, limits
+from app.shapes import Answer, Hit, Query, answerability, limits
 
 SNIPPET = 320
+NO_ANSWER = "No answer likely"
 
 
 def search(
@@ -88,6 +89,8 @@ def show(answer: Answer, query: str) -> None:
     for place, hit in enumerate(answer.hits, 1):
         table.add_row(str(place), _scores(hit), _passage(hit, query))
     options.out.print(table)
+    if answerability.is_unlikely(answer.answerable):
+        options.out.print(f"[yellow]{NO_ANSWER}[/] ({answer.answerable:.0%}): the passages are the nearest ones.")
     notes = [f"{answer.query_type} query", f"{answer.fusion} fusion", f"{answer.timings.get('total', 0):.0f} ms"]
     notes += [f"degraded: {code}" for code in answer.degraded] + [f"relaxed: {name}" for name in answer.relaxed]
     if answer.entities:

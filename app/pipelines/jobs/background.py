@@ -1,4 +1,4 @@
-"""Runs the jobs of all kinds, a loop for each queue, and watches sources."""
+"""Runs the jobs of all kinds, a loop for each queue, watches sources, and deletes feedback that is too old."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from app.pipelines.jobs import kinds
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.running.workers import JobKind
+from app.pipelines.search import feedback
 from app.pipelines.sources import source_watch
 
 
 async def run_forever(services: Services, *, done: Callable[[str, int], None]) -> None:
-    """Run the jobs of all users and watch their sources until cancelled.
+    """Run the jobs of all users, watch their sources and delete their old feedback, until cancelled.
 
     They begin when the database accepts writes. `done` is called after each job with its kind and the work done.
     """
@@ -24,4 +25,4 @@ async def run_forever(services: Services, *, done: Callable[[str, int], None]) -
         if kind.runs_with(services):
             queues[kind.queue].append(kind)
     loops = (workers.run_forever(services, queue, done=done) for queue in queues.values())
-    await asyncio.gather(source_watch.run_forever(services), *loops)
+    await asyncio.gather(source_watch.run_forever(services), feedback.expire_forever(services), *loops)

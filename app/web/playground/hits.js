@@ -2,11 +2,12 @@
 
 import { el, extent } from "./dom.js";
 import { scoreBars } from "./explain.js";
+import { thumbs } from "./feedback.js";
 import { HEADINGS, SIGNALS } from "./signals.js";
 import { marked, markedSnippet } from "./snippets.js";
 
-/** The card of the hit at a place, from 1. */
-export function hitCard(hit, place, answer) {
+/** The card of the hit of a query at a place, from 1. */
+export function hitCard(hit, place, answer, query) {
   return el(
     "li",
     { class: "card", id: `hit-${place}`, "data-chunk": hit.chunk_id },
@@ -14,7 +15,7 @@ export function hitCard(hit, place, answer) {
     snippet(hit),
     route(hit, answer),
     badges(hit, answer),
-    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit)),
+    el("div", { class: "card-foot" }, why(hit), passage(hit), ...more(hit), thumbs(hit, query)),
   );
 }
 

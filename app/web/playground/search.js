@@ -7,7 +7,7 @@ import { hitCard } from "./hits.js";
 import { BadControl, markInvalid, readRequest } from "./options.js";
 import { keyMessage, problemMessage } from "./problems.js";
 import { requestPanel } from "./requests.js";
-import { announcement, answerHead, timings } from "./summaries.js";
+import { announcement, answerHead, isAnswerUnlikely, timings } from "./summaries.js";
 import { whyNotPanel } from "./why.js";
 
 const EMPTY = {
@@ -43,14 +43,14 @@ export async function search() {
 }
 
 function show(found, request) {
-  const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found));
+  const cards = found.results.map((hit, index) => hitCard(hit, index + 1, found, request.query));
   const list = el("ol", { class: "cards", "aria-label": "Passages" }, cards);
+  const more = found.next_cursor ? moreButton(found, request, list) : null;
   fill(
     byId("answer"),
     answerHead(found),
     hopGraph(found, request.query),
-    cards.length ? list : nothing(found),
-    found.next_cursor ? moreButton(found, request, list) : null,
+    ...(isAnswerUnlikely(found) ? [folded(list, more)] : [cards.length ? list : nothing(found), more]),
     timings(found),
     whyNotPanel(request),
     requestPanel(request),
@@ -66,7 +66,7 @@ function moreButton(found, request, list) {
     try {
       const page = await call("POST", "search", { body: { ...request, cursor } });
       const first = list.childElementCount + 1;
-      list.append(...page.results.map((hit, index) => hitCard(hit, first + index, page)));
+      list.append(...page.results.map((hit, index) => hitCard(hit, first + index, page, request.query)));
       cursor = page.next_cursor;
       byId("status").textContent = `${page.results.length} more passages`;
       button.hidden = cursor === null;
@@ -77,6 +77,13 @@ function moreButton(found, request, list) {
     }
   });
   return button;
+}
+
+/** The hits of an answer that probably has none, behind a line that says so. */
+function folded(list, more) {
+  const count = list.childElementCount;
+  const text = count === 1 ? "Show the nearest passage" : `Show the ${count} nearest passages`;
+  return el("details", { class: "weak" }, el("summary", {}, text), list, more);
 }
 
 function nothing(found) {

@@ -2,10 +2,8 @@
 
 import { el, extent } from "./dom.js";
 import { inWords } from "./hits.js";
+import { LIKELY, POSSIBLE } from "./levels.js";
 
-/** From which probability on an answer is called likely, or at least possible. */
-const LIKELY = 0.5;
-const POSSIBLE = 0.05;
 const STAGES = {
   embed: "embedding",
   pass1: "entities",
@@ -52,6 +50,11 @@ export function answerHead(answer) {
     el("p", { class: "facts" }, facts(answer).map((fact) => el("span", {}, fact))),
     notices(answer),
   );
+}
+
+/** Whether an answer has passages, and none of them probably answers. */
+export function isAnswerUnlikely(answer) {
+  return answer.results.length > 0 && answer.answerable != null && answer.answerable < POSSIBLE;
 }
 
 /** What a screen reader says when an answer has come. */

@@ -42,7 +42,9 @@ WRITING = {
 }
 CHANGING = {"change_document", "change_entity", "change_source", "reindex_documents"}
 """Operations that write, and whose response shows what is stored: they need both scopes."""
-NEEDED = {name: {"search"} for name in READING} | {name: {"write"} for name in WRITING}
+JUDGING = {"give_feedback"}
+"""Operations that write what a reader of passages may say of them: they need `search` only."""
+NEEDED = {name: {"search"} for name in READING | JUDGING} | {name: {"write"} for name in WRITING}
 NEEDED |= {name: {"search", "write"} for name in CHANGING}
 WORD = "quibblewort"
 """What every text, title, name, path and URI of a user contains here."""
