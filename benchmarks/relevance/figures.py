@@ -15,7 +15,7 @@ from app.evaluation import calibration
 from app.evaluation.calibration import Calibration, Prediction
 from app.ranking import logit_scales, relevance
 from benchmarks.relevance import fitting
-from benchmarks.relevance.features import Question, Sample
+from benchmarks.relevance.features import Kind, Question, Sample
 from benchmarks.relevance.fitting import Model
 
 DRAWS = 200
@@ -47,8 +47,8 @@ class LeftOut:
 
     sample: Sample
     own: Figures
-    rejected: dict[str, tuple[float, float]]
-    answerable: dict[str, Calibration]
+    rejected: dict[Kind, tuple[float, float]]
+    answerable: dict[Kind, Calibration]
     judged: Judged
 
 
