@@ -78,8 +78,9 @@ def leave_one_out(samples: Sequence[Sample]) -> Iterator[tuple[str, Model, list[
 def _left_out(model: Model, sample: Sample, of_set: Sequence[Sample]) -> LeftOut:
     own = sample.of("own")
     others = {kind: sample.of(kind) for kind in fitting.KINDS if kind != "own"}
-    rejected, answered = {}, [(model.answerable(one, sample.mode), True) for one in own]
-    assessed = {}
+    answered = [(model.answerable(one, sample.mode), True) for one in own]
+    rejected: dict[Kind, tuple[float, float]] = {}
+    assessed: dict[Kind, Calibration] = {}
     for kind, questions in others.items():
         if questions:
             hits = [model.relevance(one, sample.mode) for one in questions]
