@@ -51,6 +51,11 @@ class ProviderSettings(BaseSettings):
     embedder_document_prefix: str | None = Field(
         None, description="Text that is put before each passage, such as `passage: `; unset: the published one."
     )
+    embedder_precision: Literal["int8", "float32"] = Field(
+        "float32",
+        description="Arithmetic of the built-in embedding model; int8: less time and memory; float32: as published. "
+        "Vectors of both may be mixed.",
+    )
     embedder_threads: int = Field(
         0, ge=0, le=64, description="Threads of each local model; 0: the number of cores, at most 4."
     )

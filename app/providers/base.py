@@ -20,13 +20,14 @@ class EmbeddingModel:
     """An embedding model; vectors of two models cannot be compared.
 
     `token_starts` returns the offset of each of its tokens in a text, ascending; None if the model's tokenizer is not
-    in this process. It may be called from any thread.
+    in this process. It may be called from any thread. `precision` is the arithmetic of a model that has several.
     """
 
     name: str
     dimension: int
     max_tokens: int
     keyed_by: str = ""
+    precision: str = field(default="", compare=False)
     token_starts: Callable[[str], Sequence[int]] | None = field(default=None, compare=False, repr=False)
 
     @property

@@ -6,12 +6,11 @@ import functools
 import math
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from pathlib import Path
 
 import stamina
 from pydantic import SecretStr
 
-from app import config, errors
+from app import errors
 from app.config import Settings
 from app.parsing.process import ParseLimits
 from app.pipelines.linking import backfill
@@ -19,7 +18,7 @@ from app.pipelines.maintenance import local_token
 from app.pipelines.running.budget import Budget
 from app.pipelines.running.chunking_options import ChunkingOptions
 from app.pipelines.running.services import Services, VectorCache
-from app.runtime import models
+from app.runtime import locations, models
 from app.shapes import FeedbackOptions, Guidance, Reordering, SourceRoots
 from app.store.connection import transactions
 from app.store.connection.transactions import Database, ServerHooks, TimeLimits
@@ -78,7 +77,7 @@ async def open_services(
             cache=VectorCache(settings.embedding_cache_size),
             source_roots=source_roots(settings),
             watch_interval_s=settings.watch_interval_s,
-            local_token=local_token.load(data_dir(settings)) if settings.auth == "local_token" else "",
+            local_token=local_token.load(locations.data_dir(settings)) if settings.auth == "local_token" else "",
             guidance=Guidance(
                 alpha=settings.hierarchy_alpha,
                 threshold=settings.hierarchy_threshold,
@@ -107,10 +106,10 @@ async def _open_databases(settings: Settings, pool_size: int | None) -> AsyncIte
         if settings.database_url is not None:
             dsn = settings.database_url.get_secret_value()
         else:
-            server = await stack.enter_async_context(postgres.EmbeddedPostgres(data_dir(settings)))
+            server = await stack.enter_async_context(postgres.EmbeddedPostgres(locations.data_dir(settings)))
             await _upgraded(settings, server.owner_dsn)
             dsn = server.service_dsn
-            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, data_dir(settings)))
+            hooks = ServerHooks(server.ensure_running, functools.partial(health.is_full, locations.data_dir(settings)))
             restart_only = ServerHooks(server.ensure_running)
             owner = transactions.connect(
                 server.owner_dsn, pool_size=1, pool_wait_s=settings.pool_wait_s, hooks=restart_only
@@ -169,7 +168,7 @@ async def open_owner(settings: Settings) -> AsyncIterator[Database]:
 async def open_owner_dsn(settings: Settings) -> AsyncIterator[str]:
     """Returns the owner's address: STEPWELL_MIGRATION_URL, else DATABASE_URL, else that of the embedded server."""
     if settings.database_url is None and settings.migration_url is None:
-        async with postgres.EmbeddedPostgres(data_dir(settings)) as server:
+        async with postgres.EmbeddedPostgres(locations.data_dir(settings)) as server:
             yield server.owner_dsn
     else:
         chosen = settings.migration_url or settings.database_url
@@ -235,11 +234,6 @@ def parse_limits(settings: Settings) -> ParseLimits:
 def source_roots(settings: Settings) -> SourceRoots:
     """Returns the folders that sources may be added from; with API keys each user has a subfolder of its own."""
     return SourceRoots(settings.source_folders, per_user=settings.auth == "api_key")
-
-
-def data_dir(settings: Settings) -> Path:
-    """Returns the data folder of the embedded server."""
-    return settings.data_dir or postgres.default_data_dir(config.environment(), config.is_root())
 
 
 @stamina.retry(on=errors.DatabaseUnavailable, attempts=None, timeout=START_RETRY_S, wait_initial=0.2, wait_max=2.0)

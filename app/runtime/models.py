@@ -23,6 +23,7 @@ from app.providers.remote import embedders, rerankers
 from app.providers.remote.chat import ChatLlm
 from app.providers.remote.embedders import HttpEmbedder, Prefixes
 from app.providers.remote.rerankers import HttpReranker
+from app.runtime import locations
 from app.store.connection.transactions import Database
 from app.store.maintenance import reembedding
 
@@ -87,7 +88,8 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
 async def _embedder(settings: Settings) -> OnnxEmbedder | HttpEmbedder | GeminiEmbedder:
     threads = settings.embedder_threads or None
     if settings.embedder == "minilm":
-        return await minilm.load(threads=threads)
+        cache = locations.computed_weights(settings)
+        return await minilm.load(threads=threads, precision=settings.embedder_precision, cache=cache)
     if settings.embedder == "onnx":
         folder = _folder(settings.embedder_model)
         return await asyncio.to_thread(model_folder.load_embedder, folder, _overrides(settings), threads=threads)

@@ -12,6 +12,7 @@ from app import errors, runtime
 from app.cli import options
 from app.config import Settings
 from app.evaluation import beir
+from app.runtime import locations
 from app.store.embedded.postgres import EmbeddedPostgres
 from benchmarks import folders
 from benchmarks.peers import catalogue, comparison, postgres
@@ -74,7 +75,7 @@ def _keys(only: str) -> tuple[str, ...]:
 async def _run(
     named: Sequence[NamedSet], settings: Settings, chosen: PeerOptions, folder: Path
 ) -> tuple[list[PeerReport], str]:
-    server = EmbeddedPostgres(runtime.data_dir(settings))
+    server = EmbeddedPostgres(locations.data_dir(settings))
     async with runtime.open_services(settings) as services, server:
         embedder = RememberingEmbedder.of(services)
         workplace = Workplace(server, services, embedder, folder, chosen)

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from rich.markup import escape
 
-from app import runtime
 from app.cli import options
 from app.config import Settings
+from app.runtime import locations
 
 
 def note_left_out(folder: Path, settings: Settings) -> None:
     """Prints a note if the data folder of the embedded database lies in a folder, where it is no hidden one."""
-    data_dir = runtime.data_dir(settings).expanduser().absolute()
+    data_dir = locations.data_dir(settings).expanduser().absolute()
     inside = folder.expanduser().absolute()
     if settings.database_url is not None or not data_dir.is_relative_to(inside):
         return

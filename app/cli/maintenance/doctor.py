@@ -23,7 +23,7 @@ from app.pipelines.maintenance import doctor as pipeline
 from app.pipelines.maintenance import model_checks, standby_checks
 from app.pipelines.maintenance.doctor import Finding
 from app.pipelines.maintenance.model_checks import ModelSettings
-from app.runtime import models
+from app.runtime import locations, models
 from app.store.maintenance import health
 
 FULL_TIMEOUT_S = 3_600.0
@@ -66,7 +66,7 @@ async def _examined(settings: Settings, users: tuple[str, ...], *, full: bool) -
         *[one async for one in _models(settings)],
     ]
     if settings.database_url is None:
-        folder = runtime.data_dir(settings)
+        folder = locations.data_dir(settings)
         findings.append(pipeline.disk(health.free_bytes(folder), str(folder)))
     return findings
 

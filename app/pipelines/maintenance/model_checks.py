@@ -69,7 +69,8 @@ async def _checked(call: Awaitable[str], settings: ModelSettings) -> Finding:
 async def _embedded(model: Embedder) -> str:
     vector = await model.embed_query("test query")
     base.unit_vectors([vector], count=1, dimension=model.model.dimension)
-    return f"{model.model.name} returns {len(vector)} dimensions"
+    precision = f" ({model.model.precision})" if model.model.precision else ""
+    return f"{model.model.name}{precision} returns {len(vector)} dimensions"
 
 
 async def _proposed(model: Llm) -> str:

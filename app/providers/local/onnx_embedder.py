@@ -129,6 +129,10 @@ class OnnxEmbedder:
         return self._documents.encode([text.lower() for text in prefixed] if self._steps.lower_case else prefixed)
 
     def _vectors(self, graph: OnnxModel, encodings: Sequence[Encoding]) -> list[Vector]:
+        groups = [[encoding] for encoding in encodings] if graph.one_by_one else [encodings]
+        return [vector for group in groups for vector in self._inferred(graph, group)]
+
+    def _inferred(self, graph: OnnxModel, encodings: Sequence[Encoding]) -> list[Vector]:
         values, mask = graph.infer(encodings, self._steps.output)
         if values.ndim not in (2, 3):
             raise ProviderError(f"{graph.name} returns no vectors.", fault="model")

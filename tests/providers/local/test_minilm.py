@@ -36,18 +36,25 @@ async def model():
     await embedder.aclose()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def published():
+    embedder = await minilm.load(precision="float32")
+    yield embedder
+    await embedder.aclose()
+
+
 def apart(got, expected):
     return np.abs(np.array(got) - np.array(expected)).max()
 
 
-async def test_queries_agree_with_the_reference_implementation(model):
+async def test_queries_agree_with_the_reference_implementation(published):
     for text, vector in zip(TEXTS, VECTORS, strict=True):
-        assert apart(await model.embed_query(text), vector) < TOLERANCE, text[:40]
+        assert apart(await published.embed_query(text), vector) < TOLERANCE, text[:40]
 
 
-async def test_documents_of_mixed_length_agree_with_the_reference_and_keep_their_order(model):
-    assert apart(await model.embed_documents(TEXTS), VECTORS) < TOLERANCE
-    assert apart(await model.embed_documents(TEXTS[::-1]), VECTORS[::-1]) < TOLERANCE
+async def test_documents_of_mixed_length_agree_with_the_reference_and_keep_their_order(published):
+    assert apart(await published.embed_documents(TEXTS), VECTORS) < TOLERANCE
+    assert apart(await published.embed_documents(TEXTS[::-1]), VECTORS[::-1]) < TOLERANCE
 
 
 async def test_more_documents_than_one_tokenizer_batch_keep_their_order(model):
@@ -173,21 +180,21 @@ async def test_queries_are_answered_while_a_batch_of_documents_is_running():
     await embedder.aclose()
 
 
-async def test_calls_cancelled_by_a_timeout_leave_the_embedder_usable(model):
-    documents = asyncio.create_task(model.embed_documents(["a long passage about water " * 30] * 400))
+async def test_calls_cancelled_by_a_timeout_leave_the_embedder_usable(published):
+    documents = asyncio.create_task(published.embed_documents(["a long passage about water " * 30] * 400))
     await asyncio.sleep(0)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
-            await model.embed_query("water")
+            await published.embed_query("water")
     documents.cancel()
     with pytest.raises(asyncio.CancelledError):
         await documents
-    assert apart(await model.embed_query(TEXTS[0]), VECTORS[0]) < TOLERANCE
-    assert apart(await model.embed_documents(TEXTS[:1]), VECTORS[:1]) < TOLERANCE
+    assert apart(await published.embed_query(TEXTS[0]), VECTORS[0]) < TOLERANCE
+    assert apart(await published.embed_documents(TEXTS[:1]), VECTORS[:1]) < TOLERANCE
 
 
-async def test_concurrent_callers_get_the_vectors_of_their_own_texts(model):
-    answers = await asyncio.gather(*(model.embed_query(text) for text in TEXTS * 3))
+async def test_concurrent_callers_get_the_vectors_of_their_own_texts(published):
+    answers = await asyncio.gather(*(published.embed_query(text) for text in TEXTS * 3))
     assert apart(answers, np.concatenate([VECTORS] * 3)) < TOLERANCE
 
 
@@ -223,6 +230,7 @@ async def test_no_thread_is_rejected():
         await minilm.load(threads=0)
 
 
-def test_the_committed_graph_is_what_the_export_script_builds():
-    build = runpy.run_path(str(HERE / "export_minilm.py"))["build"]
-    assert build() == minilm.GRAPH.read_bytes()
+def test_the_committed_graphs_are_what_the_export_script_builds():
+    script = runpy.run_path(str(HERE / "export_minilm.py"))
+    assert script["build"]() == minilm.GRAPH.read_bytes()
+    assert script["build_int8"]() == minilm.INT8_GRAPH.read_bytes()
