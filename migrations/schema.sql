@@ -177,6 +177,7 @@ sources.confined boolean NOT NULL DEFAULT true
 sources.created_at timestamp with time zone NOT NULL DEFAULT now()
 sources.glob text NOT NULL
 sources.job_id uuid
+sources.name text
 sources.path text NOT NULL
 sources.result jsonb NOT NULL DEFAULT '{}'::jsonb
 sources.source_id uuid NOT NULL
@@ -299,6 +300,7 @@ source_files fk_source_files_sources FOREIGN KEY (user_id, source_id) REFERENCES
 source_files pk_source_files PRIMARY KEY (user_id, source_id, path)
 sources ck_sources_user_id CHECK ((user_id <> ''::text))
 sources pk_sources PRIMARY KEY (user_id, source_id)
+sources uq_sources_user_id_name UNIQUE (user_id, name)
 staged_chunks ck_staged_chunks_user_id CHECK ((user_id <> ''::text))
 staged_chunks pk_staged_chunks PRIMARY KEY (user_id, job_id, chunk_index)
 staged_documents ck_staged_documents_user_id CHECK ((user_id <> ''::text))
@@ -369,6 +371,7 @@ CREATE UNIQUE INDEX pk_text_statistics ON stepwell.text_statistics USING btree (
 CREATE UNIQUE INDEX uq_chunks_user_id_chunk_no ON stepwell.chunks USING btree (user_id, chunk_no) INCLUDE (chunk_id)
 CREATE UNIQUE INDEX uq_chunks_user_id_document_id_chunk_index ON stepwell.chunks USING btree (user_id, document_id, chunk_index)
 CREATE UNIQUE INDEX uq_documents_user_id_identity ON stepwell.documents USING btree (user_id, identity)
+CREATE UNIQUE INDEX uq_sources_user_id_name ON stepwell.sources USING btree (user_id, name)
 
 -- policies
 alembic_version off 

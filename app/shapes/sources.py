@@ -29,7 +29,8 @@ class SourceDraft:
 
     `path` is absolute and free of symbolic links. A file belongs to it if its relative path matches one of `globs`.
     `text_field` is the field of records that holds their text. `confined`: the folder must stay one of those that
-    sources may be added from over HTTP. `watch`: changes are noticed by events of the file system.
+    sources may be added from over HTTP. `watch`: changes are noticed by events of the file system. `name` is unique
+    for the user; None for the name of the folder.
     """
 
     path: str
@@ -37,6 +38,12 @@ class SourceDraft:
     text_field: str | None = None
     watch: bool = False
     confined: bool = True
+    name: str | None = None
+
+    @property
+    def folder_name(self) -> str:
+        """The name of the folder; that of the root of a file system is its path."""
+        return Path(self.path).name or self.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,11 @@ class Source:
     synced_at: datetime | None
     job_id: UUID | None
     result: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name by which people refer to it."""
+        return self.draft.name or self.draft.folder_name
 
 
 @dataclass(frozen=True, slots=True)

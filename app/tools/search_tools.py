@@ -13,6 +13,7 @@ from pydantic import Field
 from app.pipelines.multihop import depth, multihop
 from app.pipelines.running.turns import SearchTurn
 from app.pipelines.search import search, similar
+from app.pipelines.sources import sources
 from app.shapes import Answer, Depth, Filters, Mode, Query, limits
 from app.tools import fields, metadata_filters
 from app.tools.arguments import ToolArguments, clamped
@@ -33,6 +34,9 @@ class Question(ToolArguments):
     limit: Annotated[int, *clamped(1, limits.MAX_HITS)] = Field(5, description="Maximum number of passages.")
 
 
+_SourceKey = Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)]
+
+
 class FilterArguments(ToolArguments):
     """The arguments that restrict a search to some documents."""
 
@@ -44,6 +48,9 @@ class FilterArguments(ToolArguments):
     document_ids: Annotated[list[UUID], Field(max_length=100)] | None = Field(
         None, description="Only these documents, by id."
     )
+    sources: Annotated[list[_SourceKey], Field(max_length=50)] | None = Field(
+        None, description="Only documents of these sources, by name or id from list_sources."
+    )
     created_after: fields.Moment | None = Field(
         None, description="Only documents created at this time or later, in ISO 8601 such as 2026-01-31."
     )
@@ -54,14 +61,20 @@ class FilterArguments(ToolArguments):
         _DEFAULT_TOKENS, description="Approximate size of the result in tokens; results that do not fit are left out."
     )
 
-    def filters(self) -> Filters:
-        """The filters as a core type."""
+    async def filters(self, context: ToolContext) -> Filters:
+        """The filters as a core type; only names of sources are read from the database. Raises NotFound, Conflict."""
         return Filters(
             document_ids=None if self.document_ids is None else tuple(self.document_ids),
+            source_ids=await self._source_ids(context),
             metadata=self.metadata or None,
             created_after=self.created_after,
             created_before=self.created_before,
         )
+
+    async def _source_ids(self, context: ToolContext) -> tuple[UUID, ...] | None:
+        if self.sources is None:
+            return None
+        return tuple(await sources.find(self.sources, context.user_id, db=context.services.db))
 
 
 class QueryArguments(FilterArguments, Question):
@@ -119,20 +132,20 @@ class SimilarArguments(FilterArguments, Neighbours):
 async def search_documents(given: SearchArguments, context: ToolContext) -> PassageList:
     """Search by vectors and by BM25, once or over several hops."""
     most = limits.MAX_MULTIHOP_HITS if given.depth == "thorough" else limits.MAX_HITS
-    query = replace(_query(given, context), mode=given.mode, limit=min(given.limit, most))
+    query = replace(await _query(given, context), mode=given.mode, limit=min(given.limit, most))
     return await _run(partial(depth.run, query, given.depth, context.services), given, context)
 
 
 async def search_over_hops(given: MultihopArguments, context: ToolContext) -> PassageList:
     """Search, follow names in the passages found, and search again."""
-    query = _query(given, context)
+    query = await _query(given, context)
     question = multihop.MultihopQuery(replace(query, guidance=query.guidance.off), given.max_hops)
     return await _run(partial(multihop.run, question, context.services), given, context)
 
 
 async def search_by_entity(given: EntitySearchArguments, context: ToolContext) -> PassageList:
     """Search the documents that are linked to the entities of the query, then all others."""
-    query = _query(given, context)
+    query = await _query(given, context)
     query = replace(query, guidance=replace(query.guidance, mode="force"))
     return await _run(partial(search.run, query, context.services), given, context)
 
@@ -143,13 +156,13 @@ async def find_similar(given: SimilarArguments, context: ToolContext) -> Passage
         context.user_id,
         chunk_id=given.chunk_id,
         limit=given.limit,
-        filters=given.filters(),
+        filters=await given.filters(context),
         candidates=context.services.candidates,
     )
     return await _run(lambda _turn: similar.run(query, context.services), given, context)
 
 
-def _query(given: QueryArguments, context: ToolContext) -> Query:
+async def _query(given: QueryArguments, context: ToolContext) -> Query:
     services = context.services
     return Query(
         context.user_id,
@@ -158,7 +171,7 @@ def _query(given: QueryArguments, context: ToolContext) -> Query:
         snippets=given.snippets,
         k=services.rrf_k,
         candidates=max(services.candidates, given.limit),
-        filters=given.filters(),
+        filters=await given.filters(context),
         guidance=services.guidance,
     )
 

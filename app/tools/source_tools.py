@@ -41,6 +41,9 @@ class AddSourceArguments(ToolArguments):
         default_factory=lambda: list(EVERYTHING),
         description="Patterns of relative paths of which a file must match one, such as **/*.md; by default all.",
     )
+    name: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] | None = Field(
+        None, description="Name of the source; by default that of the folder."
+    )
     watch: bool = Field(False, description="true: keep the documents in step with later changes in the folder.")
     wait_s: Annotated[int, *clamped(0, 30)] = Field(10, description=_WAIT)
 
@@ -48,7 +51,9 @@ class AddSourceArguments(ToolArguments):
 class SyncSourceArguments(ToolArguments):
     """Arguments for synchronising a source."""
 
-    source_id: UUID = Field(description="Id of the source, from list_sources.")
+    source_id: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] = Field(
+        description="Id or name of the source, from list_sources."
+    )
     wait_s: Annotated[int, *clamped(0, 30)] = Field(10, description=_WAIT)
 
 
@@ -56,6 +61,7 @@ class ToolSource(ToolResult):
     """A source of a listing."""
 
     source_id: UUID = Field(description="Id of the source.")
+    name: str = Field(description="Name of the source.")
     path: str = Field(description="Folder of the source.")
     globs: list[str] = Field(description="Patterns of its files.")
     watch: bool = Field(description="Whether changes in the folder are stored by themselves.")
@@ -102,6 +108,7 @@ async def list_sources(given: ListSourcesArguments, context: ToolContext) -> Sou
         sources=[
             ToolSource(
                 source_id=state.source.source_id,
+                name=state.source.name,
                 path=state.source.draft.path,
                 globs=list(state.source.draft.globs),
                 watch=state.source.draft.watch,
@@ -117,15 +124,17 @@ async def list_sources(given: ListSourcesArguments, context: ToolContext) -> Sou
 
 async def add_source(given: AddSourceArguments, context: ToolContext) -> SourceSynced:
     """Add a folder and store its files. Raises FolderNotAllowed, BadRequest."""
-    request = SourceRequest(given.path, tuple(given.globs), watch=given.watch)
+    request = SourceRequest(given.path, tuple(given.globs), watch=given.watch, name=given.name)
     added = await sources.add(request, context.user_id, context.services)
     return await _synced(added.source.source_id, added.job_id, given.wait_s, context)
 
 
 async def sync_source(given: SyncSourceArguments, context: ToolContext) -> SourceSynced:
     """Compare a source with its folder. Raises NotFound."""
-    job_id = await sources.sync(given.source_id, context.user_id, db=context.services.db)
-    return await _synced(given.source_id, job_id, given.wait_s, context)
+    db = context.services.db
+    (source_id,) = await sources.find([given.source_id], context.user_id, db=db)
+    job_id = await sources.sync(source_id, context.user_id, db=db)
+    return await _synced(source_id, job_id, given.wait_s, context)
 
 
 async def _synced(source_id: UUID, job_id: UUID, wait_s: int, context: ToolContext) -> SourceSynced:

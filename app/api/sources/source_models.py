@@ -35,11 +35,14 @@ class SourceInput(wire.WireModel):
     text_field: Annotated[str, Field(min_length=1, max_length=200)] | None = Field(
         None, description="Column of tables, or field of JSON lines, that holds the text; by default chosen by name."
     )
+    name: Annotated[str, Field(min_length=1, max_length=limits.MAX_SOURCE_NAME)] | None = Field(
+        None, description="Name, unique among your sources; by default that of the folder.", examples=["Project Docs"]
+    )
     watch: wire.Flag = Field(False, description="true: synchronise soon after each change of a file in the folder.")
 
     def shape(self) -> SourceRequest:
         """The request as a core type."""
-        return SourceRequest(self.path, tuple(self.globs), self.text_field, self.watch)
+        return SourceRequest(self.path, tuple(self.globs), self.text_field, self.watch, self.name)
 
 
 class SourceChange(wire.WireModel):
@@ -72,6 +75,7 @@ class StoredSource(Response):
     """A source."""
 
     source_id: UUID = Field(description="Id of the source.")
+    name: str = Field(description="Name of the source.")
     path: str = Field(validation_alias=AliasPath("draft", "path"), description="Absolute path of its folder.")
     globs: list[str] = Field(validation_alias=AliasPath("draft", "globs"), description="Patterns of its files.")
     text_field: str | None = Field(

@@ -24,15 +24,16 @@ from app.pipelines.jobs import kinds
 from app.pipelines.running import workers
 from app.pipelines.running.services import Services
 from app.pipelines.sources import sources
-from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest
+from app.pipelines.sources.sources import EVERYTHING, AddedSource, SourceRequest, SourceState
 from app.providers.calls import scope
 from app.shapes import JobState, SelectionDeletion
+from app.store.connection.transactions import Database
 
 app = typer.Typer(help="Sources: add, list, sync, remove.", no_args_is_help=True)
 WAIT_S = 0.2
 PROVIDER_RETRY_S = 900.0
 """How long passages are sent again while a remote embedder fails; then the command ends and can be repeated."""
-SourceId = Annotated[UUID, typer.Argument(metavar="SOURCE_ID", help="A source's id.")]
+SourceKey = Annotated[str, typer.Argument(metavar="SOURCE", help="A source's id or name.")]
 COUNTS = ("added", "replaced", "renamed", "removed", "unchanged", "failed")
 
 
@@ -46,6 +47,7 @@ def add(
     text_field: Annotated[
         str | None, typer.Option(help="Column of tables, or field of JSON lines, that holds the text.")
     ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the source.", show_default="that of the folder")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Synchronise after each change in the folder.")] = False,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
@@ -55,7 +57,8 @@ def add(
 
     With --watch a service or a worker that runs keeps the source in step afterwards.
     """
-    request = SourceRequest(str(path.expanduser().resolve()), tuple(glob) if glob else EVERYTHING, text_field, watch)
+    globs = tuple(glob) if glob else EVERYTHING
+    request = SourceRequest(str(path.expanduser().resolve()), globs, text_field, watch, name)
     settings = options.settings(data_dir)
     embedded.note_left_out(path, settings)
     added, state = options.run(_add(request, options.checked_user(user), settings))
@@ -63,7 +66,8 @@ def add(
         shown = AddedSourceResult.added(added).model_dump(mode="json")
         typer.echo(json.dumps({**shown, "job": StoredJob.of(state).model_dump(mode="json")}))
     else:
-        options.out.print(f"Source {added.source.source_id}: {escape(added.source.draft.path)}", soft_wrap=True)
+        shown = f"{added.source.name} ({added.source.source_id}): {added.source.draft.path}"
+        options.out.print(f"Source {escape(shown)}", soft_wrap=True)
         _show(state)
     _exit(state)
 
@@ -81,25 +85,27 @@ def listed(
     if as_json:
         typer.echo(json.dumps([CountedSource.counted(state, listed=True).model_dump(mode="json") for state in found]))
         return
-    table = options.table("source_id", "path", "files", "documents", "failed", "watch", "synced", ids=("source_id",))
+    columns = ("source_id", "name", "path", "files", "documents", "failed", "watch", "synced")
+    table = options.table(*columns, ids=columns[:1])
     for state in found:
         source, numbers = state.source, state.numbers
         synced = source.synced_at.strftime("%Y-%m-%d %H:%M") if source.synced_at else ""
         path = escape(f"{source.draft.path} {' '.join(g for g in source.draft.globs if g not in EVERYTHING)}".strip())
         counts = (str(numbers.files), str(numbers.documents), str(numbers.failed))
-        table.add_row(str(source.source_id), path, *counts, "yes" if source.draft.watch else "", synced)
+        watched = "yes" if source.draft.watch else ""
+        table.add_row(str(source.source_id), escape(source.name), path, *counts, watched, synced)
     options.print_table(table)
 
 
 @app.command()
 def sync(
-    source_id: SourceId,
+    source: SourceKey,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
     data_dir: options.DataDir = None,
 ) -> None:
     """Store, rename and remove what has changed in the folder of a source; may be interrupted and repeated."""
-    state = options.run(_sync(source_id, options.checked_user(user), options.settings(data_dir)))
+    state = options.run(_sync(source, options.checked_user(user), options.settings(data_dir)))
     if as_json:
         typer.echo(StoredJob.of(state).model_dump_json())
     else:
@@ -109,7 +115,7 @@ def sync(
 
 @app.command()
 def remove(
-    source_id: SourceId,
+    source: SourceKey,
     yes: Annotated[bool, typer.Option("--yes", help="Remove without confirmation.")] = False,
     user: options.User = options.LOCAL,
     as_json: options.AsJson = False,
@@ -118,15 +124,17 @@ def remove(
     """Remove a source with its documents; the files stay."""
     user_id = options.checked_user(user)
     if not yes:
-        found = owning.run_as_service(data_dir, lambda db: sources.get(source_id, user_id, db=db))
-        path, documents = found.source.draft.path, found.numbers.documents
-        typer.confirm(f"Remove the source {path} with {documents} documents?", abort=True, err=True)
-    removed = options.run(_remove(source_id, user_id, options.settings(data_dir)))
+        found = owning.run_as_service(data_dir, lambda db: _found(source, user_id, db))
+        named = f"{found.source.name} ({found.source.draft.path})"
+        typer.confirm(f"Remove the source {named} with {found.numbers.documents} documents?", abort=True, err=True)
+    removed = options.run(_remove(source, user_id, options.settings(data_dir)))
     if as_json:
         typer.echo(SourceDeletion.done(removed).model_dump_json())
     else:
         counts = removed.deleted
-        options.out.print(f"Removed the source, {counts.documents} documents and {counts.chunks} chunks.")
+        options.out.print(
+            f"Removed the source, {counts.documents} documents, {counts.chunks} chunks and {counts.vectors} vectors."
+        )
 
 
 async def _add(request: SourceRequest, user_id: str, settings: Settings) -> tuple[AddedSource, JobState]:
@@ -136,13 +144,20 @@ async def _add(request: SourceRequest, user_id: str, settings: Settings) -> tupl
         return added, await _run(added.job_id, user_id, services)
 
 
-async def _sync(source_id: UUID, user_id: str, settings: Settings) -> JobState:
+async def _found(source: str, user_id: str, db: Database) -> SourceState:
+    (source_id,) = await sources.find([source], user_id, db=db)
+    return await sources.get(source_id, user_id, db=db)
+
+
+async def _sync(source: str, user_id: str, settings: Settings) -> JobState:
     async with runtime.open_services(settings, pool_size=4) as services:
+        (source_id,) = await sources.find([source], user_id, db=services.db)
         return await _run(await sources.sync(source_id, user_id, db=services.db), user_id, services)
 
 
-async def _remove(source_id: UUID, user_id: str, settings: Settings) -> SelectionDeletion:
+async def _remove(source: str, user_id: str, settings: Settings) -> SelectionDeletion:
     async with runtime.open_services(settings, pool_size=4) as services:
+        (source_id,) = await sources.find([source], user_id, db=services.db)
         return await sources.delete(source_id, user_id, services, actor=owning.actor())
 
 

@@ -70,7 +70,9 @@ def with_entities(answer: Answer, matches: EntityMatches, applied: AppliedGuidan
     boosts = [hit.boost for hit in answer.hits if hit.boost]
     if boosts:
         moved = sum(abs(boost.moved) for boost in boosts)
-        log.debug("entity boost", extra={"action": "entity_boost", "boosted": len(boosts), "moved": moved})
+        extra = {"action": "entity_boost", "boosted": len(boosts), "moved": moved}
+        found = {"entities": [match.name for match in matches.all], "factors": [round(one.factor, 3) for one in boosts]}
+        log.debug("entity boost", extra=extra | found)
     if applied.fallback_reason and matches.all:
         extra = {"action": "two_pass_fallback", "reason": applied.fallback_reason}
         log.debug("entities not used: %s", applied.fallback_reason, extra=extra)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +34,7 @@ class SourceRequest:
     globs: tuple[str, ...] = EVERYTHING
     text_field: str | None = None
     watch: bool = False
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,9 @@ class AddedSource:
 async def add(request: SourceRequest, user_id: str, services: Services, *, confined: bool = True) -> AddedSource:
     """Store a source and queue a job that synchronises it; one with the same folder and patterns is changed instead.
 
-    `confined`: the folder must be below the user's roots, now and whenever it is synchronised. Raises
-    FolderNotAllowed, BadRequest naming the field, Conflict if there are too many sources.
+    Without a name it gets that of its folder, with a number if another source has it. `confined`: the folder must be
+    below the user's roots, now and whenever it is synchronised. Raises FolderNotAllowed, BadRequest naming the field,
+    Conflict if there are too many sources or another has the name.
     """
     if confined:
         folder, name = source_roots.allowed(request.path, user_id, services.source_roots)
@@ -68,9 +72,11 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
+        taken = await sources.names(writing)
         status: Literal["added", "changed", "unchanged"] = "added"
+        draft = _named(draft, known, taken)
         if known is None:
-            if len(await sources.folders(writing)) >= MAX_SOURCES:
+            if len(taken) >= MAX_SOURCES:
                 raise errors.Conflict(f"A user has at most {MAX_SOURCES:,} sources.")
             source_id = await sources.add(writing, draft)
         else:
@@ -80,6 +86,41 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
                 await sources.change(writing, source_id, draft, reread=reread)
         job_id = await _enqueue(writing, source_id)
         return AddedSource(await sources.get(writing, source_id), status, job_id)
+
+
+def _named(draft: SourceDraft, known: Source | None, taken: Mapping[UUID, str]) -> SourceDraft:
+    """The draft with a name that no other source has. Raises Conflict where another one has the requested name."""
+    others = {name.casefold() for source_id, name in taken.items() if known is None or source_id != known.source_id}
+    if draft.name is not None:
+        if draft.name.casefold() in others:
+            raise errors.Conflict("Another source has this name: choose another one, or change that source.")
+        return draft
+    if known is not None:
+        return replace(draft, name=known.draft.name)
+    numbered = (f"{draft.folder_name} ({number})" for number in itertools.count(2))
+    free = next(name for name in itertools.chain([draft.folder_name], numbered) if name.casefold() not in others)
+    return replace(draft, name=free)
+
+
+@retry_read
+async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]:
+    """The ids of the sources with these ids or names, in any case.
+
+    Raises NotFound, and Conflict if several have a name.
+    """
+    async with db.primary.reading(user_id) as reading:
+        names = await sources.names(reading)
+    return [_one_of(names, key) for key in keys]
+
+
+def _one_of(names: Mapping[UUID, str], key: str) -> UUID:
+    found = [source_id for source_id, name in names.items() if key in (str(source_id), name)]
+    found = found or [one for one, name in names.items() if name.casefold() == key.casefold()]
+    if len(found) > 1:
+        raise errors.Conflict("Several sources have this name: use the id of one.")
+    if not found:
+        raise errors.NotFound("No such source.")
+    return found[0]
 
 
 async def sync(source_id: UUID, user_id: str, *, db: Database) -> UUID:
@@ -166,4 +207,18 @@ def _draft(request: SourceRequest, folder: Path, name: str | None, *, confined: 
         text_field=request.text_field,
         watch=request.watch,
         confined=confined,
+        name=_tidy(request.name),
     )
+
+
+def _tidy(name: str | None) -> str | None:
+    """A name without spaces around it. Raises BadRequest for one that looks like an id, is blank, or has controls."""
+    if name is None:
+        return None
+    tidy = " ".join(name.split())
+    if not tidy.isprintable() or not tidy:
+        raise errors.BadRequest("Must have a visible character and no control characters.", field="name")
+    with suppress(ValueError):
+        UUID(tidy)
+        raise errors.BadRequest("Must not be an id.", field="name")
+    return tidy

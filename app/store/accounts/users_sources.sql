@@ -2,7 +2,7 @@
 -- Columns: line.
 -- :user_id text  owner of the rows
 SELECT CAST(json_build_object(
-    'source_id', s.source_id, 'path', s.path, 'glob', s.glob, 'created_at', s.created_at, 'synced_at', s.synced_at,
+    'source_id', s.source_id, 'name', s.name, 'path', s.path, 'glob', s.glob, 'created_at', s.created_at, 'synced_at', s.synced_at,
     'text_field', s.text_field, 'watch', s.watch, 'files', (
         SELECT coalesce(json_agg(json_build_object('path', f.path, 'error', f.error) ORDER BY f.path), '[]')
         FROM stepwell.source_files AS f

@@ -69,7 +69,10 @@ sources = Table(
     # The latest job that synchronises it, and the result of the latest one that is done.
     Column("job_id", Uuid),
     columns.json("result"),
+    # Null for a source that was added before names existed: the name of its folder.
+    Column("name", Text),
     PrimaryKeyConstraint("user_id", "source_id"),
+    UniqueConstraint("user_id", "name"),
 )
 
 source_files = Table(

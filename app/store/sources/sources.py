@@ -113,6 +113,13 @@ async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
     return [KnownFile(**row._mapping) for row in rows]
 
 
+async def names(db: Reading) -> dict[UUID, str]:
+    """The names of all of the user's sources."""
+    query = sa.select(_s.source_id, _s.path, _s.name).where(_s.user_id == db.user_id)
+    rows = await db.execute(query)
+    return {source_id: name or SourceDraft(path).folder_name for source_id, path, name in rows}
+
+
 async def folders(db: Reading) -> dict[UUID, str]:
     """The folders of all of the user's sources."""
     query = sa.select(_s.source_id, _s.path).where(_s.user_id == db.user_id)
@@ -233,10 +240,11 @@ def _values(draft: SourceDraft) -> dict[str, Any]:
         "text_field": draft.text_field,
         "watch": draft.watch,
         "confined": draft.confined,
+        "name": draft.name,
     }
 
 
 def _source(row: Mapping[Any, Any]) -> Source:
     globs = tuple(row["glob"].split("\n"))
-    draft = SourceDraft(row["path"], globs, row["text_field"], row["watch"], row["confined"])
+    draft = SourceDraft(row["path"], globs, row["text_field"], row["watch"], row["confined"], row["name"])
     return Source(row["source_id"], draft, row["created_at"], row["synced_at"], row["job_id"], row["result"])

@@ -132,6 +132,7 @@ class Source(Model):
     """A folder whose documents are kept in step with it; the numbers are absent right after it was added."""
 
     source_id: UUID
+    name: str | None = None
     path: str
     globs: list[str]
     watch: bool

@@ -17,6 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from openapi_operations import DOCUMENT, OPERATIONS, bodies, filled, request, sample_service
 
+from app import samples
 from app.api.contract import success_examples
 from app.pipelines.documents.large_documents import LARGE
 from app.providers.base import Embedder
@@ -122,12 +123,11 @@ async def sent(
     new_database: Callable[..., Awaitable[Any]],
     demo_template: str,
     offline_embedder: Embedder,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> dict[tuple[str, str], Any]:
     """The body of each operation and status."""
     dsn = (await new_database(demo_template)).service_dsn
-    root = tmp_path_factory.mktemp("root")
-    async with sample_service(dsn, offline_embedder, root) as client:
+    root = samples.NOTES.parent
+    async with sample_service(dsn, offline_embedder) as client:
         walk = Walk(client)
         await walk.run()
     if os.environ.get("STEPWELL_WRITE_EXAMPLES"):

@@ -82,11 +82,42 @@ async def test_a_source_is_added_synchronised_watched_and_deleted(caller: Caller
     assert (again.status_code, again.json()["status"]) == (200, "changed")
     assert again.json()["source_id"] == source["source_id"]
     await _done(caller, again.headers["location"])
+    before = (await caller.client.get("/api/rag/stats")).json()
     deleted = (await caller.client.delete(path)).json()
+    after = (await caller.client.get("/api/rag/stats")).json()
+    for counted in ("documents", "chunks", "vectors"):
+        assert deleted[f"{counted}_deleted"] == before[counted] - after[counted]
     assert (deleted["sources_deleted"], deleted["documents_deleted"], deleted["remaining"]) == (1, 4, ZEROS)
     assert deleted["chunks_deleted"] == deleted["vectors_deleted"] == 4
     assert_problem(await caller.client.get(path), 404, "not_found")
     assert (await caller.search("lime"))["fallback_reason"] == "no_documents"
+
+
+async def test_names_of_sources_are_unique_and_by_default_those_of_their_folders(caller: Caller, root: Path) -> None:
+    _fill(root, caller)
+    for number, (globs, name) in enumerate([(["*.md"], "notes"), (["0.md"], "notes (2)"), (["1.md"], "notes (3)")]):
+        added = (await caller.client.post(SOURCES, json={"path": "notes", "globs": globs})).json()
+        assert (added["name"], added["status"]) == (name, "added"), number
+    renamed = {"path": "notes", "globs": ["*.md"], "name": " Project  Docs "}
+    assert (await caller.client.post(SOURCES, json=renamed)).json()["name"] == "Project Docs"
+    unnamed = (await caller.client.post(SOURCES, json={"path": "notes", "globs": ["*.md"]})).json()
+    assert (unnamed["name"], unnamed["status"]) == ("Project Docs", "unchanged")
+    taken = await caller.client.post(SOURCES, json={"path": "notes", "globs": ["2.md"], "name": "project docs"})
+    assert_problem(taken, 409, "conflict")
+    for name in (" ", "\u0007", unnamed["source_id"]):
+        refused = await caller.client.post(SOURCES, json={**renamed, "name": name})
+        assert_problem(refused, 422, "invalid_request", "name")
+    synced = await caller.client.post("/api/rag/tools/sync_source", json={"source_id": "Project Docs", "wait_s": 0})
+    assert synced.json()["source_id"] == unnamed["source_id"]
+    await _done(caller, f"/api/rag/jobs/{synced.json()['job_id']}")
+    tool, by_id = "/api/rag/tools/search_documents", {"source_ids": [unnamed["source_id"]]}
+    found = (await caller.client.post(tool, json={"query": "lime", "sources": ["project DOCS"]})).json()["results"]
+    expected = (await caller.search("lime", filters=by_id))["results"]
+    assert [hit["chunk_id"] for hit in found] == [hit["chunk_id"] for hit in expected] != []
+    unknown = await caller.client.post(tool, json={"query": "lime", "sources": ["none"]})
+    assert_problem(unknown, 404, "not_found")
+    listed = (await caller.client.post("/api/rag/tools/list_sources", json={})).json()["sources"]
+    assert {source["name"] for source in listed} == {"Project Docs", "notes (2)", "notes (3)"}
 
 
 async def test_users_reach_neither_the_folders_nor_the_sources_of_each_other(

@@ -26,8 +26,9 @@ def test_a_folder_is_added_synchronised_listed_and_removed(stepwell: Any, tmp_pa
     assert synced.code == 1
     assert "1 replaced" in synced.out
     assert [line for line in synced.err.splitlines() if "bad.md" in line]
-    removed = stepwell("sources", "remove", listed["source_id"], "--yes", "--json", *user).json
-    assert (removed["documents_deleted"], removed["remaining"]["chunks"]) == (1, 0)
+    assert listed["name"] == folder.name
+    removed = stepwell("sources", "remove", folder.name.upper(), "--yes", *user)
+    assert removed.out == "Removed the source, 1 documents, 1 chunks and 1 vectors.\n"
     assert stepwell("documents", "list", "--json", *user).json == []
     assert stepwell("sources", "sync", listed["source_id"], *user).code == 2
     assert (folder / "lime.md").exists()
