@@ -3,13 +3,13 @@
 A source that was added before has none until it is changed: the name of its folder stands for it.
 
 Revision ID: 0028
-Revises: 0024
+Revises: 0027
 """
 
 from alembic import op
 
 revision = "0028"
-down_revision = "0024"
+down_revision = "0027"
 branch_labels = None
 depends_on = None
 

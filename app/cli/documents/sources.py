@@ -66,8 +66,8 @@ def add(
         shown = AddedSourceResult.added(added).model_dump(mode="json")
         typer.echo(json.dumps({**shown, "job": StoredJob.of(state).model_dump(mode="json")}))
     else:
-        shown = f"{added.source.name} ({added.source.source_id}): {added.source.draft.path}"
-        options.out.print(f"Source {escape(shown)}", soft_wrap=True)
+        line = f"Source {added.source.name} ({added.source.source_id}): {added.source.draft.path}"
+        options.out.print(escape(line), soft_wrap=True)
         _show(state)
     _exit(state)
 
