@@ -39,7 +39,7 @@ _PUT = sql.inline(
 _TRIM = sql.inline(
     """
     DELETE FROM stepwell.feedback AS f
-    WHERE f.user_id = :user_id AND f.at < (
+    WHERE f.user_id = :user_id AND f.at <= (
         SELECT o.at FROM stepwell.feedback AS o WHERE o.user_id = :user_id ORDER BY o.at DESC OFFSET :kept LIMIT 1)
     """,
     user_id="text",

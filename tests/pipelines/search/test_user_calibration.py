@@ -41,6 +41,7 @@ async def asked(tenant: Tenant) -> list[Answer]:
 
 
 async def test_relevance_and_answerable_follow_the_stored_scales_until_they_are_removed(notes: Tenant) -> None:
+    await asked(notes)  # fills the caches
     with harness.counted_statements(notes) as statements:
         before = await asked(notes)
         needed = len(statements)
