@@ -45,6 +45,11 @@ class SourceDraft:
         """The name of the folder; that of the root of a file system is its path."""
         return Path(self.path).name or self.path
 
+    @property
+    def shown_name(self) -> str:
+        """The name by which people refer to the source."""
+        return self.name or self.folder_name
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -60,7 +65,7 @@ class Source:
     @property
     def name(self) -> str:
         """The name by which people refer to it."""
-        return self.draft.name or self.draft.folder_name
+        return self.draft.shown_name
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,8 @@ _NOT_FOUND: dict[str, errors.StepwellError] = {
     "tool": errors.NotFound("There is no such tool. Did you mean search_documents?"),
 }
 _CONFLICTS: dict[str, errors.StepwellError] = {
-    "source": errors.Conflict("A user has at most 1,000 sources."),
+    "add_source": errors.Conflict("A user has at most 1,000 sources."),
+    "source": errors.Conflict("Several sources have this name: use the id of one."),
     "job": errors.Conflict("The job has ended: its status is done."),
     "document": errors.Conflict("Another document already has this uri or this content.", field="uri"),
     "entit": errors.Conflict("An entity has this type and name.", field="name"),

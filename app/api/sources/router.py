@@ -20,6 +20,7 @@ from app.api.sources.source_models import (
     SourcePage,
 )
 from app.pipelines.running import cursors
+from app.pipelines.running.services import Services
 from app.pipelines.sources import sources
 from app.shapes import limits
 
@@ -27,11 +28,16 @@ router = APIRouter(
     prefix="/api/rag", tags=["sources"], route_class=bodies.StrictRoute, responses=problems.AUTHENTICATED
 )
 EXAMPLE_SOURCE = "0d6c3a94-7a0e-4c3f-9d5b-6f1f0c8a2e71"
-SourceId = Annotated[
-    UUID,
+SourceKey = Annotated[
+    str,
     Path(
-        description="Id of the source.",
-        openapi_examples={"unknown": {"summary": "Id that does not exist", "value": EXAMPLE_SOURCE}},
+        description="Id or name of the source.",
+        min_length=1,
+        max_length=limits.MAX_SOURCE_NAME,
+        openapi_examples={
+            "added": {"summary": "The source that the example of `POST /api/rag/sources` adds", "value": "notes"},
+            "unknown": {"summary": "Id that does not exist", "value": EXAMPLE_SOURCE},
+        },
     ),
 ]
 _ADDED: Any = {
@@ -88,28 +94,30 @@ async def page(
 
 
 @router.get(
-    "/sources/{source_id}", operation_id="get_source", summary="Get a source", responses=problems.responses(404)
+    "/sources/{source_id}", operation_id="get_source", summary="Get a source", responses=problems.responses(404, 409)
 )
-async def get(source_id: SourceId, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
+async def get(source_id: SourceKey, user_id: auth.Searcher, use: auth.ReadUse) -> CountedSource:
     """A source with its numbers, and the files that could not be stored."""
-    return CountedSource.counted(await sources.get(source_id, user_id, db=use.db))
+    found = await _id(source_id, user_id, use)
+    return CountedSource.counted(await sources.get(found, user_id, db=use.db))
 
 
 @router.patch(
     "/sources/{source_id}",
     operation_id="change_source",
     summary="Change a source",
-    responses=problems.responses(404, 413, 415, 507),
+    responses=problems.responses(404, 409, 413, 415, 507),
 )
 async def change(
-    source_id: SourceId,
+    source_id: SourceKey,
     changed: Annotated[SourceChange, Body(openapi_examples=_WATCHED)],
     user_id: auth.Changer,
     use: auth.Use,
 ) -> CountedSource:
     """Set whether the folder of a source is watched."""
-    await sources.watch(source_id, user_id, db=use.db, watched=changed.watch)
-    return CountedSource.counted(await sources.get(source_id, user_id, db=use.db))
+    found = await _id(source_id, user_id, use)
+    await sources.watch(found, user_id, db=use.db, watched=changed.watch)
+    return CountedSource.counted(await sources.get(found, user_id, db=use.db))
 
 
 @router.post(
@@ -117,22 +125,30 @@ async def change(
     operation_id="sync_source",
     summary="Synchronise a source",
     status_code=202,
-    responses={**problems.responses(404, 507), 202: {"description": "A job is queued.", "headers": _LOCATION}},
+    responses={**problems.responses(404, 409, 507), 202: {"description": "A job is queued.", "headers": _LOCATION}},
 )
-async def sync(source_id: SourceId, response: Response, user_id: auth.Writer, use: auth.Use) -> QueuedSync:
+async def sync(source_id: SourceKey, response: Response, user_id: auth.Writer, use: auth.Use) -> QueuedSync:
     """Queue a job that compares the folder with what is stored, and stores, renames and removes what differs."""
-    job_id = await sources.sync(source_id, user_id, db=use.db)
+    found = await _id(source_id, user_id, use)
+    job_id = await sources.sync(found, user_id, db=use.db)
     response.headers["Location"] = f"/api/rag/jobs/{job_id}"
-    return QueuedSync(job_id=job_id, source_id=source_id)
+    return QueuedSync(job_id=job_id, source_id=found)
 
 
 @router.delete(
     "/sources/{source_id}",
     operation_id="delete_source",
     summary="Delete a source",
-    responses=problems.responses(404, 507),
+    responses=problems.responses(404, 409, 507),
 )
-async def delete(source_id: SourceId, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
+async def delete(source_id: SourceKey, request: Request, user_id: auth.Writer, use: auth.Use) -> SourceDeletion:
     """Delete a source with its documents, and return what the tables still have of them. The files stay."""
-    removed = await sources.delete(source_id, user_id, use, actor=auditing.actor(request))
+    found = await _id(source_id, user_id, use)
+    removed = await sources.delete(found, user_id, use, actor=auditing.actor(request))
     return SourceDeletion.done(removed)
+
+
+async def _id(key: str, user_id: str, use: Services) -> UUID:
+    """The id of the source with this id or name. Raises NotFound, Conflict."""
+    (found,) = await sources.find([key], user_id, db=use.db)
+    return found

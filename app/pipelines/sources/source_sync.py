@@ -119,8 +119,8 @@ async def _taken(syncing: _Syncing) -> dict[str, str]:
     user_id, own = syncing.user_id, syncing.folder
     taken: dict[str, str] = {}
     async with syncing.run.db.reading(user_id) as reading:
-        for source_id, folder in (await sources.folders(reading)).items():
-            other = Path(folder)
+        for source_id, draft in (await sources.drafts(reading)).items():
+            other = Path(draft.path)
             overlaps = other.is_relative_to(own) or own.is_relative_to(other)
             if source_id == syncing.source.source_id or not overlaps:
                 continue

@@ -16,7 +16,7 @@ from app.pipelines.documents import selections
 from app.pipelines.running.services import Services
 from app.pipelines.sources import folders, source_roots, source_scan, source_sync
 from app.shapes import FileFailure, Filters, SelectionDeletion, Source, SourceDraft, SourceNumbers
-from app.store.connection.transactions import Database, Writing, retry_read
+from app.store.connection.transactions import Database, Reading, Writing, retry_read
 from app.store.documents import pending_versions
 from app.store.jobs import jobs
 from app.store.sources import sources
@@ -72,7 +72,7 @@ async def add(request: SourceRequest, user_id: str, services: Services, *, confi
     async with services.db.writing(user_id) as writing:
         await writing.lock()
         known = await sources.find(writing, path=draft.path, globs=draft.globs)
-        taken = await sources.names(writing)
+        taken = await _names(writing)
         status: Literal["added", "changed", "unchanged"] = "added"
         draft = _named(draft, known, taken)
         if known is None:
@@ -109,8 +109,12 @@ async def find(keys: Sequence[str], user_id: str, *, db: Database) -> list[UUID]
     Raises NotFound, and Conflict if several have a name.
     """
     async with db.primary.reading(user_id) as reading:
-        names = await sources.names(reading)
+        names = await _names(reading)
     return [_one_of(names, key) for key in keys]
+
+
+async def _names(db: Reading) -> dict[UUID, str]:
+    return {source_id: draft.shown_name for source_id, draft in (await sources.drafts(db)).items()}
 
 
 def _one_of(names: Mapping[UUID, str], key: str) -> UUID:

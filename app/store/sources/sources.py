@@ -113,17 +113,10 @@ async def files(db: Reading, source_id: UUID) -> list[KnownFile]:
     return [KnownFile(**row._mapping) for row in rows]
 
 
-async def names(db: Reading) -> dict[UUID, str]:
-    """The names of all of the user's sources."""
-    query = sa.select(_s.source_id, _s.path, _s.name).where(_s.user_id == db.user_id)
-    rows = await db.execute(query)
-    return {source_id: name or SourceDraft(path).folder_name for source_id, path, name in rows}
-
-
-async def folders(db: Reading) -> dict[UUID, str]:
-    """The folders of all of the user's sources."""
-    query = sa.select(_s.source_id, _s.path).where(_s.user_id == db.user_id)
-    return {source_id: path for source_id, path in await db.execute(query)}
+async def drafts(db: Reading) -> dict[UUID, SourceDraft]:
+    """All of the user's sources as they were added, by id."""
+    rows = await db.execute(sa.select(tables.sources).where(_s.user_id == db.user_id))
+    return {found.source_id: found.draft for found in (_source(row._mapping) for row in rows)}
 
 
 async def stored_paths(db: Reading, source_id: UUID) -> list[str]:
