@@ -40,8 +40,10 @@ async def corrected(
         return None
     edited = {word: EditedWord(understanding.index_text(word), _edits(word)) for word in words}
     found = await vocabulary.corrections(db, edited, limit=MAX_LEXEMES + 1)
+    stems = [term.lexeme for term in result.terms if not term.df]
+    lexemes = {word: _unrelated(found.get(word, ()), word, stems) for word in words}
     corrections = tuple(
-        Correction(word, tuple(found[word])) for word in words if 1 <= len(found.get(word, ())) <= MAX_LEXEMES
+        Correction(word, tuple(lexemes[word])) for word in words if 1 <= len(lexemes[word]) <= MAX_LEXEMES
     )
     return replace(request, lexical=replace(request.lexical, corrections=corrections)) if corrections else None
 
@@ -59,6 +61,14 @@ def _unknown(parsed: ParsedQuery, terms: Sequence[Term]) -> list[str]:
     forms = {word: {word, understanding.index_text(word).folded} for word in words}
     unknown = [word for word in words if firsts.intersection(form[0] for form in forms[word] if form)]
     return [word for word in unknown if not any(_is_form_of(form, known) for form in forms[word])][:MAX_WORDS]
+
+
+def _unrelated(lexemes: Sequence[str], word: str, stems: Sequence[str]) -> list[str]:
+    """The lexemes that do not begin with a stem of an inflected word: "supplier" is a relative of "supplies".
+
+    A stem that is the word itself may lack its last letter, as in "accoun".
+    """
+    return [lexeme for lexeme in lexemes if not any(lexeme.startswith(stem) for stem in stems if stem != word)]
 
 
 def _is_form_of(word: str, known: Iterable[str]) -> bool:

@@ -27,7 +27,10 @@ LONGEST_LIST, LONGEST_TEXT = 2, 400
 VARYING = re.compile(
     r"\d{4}-\d\d-\d\dT[\d:.]+(Z|\+\d\d:\d\d)|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|/[^\s\"]*/notes\b"
 )
-CHANGING = ("add_", "upload_", "upsert_", "change_", "replace_", "delete_", "reindex_", "list_jobs", "list_sources")
+CHANGING = (
+    *("add_", "upload_", "upsert_", "change_", "replace_", "delete_", "reindex_"),
+    *("list_jobs", "list_sources", "get_source", "sync_source"),
+)
 ANSWERED = [
     (operation_id, status)
     for operation_id, (*_, operation) in OPERATIONS.items()
