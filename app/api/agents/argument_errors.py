@@ -20,8 +20,10 @@ def _context(each: Any, tool: Tool) -> dict[str, Any]:
     context: dict[str, Any] = each.get("ctx", {})
     if each["type"] != "extra_forbidden" or len(each["loc"]) != 1:
         return context
-    names = list(tool.arguments.model_fields)
-    found = field_names.advice(str(each["loc"][0]), {name: name for name in names})
+    names, unknown = list(tool.arguments.model_fields), str(each["loc"][0])
+    found = field_names.advice(unknown, {name: name for name in names})
+    if field_names.is_search_option(unknown) and found.get("nearest", "").startswith("metadata."):
+        found = {}
     return {"remark": _listed(names)} | context | found
 
 

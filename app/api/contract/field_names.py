@@ -24,6 +24,7 @@ _OTHER_NAMES = {
     "chunk_id": "id ids chunk pointid",
     "document_ids": "ids id documents docids docs documentid",
     "source_ids": "sources sourceid",
+    "sources": "source sourceids sourceid sourcename path folder",
     "exclude_chunk_ids": "exclude excludeids excluded seen",
     "detail": "include includemetadata includevalues withpayload withvectors fields output select returns",
     "min_vector_score": "minscore scorethreshold similaritythreshold distancethreshold certainty cutoff",
@@ -57,6 +58,11 @@ _OTHER_VALUES = {
     "hybrid": "both combined fused",
     "document": "documents documentid doc",
 }
+_SEARCH_OPTIONS = (
+    *("alpha", "threshold", "max_entities", "hierarchy", "boost", "fusion", "weights", "candidates", "explain"),
+    *("rerank", "rerank_weight", "mmr", "mmr_lambda", "detail", "cursor", "min_vector_score", "min_rrf_score"),
+    *("min_confidence", "min_relevance", "group_by", "group_size", "vector"),
+)
 _PARTITIONS = {"namespace", "collection", "collectionname", "index", "tenant", "tenantid", "user", "userid"}
 _PARTITION = "The API key decides whose documents are searched; filters select some of them."
 
@@ -73,6 +79,12 @@ def advice(unknown: str, known: Mapping[str, str]) -> dict[str, str]:
     if _plain(unknown) in _PARTITIONS:
         return {"remark": _PARTITION}
     return {"nearest": f"metadata.{unknown}"} if known.get("metadata") == "metadata" else {}
+
+
+def is_search_option(name: str) -> bool:
+    """Returns whether a name is that of an option of a search, here or in another product, and no key of metadata."""
+    plain = _plain(name)
+    return any(plain in (_plain(option), *_OTHER_NAMES.get(option, "").split()) for option in _SEARCH_OPTIONS)
 
 
 def value_advice(given: object, expected: str) -> str | None:
