@@ -90,7 +90,7 @@ async def test_every_tool_returns_over_mcp_what_it_returns_over_rest(
         "knowledge_stats": {},
         "list_sources": {},
     }
-    assert arguments.keys() | OF_FOLDERS == {tool.name for tool in registry.TOOLS}
+    assert arguments.keys() | OF_FOLDERS == {tool.name for tool in registry.offered(["admin"])}
     async with connected(app, caller) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == arguments.keys() | OF_FOLDERS
         for name in sorted(arguments.keys() - {"delete_document"}):
@@ -199,7 +199,7 @@ async def test_a_client_of_the_older_protocol_is_answered_without_a_redirect_or_
     assert response.json()["result"]["protocolVersion"] == "2025-06-18"
     listed = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
     response = await caller.client.post("/mcp", json=listed, headers={**HEADERS, "MCP-Protocol-Version": "2025-06-18"})
-    assert len(response.json()["result"]["tools"]) == len(registry.TOOLS)
+    assert len(response.json()["result"]["tools"]) == len(registry.offered(["admin"]))
 
 
 @pytest.mark.parametrize(
