@@ -6,7 +6,7 @@ upper bound `Σ idf · (k1 + 1)`. Relevance is one of the logit of the score by 
 it compares with the other candidates, and of the logarithm of `answerable`: it lowers the relevance of the hits of a
 query without an answer, and has no effect where an answer is certain. Relevance therefore falls in the order of the
 hits. Cosines of different models are not comparable, so there are coefficients for the models in MODELS only. They were
-fitted on the questions of three sets, and on questions that these do not answer (docs/relevance.md).
+fitted on the questions of nine sets, and on questions that these do not answer (docs/relevance.md).
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ class ModelCoefficients:
 MODELS: Mapping[str, ModelCoefficients] = MappingProxyType(
     {
         "all-MiniLM-L6-v2": ModelCoefficients(
-            both=LegCoefficients(OfQuery(-13.3, 21.0, 16.8), OfHit(-2.3, 1.2, 1.3)),
-            without_text=LegCoefficients(OfQuery(-10.4, 22.7), OfHit(-3.5, 1.4, 1.5)),
-            hops=OfHit(1.7, 3.4, 0.65),
+            both=LegCoefficients(OfQuery(-15.4, 25.6, 17.3), OfHit(-1.3, 1.0, 1.1)),
+            without_text=LegCoefficients(OfQuery(-12.1, 26.0), OfHit(-1.2, 0.56, 1.6)),
+            hops=OfHit(1.85, 2.16, 0.82),
         )
     }
 )
 """By embedding model."""
-WITHOUT_VECTOR = LegCoefficients(OfQuery(-5.2, coverage=22.5), OfHit(-3.5, 1.2, 1.1))
+WITHOUT_VECTOR = LegCoefficients(OfQuery(-4.6, coverage=24.0), OfHit(-1.5, 0.58, 0.71))
 """Without the vector leg."""
 MARGIN = 0.02
 """By which scores are kept off 0 and 1 before their logit is taken."""

@@ -191,7 +191,7 @@ async def test_the_controls_are_sent_and_counted(playground: Playground) -> None
         "snippets": True,
         "explain": True,
     }
-    assert set(await cards.locator("h3").all_inner_texts()) == {"Ines Brandauer"}
+    assert set(await cards.locator("h3").all_text_contents()) == {"Ines Brandauer"}
     assert await page.locator("#options-changed").inner_text() == "9 changed"
     await page.locator("#options-reset").click()
     assert await page.locator("#options-changed").is_hidden()

@@ -210,7 +210,7 @@ def test_an_evaluation_measures_and_embeds_nothing_twice(stepwell: Stepwell, tmp
         {"_id": "d1", "title": "Mortar", "text": "Below the third landing we use lime mortar."},
         {"_id": "d2", "title": "", "text": "The Gannet buoy reports every eleven minutes.", "year": 2024},
         {"_id": "d3", "title": "Dog", "text": "A dog is a loyal companion."},
-        {"_id": "d4", "title": "Empty", "text": "  "},
+        {"_id": "d4", "title": "", "text": "  "},
     ]
     questions = [
         {"_id": "q1", "text": "lime mortar landing"},
