@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import server_folders
 
-from app.cli import root
+from app.cli import options, root
 from app.store.embedded import postgres
 
 
@@ -58,6 +58,7 @@ def stepwell(data_dir: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     def run(*arguments: object) -> Ran:
         monkeypatch.setattr(sys, "argv", ["stepwell", *map(str, arguments)])
         capsys.readouterr()
+        monkeypatch.setattr(options.err, "quiet", False)
         with pytest.raises(SystemExit) as left:
             root.main()
         said = capsys.readouterr()

@@ -11,7 +11,7 @@ from app.api.search.search_models import SearchRequest
 from app.evaluation import beir, runner
 from app.evaluation.runner import Strategy
 from app.pipelines.running.services import Services
-from app.shapes import Guidance, Query, limits
+from app.shapes import Guidance, Query, Reordering, limits
 from benchmarks.fake_embedder import FakeEmbedder
 
 SERVICES = Services(db=None, embedder=FakeEmbedder(), candidates=70, rrf_k=50, guidance=Guidance(alpha=0.3))
@@ -19,7 +19,8 @@ AUTO = {"query": "lime", "limit": limits.MAX_HITS}
 
 
 def as_the_api(**fields: Any) -> Query:
-    return SearchRequest(**AUTO, **fields).shape("ana", candidates=70, k=50, guidance=Guidance(alpha=0.3))
+    defaults: dict[str, Any] = {"guidance": Guidance(alpha=0.3), "reordering": Reordering()}
+    return SearchRequest(**AUTO, **fields).shape("ana", candidates=70, k=50, **defaults)
 
 
 @pytest.mark.parametrize("hierarchy", ["auto", "off", "force"])

@@ -210,7 +210,7 @@ ORDER BY d.user_id, c.chunk_no
 
 
 async def test_vectors_of_32_bits_are_found_through_their_index_and_replaced_by_those_of_16_bits(empty) -> None:
-    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-1])
+    await migration.upgrade(empty.owner_dsn, model=MODEL, dimension=DIMENSION, revision=REVISIONS[-2])
     owner, database = await empty.connect(), transactions.connect(empty.service_dsn, pool_size=1)
     owning = transactions.connect(empty.owner_dsn, pool_size=1)
     try:

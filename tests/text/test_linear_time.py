@@ -20,6 +20,7 @@ import pytest
 from app.errors import UnreadableFile
 from app.parsing import csv_rows, formats, html_text
 from app.parsing.files import InputFile
+from app.shapes import NameUse
 from app.text.names import headings, name_uses, names, query_words, tags
 from app.text.names.gazetteer import Gazetteer
 from app.text.passages import chunking, tokens
@@ -162,7 +163,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "names of entities": lambda text: Gazetteer.build(
         [(text[n : n + 200], UUID(int=1)) for n in range(0, len(text), 200)]
     ),
-    "case of a name": lambda text: name_uses.small_share([text], ["a", "b"]),
+    "case of a name": lambda text: name_uses.small_share([text], NameUse("word", ("a", "b"))),
     "identifiers": identifiers.whole,
     "pieces of identifiers": identifiers.pieces,
     "tokens": tokens.starts,

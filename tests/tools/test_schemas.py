@@ -63,7 +63,7 @@ def test_names_and_descriptions_fit_every_model_api(tool: Tool) -> None:
 @EACH_TOOL
 def test_only_tools_of_the_scope_write_are_announced_as_changing_something(tool: Tool) -> None:
     hints = formats.mcp(tool)["annotations"]
-    assert hints["readOnlyHint"] is (tool.scope == "search")
+    assert hints["readOnlyHint"] is (tool.scope == "search" and not tool.stores)
     assert hints["destructiveHint"] is (tool.scope == "write")
 
 
@@ -71,9 +71,10 @@ def test_a_key_is_offered_the_tools_of_its_scopes() -> None:
     def names(*scopes: str) -> set[str]:
         return {tool.name for tool in registry.offered(scopes)}
 
-    assert names("search") == {tool.name for tool in registry.TOOLS if tool.scope == "search"}
+    always = [tool for tool in registry.TOOLS if not tool.is_optional]
+    assert names("search") == {tool.name for tool in always if tool.scope == "search"}
     assert names("write") == {"add_document", "delete_document", "add_source", "sync_source"}
-    assert names("admin") == {tool.name for tool in registry.TOOLS}
+    assert names("admin") == {tool.name for tool in always}
     assert names("metrics") == set()
 
 

@@ -19,13 +19,13 @@ _f, _d = tables.feedback.c, tables.documents.c
 
 _PUT = sql.inline(
     """
-    INSERT INTO stepwell.feedback AS f (user_id, feedback_id, query, document_id, chunk_id, helpful)
-    SELECT d.user_id, :feedback_id, :query, d.document_id, :chunk_id, :helpful
+    INSERT INTO stepwell.feedback AS f (user_id, feedback_id, query, document_id, chunk_id, helpful, at)
+    SELECT :user_id, :feedback_id, :query, d.document_id, :chunk_id, :helpful, now()
     FROM stepwell.documents AS d
     WHERE d.user_id = :user_id AND d.document_id = coalesce(:document_id, (
         SELECT c.document_id FROM stepwell.chunks AS c WHERE c.user_id = :user_id AND c.chunk_id = :chunk_id))
     FOR KEY SHARE
-    ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = now()
+    ON CONFLICT (user_id, feedback_id) DO UPDATE SET helpful = excluded.helpful, at = excluded.at
     RETURNING f.document_id
     """,
     user_id="text",

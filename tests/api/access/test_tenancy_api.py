@@ -124,7 +124,8 @@ async def test_another_users_id_is_answered_like_an_unknown_one(
         """Status and body, without what differs by its nature."""
         body = example_of(operation)
         if name in properties:
-            body = {name: given_id} | ({"query": "quibblewort"} if "query" in properties else {})
+            others = {"query": "quibblewort", "helpful": True}
+            body = {name: given_id} | {field: value for field, value in others.items() if field in properties}
         response = await caller.client.request(method, path.replace(f"{{{name}}}", given_id), json=body)
         answer = {key: value for key, value in response.json().items() if key not in ("request_id", "timings")}
         return response.status_code, {key: str(value).replace(given_id, "ID") for key, value in answer.items()}
@@ -149,7 +150,7 @@ async def test_no_search_returns_another_users_chunks(
     path: str,
     operation: dict[str, Any],
 ) -> None:
-    theirs = await _uuids(owner, alice.user_id)
+    theirs = await _uuids(owner, alice.user_id) | {(await ids_of(alice))["entity_id"]}
     vector = await app.state.services.embedder.embed_query(SECRET)
     document_id = (await ids_of(alice))["document_id"]
     tries: list[dict[str, Any]] = [
@@ -160,6 +161,7 @@ async def test_no_search_returns_another_users_chunks(
         {"query": SECRET, "filters": {"metadata": {"secret": True}}},
         {"query": "quibblewor", "mode": "lexical"},
         {"query": "quibblewort", "exclude_chunk_ids": sorted(await _uuids(owner, bob.user_id))},
+        {"query": "quibblewort"},
         {"vector": vector, "limit": 20},
         {"vector": vector, "filters": {"document_ids": [document_id]}},
     ]

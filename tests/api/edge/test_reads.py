@@ -24,7 +24,11 @@ from app.tools import registry, search_tools
 
 MCP_HEADERS = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
 READS = [name for name, (method, path, _) in OPERATIONS.items() if method == "get" and path.startswith("/api/rag/")]
-TOOLS = [tool for tool in registry.TOOLS if tool.scope == "search" and tool not in search_tools.TOOLS]
+TOOLS = [
+    tool
+    for tool in registry.TOOLS
+    if tool.scope == "search" and tool not in search_tools.TOOLS and not tool.is_optional
+]
 Newcomer = Callable[..., Awaitable[Caller]]
 
 

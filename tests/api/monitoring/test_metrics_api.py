@@ -111,7 +111,7 @@ async def test_ingest_counts_documents_and_chunks_by_what_became_of_them(client)
     before = await counts(client)
     for document in (texts[0], texts[0], {"content": "A second note on barnacles.", "uri": "barnacles"}):
         assert (await client.post("/api/rag/documents", json=document)).is_success
-    several = await client.post("/api/rag/documents", json=[{"content": "---\ntitle: Only this\n---\n"}])
+    several = await client.post("/api/rag/documents", json=[{"content": "---\ntags: [only]\n---\n"}])
     assert several.status_code == 422
     after = await counts(client)
 

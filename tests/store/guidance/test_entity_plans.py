@@ -214,6 +214,7 @@ GROUP BY r.oid
 HAVING count(*) > 1
 """
 RARELY_READ = {"audit_log", "embedding_cache", "embeddings", "entity_changes", "entity_members"}
+RARELY_READ |= {"feedback", "sources"}
 """Tables with several indexes by user of which ingest looks nothing up by another key than the first."""
 
 

@@ -155,7 +155,7 @@ async def test_every_constraint_and_index_has_a_name_of_the_convention(owner) ->
     assert [name for name in odd if name != "alembic_version_pkc"] == []
 
 
-AS_OWNER = {"count_key_uses", "verify_key", "watched_sources"}
+AS_OWNER = {"count_key_uses", "expire_feedback", "verify_key", "watched_sources"}
 FUNCTIONS = {"enter", "enter_plain", "link_strength", "plan_each", "plan_writes", "vector_tables"} | AS_OWNER
 FUNCTIONS |= {"microseconds", "moments", "with_characters"}
 GRANTED = """
@@ -166,7 +166,7 @@ GROUP BY r.relname, a.grantee
 """
 
 
-async def test_only_the_functions_on_keys_and_on_watched_sources_run_as_their_owner_and_with_a_fixed_search_path(
+async def test_only_the_functions_on_all_users_run_as_their_owner_and_with_a_fixed_search_path(
     owner,
 ) -> None:
     rows = await owner.fetch(
