@@ -61,7 +61,8 @@ def test_a_set_is_measured_with_the_coefficients_of_the_others_and_after_a_calib
         for found in left_out[name]:
             low, high = found.own.gain
             assert low < found.own.calibration.base_brier - found.own.calibration.brier < high
-            assert found.rejected["foreign"][1] < 0.3
+            # The coefficients of one leg are fitted to a single mode, a third of the questions.
+            assert found.rejected["foreign"][1] < (0.2 if found.sample.mode in fitting.GROUPS["both"] else 0.3)
             assert (found.answerable["foreign"].auroc or 0) > 0.95
     flat = left_out["c"][0]
     assert flat.judged.questions == figures.JUDGED
